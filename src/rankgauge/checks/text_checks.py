@@ -111,7 +111,7 @@ def _empty(checked: _Checked) -> Iterator[Finding]:
     scanned = checked.scan
     relevant = scanned.relevant_empty
     if scanned.empty:
-        message = f"{many(scanned.empty, 'document')} without any text"
+        message = f"{many(len(scanned.empty), 'document')} without any text"
         effects: tuple[Effect, ...] = ()
         if relevant:
             message += f", {len(relevant)} of them judged relevant"
@@ -120,10 +120,10 @@ def _empty(checked: _Checked) -> Iterator[Finding]:
         yield EMPTY_TEXT.finding(
             message,
             checked.collection.name,
-            scanned.empty,
+            len(scanned.empty),
             len(scanned.characters),
             "document",
-            locations=checked.documents(dict.fromkeys([*relevant, *scanned.first_empty])),
+            locations=checked.documents(dict.fromkeys([*relevant, *scanned.empty[:_SHOWN]])),
             effects=effects,
         )
 
@@ -169,14 +169,14 @@ def _leaks(checked: _Checked) -> Iterator[Finding]:
 
 def _absent_documents(checked: _Checked, sources: Sequence[str]) -> Iterator[Finding]:
     scanned, qrels = checked.scan, checked.qrels
-    absent = [document for document in scanned.judged_ids if document not in scanned.judged]
+    absent = scanned.absent
     if absent:
         without = Qrels(_others(qrels.table, set(absent)))
         yield DOCUMENT_NOT_IN_COLLECTION.finding(
             f"{many(len(absent), 'judged document')} without a text in the collection",
             checked.collection.name,
             len(absent),
-            len(scanned.judged_ids),
+            scanned.judged,
             "document",
             locations=checked.documents(absent),
             effects=checked.effects("no judgments of these documents", qrels=without, queries=qrels),

@@ -214,7 +214,7 @@ def describe_collection(
         queries=len(known.queries),
         judgments=None if judged is None else len(judged.table),
         grades={} if judged is None else dict(sorted(Counter(judged.table.values.tolist()).items())),
-        judged_documents=len(scanned.judged),
+        judged_documents=scanned.judged - len(scanned.absent),
         spreads=dict(_spreads(known, scanned, judged)),
         findings=tuple(found for found in findings if found.evidence.count),
         notes=known.notes,
@@ -272,7 +272,7 @@ def _of_reading(known: Collection, given: Any) -> Finding:
 
 def _of_documents(scanned: Scan) -> Iterator[Finding]:
     total = len(scanned.characters)
-    yield _finding(EMPTY_TEXT, "documents without any text", scanned.first_empty, total, count=scanned.empty)
+    yield _finding(EMPTY_TEXT, "documents without any text", scanned.empty, total)
     repeats = [f"{key} = {first}" for key, first in scanned.first_repeats]
     yield _finding(REPEATED_TEXT, "documents with the same text as another", repeats, total, count=scanned.repeats)
 
@@ -312,13 +312,12 @@ def _of_judgments(known: Collection, scanned: Scan, judged: Qrels | None) -> Ite
     unjudged = [key for key in known.queries if key not in judged]
     absent = [key for key in judged if key not in known.queries] if known.queries else []
     empty = [key for key, count in _relevant(judged).items() if not count]
-    documents = scanned.judged_ids
-    lacking = [key for key in documents if key not in scanned.judged] if known.documents else []
+    lacking = scanned.absent if known.documents else []
     for kind, message, found, of in (
         (UNJUDGED_QUERY, "queries without judgments", unjudged, len(known.queries)),
         (QUERY_NOT_IN_COLLECTION, "judged queries not in the collection", absent, len(judged)),
         (NO_RELEVANT_DOCUMENT, "judged queries without a relevant document", empty, len(judged)),
-        (DOCUMENT_NOT_IN_COLLECTION, "judged documents not in the collection", lacking, len(documents)),
-        (EMPTY_TEXT, "relevant documents without any text", scanned.relevant_empty, len(documents)),
+        (DOCUMENT_NOT_IN_COLLECTION, "judged documents not in the collection", lacking, scanned.judged),
+        (EMPTY_TEXT, "relevant documents without any text", scanned.relevant_empty, scanned.judged),
     ):
         yield _finding(kind, message, found, of)

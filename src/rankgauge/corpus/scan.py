@@ -39,8 +39,7 @@ class Scan:
 
     characters: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
     words: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
-    empty: int = 0
-    first_empty: list[str] = field(default_factory=list)
+    empty: list[str] = field(default_factory=list)
     # Pairs of a document and the first with the same text; groups of documents with the same text
     # as a relevant document.
     repeats: int = 0
@@ -49,8 +48,9 @@ class Scan:
     # Query id to the first document that contains its words.
     leaks: dict[str, str] = field(default_factory=dict)
     same_ids: list[str] = field(default_factory=list)
-    judged_ids: dict[str, None] = field(default_factory=dict)
-    judged: set[str] = field(default_factory=set)
+    # Number of judged documents, and those that are not in the collection.
+    judged: int = 0
+    absent: list[str] = field(default_factory=list)
     relevant_empty: list[str] = field(default_factory=list)
     missing: list[list[str]] = field(default_factory=list)
 
@@ -115,11 +115,12 @@ def scan(collection: Collection, judged: Qrels | None, runs: Sequence[Run]) -> S
     """Scan the documents once, and again for the ids of repeated documents if there are any."""
     found = Scan()
     relevant: set[str] = set()
+    wanted = [dict.fromkeys(run.table.docs.shown()) for run in runs]
     if judged is not None:
         ids, values = judged.table.docs.shown(), judged.table.values.tolist()
-        found.judged_ids = dict.fromkeys(ids)
         relevant = {key for key, grade in zip(ids, values, strict=True) if grade >= 1}
-    wanted = [dict.fromkeys(run.table.docs.shown()) for run in runs]
+        wanted.append(dict.fromkeys(ids))
+        found.judged = len(wanted[-1])
     leaks = _Leaks(collection)
     characters, words, hashes = array("q"), array("q"), array("Q")
     places: list[int] = []
@@ -136,29 +137,22 @@ def scan(collection: Collection, judged: Qrels | None, runs: Sequence[Run]) -> S
         number = int.from_bytes(digest.digest(), "little") if count else len(hashes)
         hashes.append(number)
         if not count:
-            found.empty += 1
-            _some(found.first_empty, key)
+            found.empty.append(key)
             if key in relevant:
                 found.relevant_empty.append(key)
-        if key in found.judged_ids:
-            found.judged.add(key)
         if count and key in relevant:
             places.append(len(hashes) - 1)
         if key in collection.queries:
             found.same_ids.append(key)
-        for ids_of_run in wanted:
-            ids_of_run.pop(key, None)
+        for missing in wanted:
+            missing.pop(key, None)
         leaks.search(document)
     found.characters, found.words = np.array(characters), np.array(words)
     found.missing = [list(rest) for rest in wanted]
+    found.absent = [] if judged is None else found.missing.pop()
     found.leaks = leaks.found
     _repeats(found, collection, np.frombuffer(hashes, dtype=np.uint64), places)
     return found
-
-
-def _some(examples: list[str], key: str) -> None:
-    if len(examples) < _EXAMPLES:
-        examples.append(key)
 
 
 def _repeats(found: Scan, collection: Collection, hashes: npt.NDArray[np.uint64], relevant: Sequence[int]) -> None:
