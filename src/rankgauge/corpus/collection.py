@@ -29,39 +29,36 @@ def _refuse(*_: object, **__: object) -> NoReturn:
     raise TypeError("fields of documents and queries are read-only; change a copy: dict(fields)")
 
 
-class _FrozenDict(dict[Any, Any]):
+class _Frozen:
+    """A read-only container, whose copies can be changed."""
+
+    __slots__ = ()
+
+    def __copy__(self) -> Any:
+        return dict(self) if isinstance(self, dict) else list(self)  # type: ignore[call-overload]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return copy.deepcopy(copy.copy(self), memo)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _frozen, (copy.copy(self),)
+
+
+class _FrozenDict(_Frozen, dict[Any, Any]):
     """A read-only dict for fields, compatible with JSON and ``isinstance``."""
 
     __slots__ = ()
     __setitem__ = __delitem__ = __ior__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse
 
-    def __copy__(self) -> dict[Any, Any]:
-        return dict(self)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> dict[Any, Any]:
-        return copy.deepcopy(dict(self), memo)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _frozen, (dict(self),)
-
-
-class _FrozenList(list[Any]):
+class _FrozenList(_Frozen, list[Any]):
     """A read-only list for fields."""
 
     __slots__ = ()
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
     append = clear = extend = insert = pop = remove = _refuse
     reverse = sort = _refuse
-
-    def __copy__(self) -> list[Any]:
-        return list(self)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
-        return copy.deepcopy(list(self), memo)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _frozen, (list(self),)
 
 
 _NO_FIELDS = _FrozenDict()
