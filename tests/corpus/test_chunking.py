@@ -14,7 +14,6 @@ from rankgauge.corpus.chunking import (
     RecursiveChunker,
     SentenceChunker,
     TokenChunker,
-    _chunks,
     chunk_documents,
 )
 from rankgauge.corpus.collection import Document
@@ -222,10 +221,12 @@ def test_offsets_of_a_chunk_replace_fields_of_the_same_name():
 
 
 @pytest.mark.parametrize("places", [[(0, 2), (3, 7)], [(1, 7)], [(0, 2), (2, 6)]], ids=str)
-def test_a_library_that_leaves_out_a_part_is_found_out(places):
+def test_a_library_that_leaves_out_a_part_is_found_out(places, monkeypatch):
     class Leaves:
         def chunk(self, text):
             return [SimpleNamespace(start_index=start, end_index=end) for start, end in places]
 
+    chunker = TokenChunker(3)
+    monkeypatch.setattr(chunker, "_inner", Leaves())
     with pytest.raises(InputError, match="joined, differ from the text"):
-        _chunks(Leaves(), "We open")
+        chunker("We open")

@@ -10,11 +10,12 @@ import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 from rankgauge.core.arguments import integer
+from rankgauge.core.libraries import library, versions
 from rankgauge.corpus.collection import Document
-from rankgauge.errors import InputError, MissingExtra, UnknownName
+from rankgauge.errors import InputError, UnknownName
 
 Cut: TypeAlias = Callable[[str], Sequence[str]]
 
@@ -25,7 +26,6 @@ _MARK = "#"
 FIRST = f"{_MARK}0001"
 # chonkie needs UTF-8, which cannot encode lone surrogates: each is replaced by one character.
 _HALVES = re.compile("[\ud800-\udfff]")
-_SIZES = {"size": "chunk_size", "overlap": "chunk_overlap"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class FixedChunker:
     """
 
     def __init__(self, size: int = 1000, overlap: int = 0) -> None:
-        _check(size, overlap)
+        integer("overlap", overlap, least=0, most=integer("size", size) - 1)
         self._size, self._overlap = size, overlap
         self.settings: Mapping[str, Any] = {"type": "fixed", "size": size, "overlap": overlap}
 
@@ -90,18 +90,42 @@ class _ChonkieChunker:
     """Base of chunkers by chonkie; options are renamed to those of chonkie."""
 
     settings: Mapping[str, Any] | None
+    _shortest: ClassVar[str]  # option of chonkie for the size of the shortest piece
 
-    def _make(self, kind: str, tokenizer: str | Cut, names: Mapping[str, str], **options: int) -> None:
+    def _make(self, tokenizer: str | Cut, **sizes: int) -> None:
+        integer("overlap", sizes.get("overlap", 0), least=0, most=integer("size", sizes["size"]) - 1)
+        integer("shortest", sizes.get("shortest", 1))
         cut = _tokenizer_function(tokenizer)
-        chonkie = _chonkie()
-        given = {names[name]: value for name, value in options.items()}
-        made = getattr(chonkie, type(self).__name__)
-        self._inner = made(tokenizer=_chonkie_pieces(cut), **given)
-        self.settings = _settings(kind, tokenizer, **options)
+        chonkie = library("chonkie", extra="chunking", of="splitting by tokens and sentences")
+        name = type(self).__name__
+        options = {f"chunk_{option}": size for option, size in sizes.items() if option != "shortest"}
+        if "shortest" in sizes:
+            options[self._shortest] = sizes["shortest"]
+        self._inner = getattr(chonkie, name)(tokenizer=_chonkie_pieces(cut), **options)
+        made = {
+            "type": name.removesuffix("Chunker").lower(),
+            **sizes,
+            "tokenizer": tokenizer,
+            "versions": versions("chonkie"),
+        }
+        # Two functions may share a name.
+        self.settings = made if isinstance(tokenizer, str) else None
 
     def __call__(self, text: str) -> list[Chunk]:
         """Return the chunks of a text."""
-        return _chunks(self._inner, text)
+        if not text.strip():
+            return []
+        found = self._inner.chunk(_HALVES.sub("\ufffd", text))
+        chunks = [_part(text, chunk.start_index, chunk.end_index) for chunk in found]
+        ends = [0, *(chunk.end for chunk in chunks)]
+        gap = any(chunk.start > end for chunk, end in zip(chunks, ends, strict=False))
+        if gap or ends[-1] != len(text):
+            raise InputError(
+                "the pieces of a text, joined, differ from the text",
+                where="tokenizer",
+                fix="split a text without omitting or adding characters: ''.join(pieces) == text",
+            )
+        return chunks
 
 
 class TokenChunker(_ChonkieChunker):
@@ -123,8 +147,7 @@ class TokenChunker(_ChonkieChunker):
     """
 
     def __init__(self, size: int = 256, overlap: int = 0, *, tokenizer: str | Cut = "word") -> None:
-        _check(size, overlap)
-        self._make("token", tokenizer, _SIZES, size=size, overlap=overlap)
+        self._make(tokenizer, size=size, overlap=overlap)
 
 
 class SentenceChunker(_ChonkieChunker):
@@ -150,11 +173,10 @@ class SentenceChunker(_ChonkieChunker):
         ['We open at nine. We close at five. ', 'On Sundays we are closed.']
     """
 
+    _shortest = "min_characters_per_sentence"
+
     def __init__(self, size: int = 256, overlap: int = 0, *, tokenizer: str | Cut = "word", shortest: int = 12) -> None:
-        _check(size, overlap)
-        integer("shortest", shortest)
-        names = {**_SIZES, "shortest": "min_characters_per_sentence"}
-        self._make("sentence", tokenizer, names, size=size, overlap=overlap, shortest=shortest)
+        self._make(tokenizer, size=size, overlap=overlap, shortest=shortest)
 
 
 class RecursiveChunker(_ChonkieChunker):
@@ -179,11 +201,10 @@ class RecursiveChunker(_ChonkieChunker):
         ['Opening hours of the library\n\n', 'We open at nine. We close at five.']
     """
 
+    _shortest = "min_characters_per_chunk"
+
     def __init__(self, size: int = 256, *, tokenizer: str | Cut = "word", shortest: int = 24) -> None:
-        _check(size, 0)
-        integer("shortest", shortest)
-        names = {**_SIZES, "shortest": "min_characters_per_chunk"}
-        self._make("recursive", tokenizer, names, size=size, shortest=shortest)
+        self._make(tokenizer, size=size, shortest=shortest)
 
 
 # ---- chunks as documents
@@ -252,17 +273,6 @@ def _check_chunk(chunk: Any, document: Document) -> None:
 # ---- interface to chonkie
 
 
-def _chonkie() -> Any:
-    try:
-        import chonkie
-    except ImportError:
-        raise MissingExtra(
-            "splitting by tokens and sentences needs chonkie, which is not installed",
-            fix="pip install 'rankgauge[chunking]'",
-        ) from None
-    return chonkie
-
-
 def _chonkie_pieces(cut: Cut) -> Any:
     """Return a chonkie tokenizer whose tokens are the pieces of ``cut``.
 
@@ -279,8 +289,7 @@ def _chonkie_pieces(cut: Cut) -> Any:
         def tokenize(self, text: str) -> Any:
             return list(cut(text))
 
-        def encode(self, text: str) -> Any:
-            return list(cut(text))
+        encode = tokenize
 
         def decode(self, tokens: Any) -> str:
             return "".join(tokens)
@@ -291,31 +300,11 @@ def _chonkie_pieces(cut: Cut) -> Any:
     return Pieces()
 
 
-def _chunks(inner: Any, text: str) -> list[Chunk]:
-    if not text.strip():
-        return []
-    found = inner.chunk(_HALVES.sub("\ufffd", text))
-    chunks = [_part(text, chunk.start_index, chunk.end_index) for chunk in found]
-    ends = [0, *(chunk.end for chunk in chunks)]
-    gap = any(chunk.start > end for chunk, end in zip(chunks, ends, strict=False))
-    if gap or ends[-1] != len(text):
-        raise InputError(
-            "the pieces of a text, joined, differ from the text",
-            where="tokenizer",
-            fix="split a text without omitting or adding characters: ''.join(pieces) == text",
-        )
-    return chunks
-
-
 def _part(text: str, start: int, end: int) -> Chunk:
     return Chunk(start, end, text[start:end])
 
 
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text)
-
-
-_CUTS: Mapping[str, Cut] = {"word": _words, "character": list}
+_CUTS: Mapping[str, Cut] = {"word": _WORD.findall, "character": list}
 
 
 def _tokenizer_function(tokenizer: Any) -> Cut:
@@ -343,17 +332,3 @@ def _tokenizer_function(tokenizer: Any) -> Cut:
         return pieces
 
     return checked
-
-
-def _settings(kind: str, tokenizer: Any, **sizes: int) -> Mapping[str, Any] | None:
-    """Return the settings; None for a function, since two functions may share a name."""
-    if not isinstance(tokenizer, str):
-        return None
-    from importlib.metadata import version
-
-    versions = {"chonkie": version("chonkie")}
-    return {"type": kind, **sizes, "tokenizer": tokenizer, "versions": versions}
-
-
-def _check(size: Any, overlap: Any) -> None:
-    integer("overlap", overlap, least=0, most=integer("size", size) - 1)
