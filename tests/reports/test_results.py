@@ -1,5 +1,6 @@
 """Every result of a public function prints, shows, and exports itself in the same way."""
 
+import csv
 import importlib
 import inspect
 import json
@@ -255,6 +256,10 @@ def test_a_result_is_printed_shown_and_written(result):
     assert "|" in result.to_markdown()
     assert "\\begin{tabular}" in result.to_latex()
     assert result.to_csv().count("\n") >= 1
+    if not isinstance(
+        result, rankgauge.Evaluation | rankgauge.benchmark.BenchmarkRun | rankgauge.history.HistoryEntries
+    ):
+        assert list(result.to_frame().columns) == next(csv.reader(result.to_csv().splitlines()))
     assert len(result.to_frame().columns) >= 1
     summary = result.summary()
     assert summary

@@ -131,6 +131,43 @@ class BenchmarkComparison(Result):
         marked = self.pareto if len(self.runs) > 2 else ()
         return cost_table(self.runs, pareto=marked, primary=str(self.comparison.primary))
 
+    def data_table(self) -> Table:
+        """Return one row for each run with unformatted numbers (seconds, bytes)."""
+        measures = [str(measure) for measure in self.comparison.evaluations[0].measures]
+        rows: list[tuple[Cell, ...]] = []
+        for evaluation, run in zip(self.comparison.evaluations, self.runs, strict=True):
+            mean = evaluation.mean()
+            latency, index = run.latency, run.index
+            quantiles = [
+                None if latency is None or (one := getattr(latency, name)) is None else one.value
+                for name in ("p50", "p95", "p99")
+            ]
+            rows.append(
+                (
+                    run.name,
+                    *(mean[measure] for measure in measures),
+                    *quantiles,
+                    None if latency is None else latency.throughput,
+                    None if index is None else index.seconds,
+                    None if index is None else index.size,
+                    run.cost,
+                    run.tally.failed + run.tally.missing,
+                    "yes" if run.name in self.pareto else "no",
+                )
+            )
+        heads = (
+            "p50_seconds",
+            "p95_seconds",
+            "p99_seconds",
+            "queries_per_second",
+            "index_seconds",
+            "index_bytes",
+            "cost_per_1000_queries",
+            "failed",
+            "pareto",
+        )
+        return Table(columns=("run", *measures, *heads), rows=tuple(rows), digits=6)
+
     def plot(self) -> Plot:
         """Plot quality over latency (p50) with the Pareto front (needs ``rankgauge[plots]``).
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +85,9 @@ UNJUDGED_QUERY = FindingKind(
 )
 
 
+PARTS = ("min", "median", "mean", "p95", "max")  # of a distribution
+
+
 @dataclass(frozen=True)
 class Spread:
     """A distribution of numbers: minimum, median, mean, 95th percentile, and maximum."""
@@ -138,11 +141,34 @@ class CollectionInfo(Result):
         """Share of documents that are judged for at least one query."""
         return self.judged_documents / self.documents if self.documents else 0.0
 
+    def counts(self) -> dict[str, int]:
+        """Return the numbers of documents, queries, and judgments, by name."""
+        found = {"documents": self.documents, "queries": self.queries}
+        if self.judgments is None:
+            return found
+        found |= {"judgments": self.judgments}
+        found |= {f"judgments of grade {grade:g}": count for grade, count in self.grades.items()}
+        return found | ({"judged documents": self.judged_documents} if self.documents else {})
+
     def table(self) -> Table:
         """Return a table with a row per count and per finding."""
         counts = (("documents", self.documents), ("queries", self.queries))
         found = ((one.message, one.evidence.count) for one in self.findings)
         return Table(("what", "number"), (*counts, *found), title=self.name, notes=self.notes)
+
+    def data_table(self) -> Table:
+        """Return counts, distributions, and findings with examples as unformatted values."""
+        counts = ((name, count, "", "") for name, count in self.counts().items())
+        spreads = (
+            (f"{name}: {what}", number, "", "")
+            for name, spread in self.spreads.items()
+            for what, number in zip(PARTS, astuple(spread), strict=True)
+        )
+        found = (
+            (one.message, one.evidence.count, one.evidence.of, "; ".join(one.evidence.examples))
+            for one in self.findings
+        )
+        return Table(("what", "value", "of", "examples"), (*counts, *spreads, *found))
 
     def summary(self) -> str:
         """Return the conclusion in one or two sentences."""

@@ -40,7 +40,7 @@ from rankgauge.evaluation.result import Evaluation
 from rankgauge.fusion.alignment import map_query_blocks
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Table
+from rankgauge.rendering.tables import Cell, Table
 
 __all__ = ["Diagnosis", "diagnose"]
 
@@ -174,6 +174,29 @@ class Diagnosis(Result):
             tuple((str(one.measure), one.mean, one.level) for one in self.qualities),
             title=self.run_name,
             notes=(self.summary(), *self.notes),
+        )
+
+    def data_table(self) -> Table:
+        """Return every missed document, and queries without missed documents, with causes."""
+        rows: list[tuple[Cell, ...]] = []
+        for one in self.diagnoses:
+            head = (one.query_id, one.value, one.attainable, one.primary)
+            rows += [(*head, d.doc_id, d.grade, d.rank, "; ".join(d.causes), "; ".join(d.evidence)) for d in one.missed]
+            if one.evidence or not one.missed:
+                rows.append((*head, "", None, None, "; ".join(one.causes), "; ".join(one.evidence)))
+        return Table(
+            columns=(
+                "query",
+                str(self.measure),
+                "attainable",
+                "primary cause",
+                "document",
+                "grade",
+                "rank",
+                "causes",
+                "evidence",
+            ),
+            rows=tuple(rows),
         )
 
     def _data(self) -> dict[str, Any]:

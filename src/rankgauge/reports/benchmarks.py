@@ -10,7 +10,7 @@ from rankgauge.benchmark.exploration import Exploration
 from rankgauge.benchmark.run import BenchmarkRun
 from rankgauge.core.text import many
 from rankgauge.diagnosis.diagnosis import Diagnosis
-from rankgauge.rendering.tables import BEST, Cell, Table
+from rankgauge.rendering.tables import BEST, Table
 from rankgauge.reports.comparisons import comparison_tables, conclusions
 from rankgauge.reports.diagnoses import diagnosis_tables
 from rankgauge.reports.registry import Options, Report
@@ -69,44 +69,6 @@ def benchmark_section(found: BenchmarkComparison, *, plots: bool = True) -> Sect
     return Section("Latency and cost", (table, *drawn, *found.notes))
 
 
-def _data(found: BenchmarkComparison, _options: Options) -> Table:
-    """Return one row for each run with unformatted numbers (seconds, bytes)."""
-    measures = [str(measure) for measure in found.comparison.evaluations[0].measures]
-    rows: list[tuple[Cell, ...]] = []
-    for evaluation, run in zip(found.comparison.evaluations, found.runs, strict=True):
-        mean = evaluation.mean()
-        latency, index = run.latency, run.index
-        quantiles = [
-            None if latency is None or (one := getattr(latency, name)) is None else one.value
-            for name in ("p50", "p95", "p99")
-        ]
-        rows.append(
-            (
-                run.name,
-                *(mean[measure] for measure in measures),
-                *quantiles,
-                None if latency is None else latency.throughput,
-                None if index is None else index.seconds,
-                None if index is None else index.size,
-                run.cost,
-                run.tally.failed + run.tally.missing,
-                "yes" if run.name in found.pareto else "no",
-            )
-        )
-    heads = (
-        "p50_seconds",
-        "p95_seconds",
-        "p99_seconds",
-        "queries_per_second",
-        "index_seconds",
-        "index_bytes",
-        "cost_per_1000_queries",
-        "failed",
-        "pareto",
-    )
-    return Table(columns=("run", *measures, *heads), rows=tuple(rows), digits=6)
-
-
 def _costs(runs: tuple[BenchmarkRun, ...], _format: str, _options: Options) -> Iterator[Table]:
     """Yield latency, index, and cost, with remarks on the runs."""
     table = cost_table(runs)
@@ -141,7 +103,7 @@ def _exploration(found: Exploration, format: str, options: Options) -> Iterator[
 
 
 REPORTS = {
-    BenchmarkComparison: Report(_blocks, _data),
+    BenchmarkComparison: Report(_blocks),
     BenchmarkRun: Report(_costs, lambda runs, _options: cost_table(runs), several=True),
     Exploration: Report(_exploration),
 }

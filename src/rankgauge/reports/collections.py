@@ -3,47 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 from rankgauge.core.text import Ratio
-from rankgauge.corpus.description import CollectionInfo
+from rankgauge.corpus.description import PARTS, CollectionInfo
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.reports.registry import Options, Report
 
 _GRADES, _CHARACTERS = "judgments of grade", "characters"  # rows that only a full report shows
 _EFFECTS = 2
-
-
-def _counts(info: CollectionInfo) -> Iterator[tuple[str, Cell]]:
-    yield "documents", info.documents
-    yield "queries", info.queries
-    if info.judgments is None:
-        return
-    yield "judgments", info.judgments
-    for grade, count in info.grades.items():
-        yield f"judgments of grade {grade:g}", count
-    if info.documents:
-        yield "judged documents", info.judged_documents
-
-
-def _plain(info: CollectionInfo) -> Iterator[tuple[Cell, ...]]:
-    for name, value in _counts(info):
-        yield name, value, "", ""
-    for name, spread in info.spreads.items():
-        for what, number in _numbers(spread).items():
-            yield f"{name}: {what}", number, "", ""
-    for found in info.findings:
-        evidence = found.evidence
-        yield found.message, evidence.count, evidence.of, "; ".join(evidence.examples)
-
-
-def _data(info: CollectionInfo, _options: Options) -> Table:
-    return Table(("what", "value", "of", "examples"), tuple(_plain(info)))
-
-
-def _numbers(spread: object) -> dict[str, float]:
-    names = {"least": "min", "median": "median", "mean": "mean", "p95": "p95", "most": "max"}
-    return {shown: getattr(spread, name) for name, shown in names.items()}
 
 
 def _blocks(info: CollectionInfo, format: str, options: Options) -> Iterator[Table]:
@@ -58,9 +26,9 @@ def _blocks(info: CollectionInfo, format: str, options: Options) -> Iterator[Tab
         notes.append("no documents were given: checks that need them were skipped")
     if not info.findings:
         notes.append("no quality problems found: checked for empty and duplicate texts, missing ids, leaks")
-    counts = [row for row in _counts(info) if not (short and row[0].startswith(_GRADES))]
+    counts = [row for row in info.counts().items() if not (short and row[0].startswith(_GRADES))]
     lengths: tuple[tuple[Cell, ...], ...] = tuple(
-        (name, *_numbers(spread).values())
+        (name, *astuple(spread))
         for name, spread in info.spreads.items()
         if not (short and name.startswith(_CHARACTERS))
     )
@@ -73,7 +41,7 @@ def _blocks(info: CollectionInfo, format: str, options: Options) -> Iterator[Tab
         notes.append(f"{len(effects) - _EFFECTS} more effects: --full (full=True)")
     if short:
         notes.append("judgments by grade, characters: --full (full=True)")
-    heads = ("length", "min", "median", "mean", "p95", "max")
+    heads = ("length", *PARTS)
     *tables, last = (
         table
         for table in (
@@ -87,4 +55,4 @@ def _blocks(info: CollectionInfo, format: str, options: Options) -> Iterator[Tab
     yield replace(last, notes=tuple(notes))
 
 
-REPORTS = {CollectionInfo: Report(_blocks, _data)}
+REPORTS = {CollectionInfo: Report(_blocks)}

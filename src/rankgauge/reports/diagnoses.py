@@ -273,32 +273,8 @@ def _slices(found: Diagnosis, shown: Iterable[Slice]) -> Table:
     )
 
 
-def _missed_table(found: Diagnosis, _options: Options) -> Table:
-    """Return every missed document, and queries without missed documents, with causes."""
-    rows: list[tuple[Cell, ...]] = []
-    for one in found.diagnoses:
-        head = (one.query_id, one.value, one.attainable, one.primary)
-        rows += [(*head, d.doc_id, d.grade, d.rank, "; ".join(d.causes), "; ".join(d.evidence)) for d in one.missed]
-        if one.evidence or not one.missed:
-            rows.append((*head, "", None, None, "; ".join(one.causes), "; ".join(one.evidence)))
-    return Table(
-        columns=(
-            "query",
-            str(found.measure),
-            "attainable",
-            "primary cause",
-            "document",
-            "grade",
-            "rank",
-            "causes",
-            "evidence",
-        ),
-        rows=tuple(rows),
-    )
-
-
 def _blocks(found: Diagnosis, _format: str, options: Options) -> Iterator[Table]:
     return diagnosis_tables(found, full=options.full)
 
 
-REPORTS = {Diagnosis: Report(_blocks, _missed_table)}
+REPORTS = {Diagnosis: Report(_blocks)}
