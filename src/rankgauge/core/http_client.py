@@ -112,6 +112,10 @@ class Endpoint:
     ) -> None:
         self._httpx = library("httpx", extra="http", of="an endpoint")
         self._parts = _parts(url)
+        self._query = parse_qsl(self._parts.query, keep_blank_values=True)
+        # User and password of the URL, which are percent-encoded.
+        user, _, password = self._parts.netloc.rpartition("@")[0].partition(":")
+        self._login = unquote(user), unquote(password)
         self._hidden_parts = secret_parts(self._parts.path)
         self._headers = _headers(headers)
         self._key_env = key_env
@@ -152,7 +156,7 @@ class Endpoint:
     def shown(self) -> str:
         """The URL without secrets, for settings and messages."""
         host = self._parts.netloc.rpartition("@")[2]
-        query = "&".join(f"{k}={v if k.lower() in _PLAIN else '...'}" for k, v in self._query())
+        query = "&".join(f"{k}={v if k.lower() in _PLAIN else '...'}" for k, v in self._query)
         parts = self._parts.path.split("/")
         path = "/".join("..." if part in self._hidden_parts else part for part in parts)
         return urlunsplit((self._parts.scheme, host, path, query, ""))
@@ -176,7 +180,7 @@ class Endpoint:
         hidden: dict[str, Any] = {
             "user": self._parts.netloc.rpartition("@")[0],
             "path": sorted(self._hidden_parts),
-            "query": [row for row in self._query() if row[0].lower() not in _PLAIN],
+            "query": [row for row in self._query if row[0].lower() not in _PLAIN],
             "headers": self._headers,
             **more,
         }
@@ -338,8 +342,7 @@ class Endpoint:
         """Return the headers of a request with the current key from the environment."""
         headers = {**_AGENT, **(first or {}), **self._headers}
         if self._parts.username or self._parts.password:
-            user, password = (unquote(part or "") for part in self._login())
-            headers["authorization"] = f"Basic {_base64(f'{user}:{password}')}"
+            headers["authorization"] = f"Basic {_base64(':'.join(self._login))}"
         key = self._key()
         name = self._key_header.lower()
         if key and name == "authorization":
@@ -371,40 +374,27 @@ class Endpoint:
 
     def _register(self) -> None:
         """Register the secrets of URL and headers; the key is registered when it is read."""
-        user, password = (unquote(part or "") for part in self._login())
+        user, password = self._login
         if password:
             self.secrets.add_login(user, password)
-        elif user:
-            self.secrets.add(user)
+        self.secrets.add("" if password else user)
         for part in self._hidden_parts:
             self.secrets.add(unquote(part))
-        for name, value in self._query():
+        for name, value in self._query:
             if name.lower() not in _PLAIN:
                 self.secrets.add(value, name)
         for name, value in self._headers.items():
             if name not in _PLAIN_HEADERS:
                 self.secrets.add(value, name)
-                self._register_login(*value.split(None, 1), name=name)
-
-    def _register_login(self, scheme: str = "", value: str = "", *, name: str) -> None:
-        """Register the credentials after the scheme of a header."""
-        self.secrets.add(value, name)
-        if scheme.lower() == "basic":
-            with suppress(ValueError):
-                login = base64.b64decode(value, validate=True).decode("utf-8", "replace")
-                self.secrets.add_login(*login.partition(":")[::2])
-
-    def _login(self) -> tuple[str, str]:
-        """Return user and password of the URL, still percent-encoded."""
-        user, _, password = self._parts.netloc.rpartition("@")[0].partition(":")
-        return user, password
-
-    def _query(self) -> list[tuple[str, str]]:
-        return parse_qsl(self._parts.query, keep_blank_values=True)
+                scheme, _, credentials = value.strip().partition(" ")
+                self.secrets.add(credentials, name)
+                with suppress(ValueError):
+                    login = base64.b64decode(credentials.strip() * (scheme.lower() == "basic"), validate=True)
+                    self.secrets.add_login(*login.decode("utf-8", "replace").partition(":")[::2])
 
     def _url(self, path: str, params: Mapping[str, Any]) -> str:
         whole = "/".join(part for part in (self._parts.path, path.strip("/")) if part)
-        query = urlencode([*self._query(), *params.items()], doseq=True)
+        query = urlencode([*self._query, *params.items()], doseq=True)
         host = self._parts.netloc.rpartition("@")[2]
         return urlunsplit((self._parts.scheme, host, whole, query, ""))
 

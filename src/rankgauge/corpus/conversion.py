@@ -219,10 +219,6 @@ def _is_collection(source: Any) -> bool:
     return os.path.isdir(name) or name.lower().endswith(".zip") or member  # noqa: PTH112
 
 
-def _named(source: Any, held: Collection) -> str:
-    return held.name if isinstance(source, Collection) else source_name(source)
-
-
 def _refuse_itself(source: Source, target: Source) -> None:
     """Refuse to overwrite the source."""
     if source == "-" or target == "-":
@@ -258,8 +254,10 @@ def _pairs_converted(source: TextSource, held: FileContent, given: str | None, r
         if held.form == "trec":
             with source.open() as stream:
                 found = unread_fields(stream, layout)
-            # If this is not the document that was read, the file only has as many fields as TREC.
-            unread = found if found.doc in {b"", _first_doc(first.table)} else unread
+            # If this document was not read first, the file only has as many fields as TREC.
+            docs, lines = first.table.docs, first.table.lines
+            first_doc = docs[0 if lines is None else int(np.argmin(lines))] if len(docs) else b""
+            unread = found if found.doc in {b"", first_doc} else unread
             if unread.scattered and first.table.lines is None:
                 # Ranks can be assigned to rows only by line number.
                 raise NotInBlocksError(source.name)
@@ -308,13 +306,6 @@ def _read(source: TextSource, layout: Layout, form: str | None) -> Qrels | Run:
     with source.open() as stream:
         table = read_stream(stream, source.name, layout, form)
     return Run(table, name="run") if layout is RUN else Qrels(table)
-
-
-def _first_doc(table: PairTable) -> bytes:
-    """Return the document of the first line."""
-    if not len(table):
-        return b""
-    return table.docs[0 if table.lines is None else int(np.argmin(table.lines))]
 
 
 def _convert_in_memory(held: Qrels | Run, request: _Request) -> Conversion:
@@ -438,11 +429,20 @@ def _collection_or_part(source: Any, kind: Content | None, form: str | None, req
     """Convert a collection, or the part of it selected by `kind`."""
     if not isinstance(source, Collection) and kind in {"qrels", "run"}:
         # A single file inside is sufficient; texts are not required.
-        return _inside_converted(source, kind, form, request)
-    loaded = source if isinstance(source, Collection) else Collection.load(source)
+        read = read_run(source, format=form) if kind == "run" else read_qrels(source, format=form)
+        layout = "zip" if os.path.isfile(source) else "folder"  # noqa: PTH113 - a path may be text
+        tag = request.name or (read.name if isinstance(read, Run) else "")
+        return _written([read], request, (source_name(source), layout, tag))
+    held = source if isinstance(source, Collection) else Collection.load(source)
+    name = held.name if isinstance(source, Collection) else source_name(source)
     if kind is None or kind == "collection":
-        return _collection_converted(loaded, _named(source, loaded), request)
-    return _part_converted(loaded, _named(source, loaded), kind, request)
+        return _collection_converted(held, name, request)
+    if kind == "qrels" and held.qrels is not None:
+        return replace(_convert_in_memory(held.qrels, request), source=name)
+    if kind in {"run", "qrels"}:
+        fix = "choose queries or documents" + (", or qrels" * (held.qrels is not None))
+        raise InputError(f"the collection has no {kind}", where=name, fix=fix)
+    return _lines_written(partial(_rows, held, kind), FileContent(kind, "collection"), name, request)
 
 
 def _part_named(request: _Request) -> Content | None:
@@ -491,24 +491,6 @@ def _collection_converted(held: Collection, source: str, request: _Request) -> C
         losses=(*losses, *loss_counter.messages()),
         notes=held.notes,
     )
-
-
-def _inside_converted(source: Source, kind: Content, form: str | None, request: _Request) -> Conversion:
-    """Convert judgments or a run inside a folder or archive."""
-    read = read_run(source, format=form) if kind == "run" else read_qrels(source, format=form)
-    layout = "zip" if os.path.isfile(source) else "folder"  # noqa: PTH113 - a path may be text
-    tag = request.name or (read.name if isinstance(read, Run) else "")
-    return _written([read], request, (source_name(source), layout, tag))
-
-
-def _part_converted(held: Collection, source: str, kind: Content, request: _Request) -> Conversion:
-    """Convert one part of a collection."""
-    if kind == "qrels" and held.qrels is not None:
-        return replace(_convert_in_memory(held.qrels, request), source=source)
-    if kind in {"run", "qrels"}:
-        fix = "choose queries or documents" + (", or qrels" * (held.qrels is not None))
-        raise InputError(f"the collection has no {kind}", where=source, fix=fix)
-    return _lines_written(partial(_rows, held, kind), FileContent(kind, "collection"), source, request)
 
 
 def _rows(held: Collection, kind: Content) -> Iterable[TextRow]:
