@@ -25,7 +25,7 @@ from rankgauge.core.ids import id_text
 from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats import sgml, smart
-from rankgauge.formats.delimited import check_header, check_width, decoded_line, rows_of
+from rankgauge.formats.delimited import DELIMITERS, check_header, check_width, decoded_line, rows_of
 from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import (
     Source,
@@ -49,6 +49,8 @@ _TEXTS = ("text", "contents", "body", "abstract", "query", "question")
 _TITLES = ("title", "heading")
 _EXAMPLE = '{"_id": "d1", "title": "...", "text": "..."}'
 _CELLS = 3
+# Modules for texts with markup: `pieces()` splits a file, `parts_of()` reads a piece.
+_MARKED: Mapping[str, Any] = {"sgml": sgml, "smart": smart}
 _BOM = b"\xef\xbb\xbf"
 _SHOWN = 5
 # Typical compression ratio of text.
@@ -155,9 +157,7 @@ class TextReader:
         self._given = None if form is None else {"json": "jsonl", "trec": "sgml"}.get(form, form)
         self.source = source
         self.name, self.seekable = source.name, False
-        self.size = source.size
-        if source.size is not None and packing_of(source.name) is not None:
-            self.size = _PACKED * source.size
+        self.size = source.size and source.size * (_PACKED if packing_of(source.name) else 1)
         self._form = ""
         # Column names of a table with a header, or number of cells in a table without one. Passes
         # may overlap, because each finds the same values.
@@ -226,27 +226,17 @@ class TextReader:
             yield Placed(number, offset, row)
 
     def _pieces(self, lines: _Lines) -> Iterator[_Piece]:
-        match self._form:
-            case "sgml":
-                return sgml.pieces(lines)
-            case "smart":
-                return smart.pieces(lines)
-            case "csv":
-                return rows_of(lines, self.name, ",")
-            case _:
-                return (line for line in lines if line[-1].strip())
+        if self._form in _MARKED:
+            return _MARKED[self._form].pieces(lines)
+        return rows_of(lines, self.name, ",") if self._form == "csv" else (line for line in lines if line[-1].strip())
 
     def _row(self, piece: Any, number: int) -> TextRow:
-        name = self.name
-        match self._form:
-            case "sgml" | "smart":
-                parted = sgml.parts_of if self._form == "sgml" else smart.parts_of
-                key, title, text, fields = parted(piece, name, number)
-                return TextRow(id_of(key, name, number), title, text, fields)
-            case "csv" | "tsv":
-                return self._of_cells(self._cells(piece, number), number)
-            case _:
-                return next(row_of(found, name, at) for at, found in objects([(number, piece)], name))
+        if self._form in _MARKED:
+            key, title, text, fields = _MARKED[self._form].parts_of(piece, self.name, number)
+            return TextRow(id_of(key, self.name, number), title, text, fields)
+        if self._form in DELIMITERS:
+            return self._of_cells(self._cells(piece, number), number)
+        return next(row_of(found, self.name, at) for at, found in objects([(number, piece)], self.name))
 
     def _cells(self, piece: Any, number: int) -> list[str]:
         # In TSV, quotation marks are literal, and cells may have any length.
@@ -256,7 +246,7 @@ class TextReader:
 
     def _is_header(self, piece: Any, number: int) -> bool:
         """Return whether the first piece is a header, and store the column names."""
-        if self._form not in {"csv", "tsv"}:
+        if self._form not in DELIMITERS:
             return False
         columns = [cell.strip().lower() for cell in self._cells(piece, number)]
         known = any(cell in IDS for cell in columns) and any(cell in _TEXTS for cell in columns)
@@ -269,7 +259,7 @@ class TextReader:
 
     def _of_cells(self, cells: Sequence[str], number: int) -> TextRow:
         name = self.name
-        by = "," if self._form == "csv" else "\t"
+        by = DELIMITERS[self._form]
         if self._columns:
             check_width(cells, self._columns, name, (number, by))
             return row_of(dict(zip(self._columns, cells, strict=False)), name, number)
