@@ -327,7 +327,7 @@ def _of_queries(
 def _repeated(queries: Iterable[Query]) -> Iterator[str]:
     first: dict[str, str] = {}
     for query in queries:
-        text = " ".join(folded(query.text))
+        text = folded(query.text)
         if text and first.setdefault(text, query.id) != query.id:
             yield f"{query.id} = {first[text]}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,8 +15,6 @@ from rankgauge.corpus.collection import Collection, Document
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 
-# A long text is scanned in pieces of this many characters.
-_PIECE = 1 << 20
 _EXAMPLES = 3
 # Shorter queries occur in documents by chance.
 _LEAST_WORDS = 4
@@ -55,17 +53,9 @@ class Scan:
     missing: list[list[str]] = field(default_factory=list)
 
 
-def folded(text: str) -> Iterator[str]:
-    """Yield pieces of a text in lower case with single blanks between words."""
-    begun = gap = False
-    for start in range(0, len(text), _PIECE):
-        piece = text[start : start + _PIECE].casefold()
-        words = " ".join(piece.split())
-        if not words:
-            gap = True
-            continue
-        yield (" " if begun and (gap or piece[0].isspace()) else "") + words
-        begun, gap = True, piece[-1].isspace()
+def folded(text: str) -> str:
+    """Return a text in lower case with single blanks between words."""
+    return " ".join(text.casefold().split())
 
 
 def plain_words(text: str) -> str:
@@ -79,7 +69,6 @@ class _Leaks:
     def __init__(self, collection: Collection) -> None:
         self._by_word: dict[str, list[tuple[str, str, frozenset[str]]]] = {}
         self.found: dict[str, str] = {}
-        self._longest = 0
         for query in collection.queries.values():
             text = plain_words(query.text)
             words = text.split()
@@ -87,28 +76,17 @@ class _Leaks:
                 anchor = max(words, key=len)
                 row = query.id, f" {text} ", frozenset(words)
                 self._by_word.setdefault(anchor, []).append(row)
-                self._longest = max(self._longest, len(text) + 2)
 
     def search(self, document: Document) -> None:
         """Record the queries whose text occurs in a document in sequence."""
         if not self._by_word:
             return
-        text = document.full_text
-        tail = " "
-        for start in range(0, len(text), _PIECE):
-            here = tail + text[start : start + _PIECE].casefold().translate(_BLANKED)
-            words = here.split()
-            # Words truncated at the start or end of the piece do not count.
-            ends = here.endswith(" ") or start + _PIECE >= len(text)
-            here = " " * here.startswith(" ") + " ".join(words) + " " * ends
-            self._find_copies(here, set(words), document.id)
-            tail = here[-self._longest :]
-
-    def _find_copies(self, here: str, words: set[str], key: str) -> None:
+        here = plain_words(document.full_text)
+        words = set(here.split())
         for word in words & self._by_word.keys():
             for query, text, parts in self._by_word[word]:
-                if query not in self.found and parts <= words and text in here:
-                    self.found[query] = key
+                if query not in self.found and parts <= words and text in f" {here} ":
+                    self.found[query] = document.id
 
 
 def scan(collection: Collection, judged: Qrels | None, runs: Sequence[Run]) -> Scan:
@@ -126,11 +104,9 @@ def scan(collection: Collection, judged: Qrels | None, runs: Sequence[Run]) -> S
     places: list[int] = []
     for document in collection.documents.values():
         key = document.id
-        digest = hashlib.blake2b(digest_size=8)
-        count = 0
-        for piece in folded(document.full_text):
-            digest.update(piece.encode("utf-8", "surrogatepass"))
-            count += piece.count(" ") + (not count)
+        text = folded(document.full_text)
+        digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8)
+        count = text.count(" ") + 1 if text else 0
         characters.append(len(document.full_text))
         words.append(count)
         # Empty texts are not duplicates: each has a unique number.
