@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -11,7 +11,7 @@ from typing import Any
 
 from rankgauge.core.libraries import library
 from rankgauge.data.qrels import Qrels
-from rankgauge.errors import FormatError, InputError
+from rankgauge.errors import InputError
 from rankgauge.formats.archives import Archive
 from rankgauge.formats.datasets import (
     COLLECTION,
@@ -39,7 +39,7 @@ from rankgauge.formats.folders import (
 )
 from rankgauge.formats.questions import read_questions
 from rankgauge.formats.readers import read_judgments
-from rankgauge.formats.texts import Faults, Placed, TextReader, TextRow, TextSource, add_fault, kept, row_of
+from rankgauge.formats.texts import Faults, RowReader, TextReader, TextRow, TextSource, kept, row_of
 
 
 @dataclass(frozen=True)
@@ -55,48 +55,9 @@ class Loaded:
     beside: bool = False
 
 
-class RowReader:
-    """Reads texts from a repeatable source of rows.
-
-    Args:
-        rows: Function that returns all rows: mappings with an id and a text.
-        name: The name for messages.
-        row: Function that returns the row at a position, if fast.
-        count: Number of rows; 0 if unknown, and None if all texts fit into memory.
-    """
-
-    def __init__(
-        self,
-        rows: Callable[[], Iterable[Mapping[str, Any]]],
-        name: str,
-        *,
-        row: Callable[[int], Mapping[str, Any]] | None = None,
-        count: int | None = None,
-    ) -> None:
-        self.name = name
-        self.size = None if count is None else _EACH * (count or _MANY + 1)
-        self.seekable = row is not None
-        self._rows, self._row = rows, row
-
-    def rows(self, faults: Faults | None = None) -> Iterator[Placed]:
-        """Yield every text in order."""
-        for place, row in enumerate(self._rows()):
-            try:
-                yield Placed(place + 1, place, self._text(row, place))
-            except FormatError as error:
-                add_fault(error, faults)
-
-    def at(self, offset: int) -> TextRow | None:
-        """Return the text at a position from 0; None without random access."""
-        return None if self._row is None else self._text(self._row(offset), offset)
-
-    def stamp(self) -> object:
-        """Return None: rows are assumed not to change."""
-        return None
-
-    def _text(self, row: Mapping[str, Any], place: int) -> TextRow:
-        fields = {key: value for key, value in row.items() if value is not None or key == "text"}
-        return row_of(fields, self.name, place + 1)
+def _text(name: str, row: Mapping[str, Any], place: int) -> TextRow:
+    fields = {key: value for key, value in row.items() if value is not None or key == "text"}
+    return row_of(fields, name, place + 1)
 
 
 def file_set(path: Path) -> FileSet | None:
@@ -165,7 +126,7 @@ def rows_reader(data: Any, name: str) -> RowReader:
         )
     known = hasattr(data, "__len__")
     at = data.__getitem__ if known and hasattr(data, "__getitem__") else None
-    return RowReader(lambda: data, name, row=at, count=len(data) if known else 0)
+    return RowReader(lambda: data, name, partial(_text, name), at, _EACH * (len(data) if known else _MANY + 1))
 
 
 def _judged_of(
@@ -238,13 +199,14 @@ class _Loader:
     def _ir_parts(self, data: Any, shown: str) -> Loaded:
         documents: Mapping[str, TextRow] = {}
         queries: Mapping[str, TextRow] = {}
+        read = partial(_text, shown)
         if hasattr(data, "docs_iter"):
-            rows = RowReader(
-                lambda: map(_ir_row, data.docs_iter()), shown, row=_ir_at(data), count=data.docs_count() or 0
-            )
+            count = data.docs_count()
+            size = _EACH * (_MANY + 1 if count is None else count)
+            rows = RowReader(lambda: map(_ir_row, data.docs_iter()), shown, read, _ir_at(data), size)
             documents = kept(rows, self.faults)
         if hasattr(data, "queries_iter"):
-            queries = kept(RowReader(lambda: map(_ir_row, data.queries_iter()), shown), self.faults)
+            queries = kept(RowReader(lambda: map(_ir_row, data.queries_iter()), shown, read), self.faults)
         qrels = Qrels(ir_judgments(data.qrels_iter())) if hasattr(data, "qrels_iter") else None
         return Loaded(documents, queries, qrels, shown.partition(":")[2])
 

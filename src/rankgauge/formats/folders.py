@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -19,7 +20,7 @@ from rankgauge.formats.columns import RUN, Layout
 from rankgauge.formats.lines import Source
 from rankgauge.formats.questions import Grades, may_be_questions, read_questions
 from rankgauge.formats.registry import PACKINGS
-from rankgauge.formats.texts import Faults, Placed, TextReader, TextRow, TextSource, add_fault, kept
+from rankgauge.formats.texts import Faults, RowReader, TextReader, TextRow, TextSource, kept
 
 TEXTS = frozenset({".md", ".markdown", ".mdx", ".txt", ".text", ".rst", ".adoc", ".org"})
 _MARKDOWN = frozenset({".md", ".markdown", ".mdx"})
@@ -50,60 +51,46 @@ def pages_of(folder: Path, not_texts: Collection[str] = ()) -> tuple[list[str], 
     return sorted(pages), others
 
 
-class PageReader:
-    """Reader of a folder with one document per file; its id is the path, with ``/``.
+def page_reader(folder: Path, pages: Sequence[str]) -> RowReader:
+    """Return a reader of a folder with one document per file; its id is the path, with ``/``.
 
     The title comes from the front matter, else from the first heading, else from the file name. A
     heading at the very beginning is not repeated in the text.
     """
+    stamp = partial(_stats, folder, pages)
+    size, _ = stamp()
+    return RowReader(partial(iter, pages), os.fspath(folder), partial(_read, folder), pages.__getitem__, size, stamp)
 
-    def __init__(self, folder: Path, pages: Sequence[str]) -> None:
-        self.name, self.seekable = os.fspath(folder), True
-        self._folder, self._pages = folder, tuple(pages)
-        self.size: int | None = sum(size for size, _ in self._stats())
 
-    def rows(self, faults: Faults | None = None) -> Iterator[Placed]:
-        """Yield every document, in order of path."""
-        for place in range(len(self._pages)):
-            try:
-                yield Placed(place + 1, place, self.at(place))
-            except FormatError as error:
-                add_fault(error, faults)
+def _read(folder: Path, page: str, _: int) -> TextRow:
+    path = folder / page
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise FormatError(
+            f"byte 0x{error.object[error.start]:02x} is not UTF-8",
+            path=os.fspath(path),
+            line=line,
+            fix="save the file as UTF-8, or move it out of the folder",
+        ) from None
+    except OSError as error:
+        raise FormatError(
+            f"cannot be read: {error.strerror or error}",
+            path=os.fspath(path),
+            fix="check its permissions, or move it out of the folder",
+        ) from None
+    return _row(page, text.replace("\r\n", "\n"))
 
-    def at(self, offset: int) -> TextRow:
-        """Return the document at this index, from 0."""
-        page = self._pages[offset]
-        path = self._folder / page
-        try:
-            text = path.read_bytes().decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            line = error.object[: error.start].count(b"\n") + 1
-            raise FormatError(
-                f"byte 0x{error.object[error.start]:02x} is not UTF-8",
-                path=os.fspath(path),
-                line=line,
-                fix="save the file as UTF-8, or move it out of the folder",
-            ) from None
-        except OSError as error:
-            raise FormatError(
-                f"cannot be read: {error.strerror or error}",
-                path=os.fspath(path),
-                fix="check its permissions, or move it out of the folder",
-            ) from None
-        return _row(page, text.replace("\r\n", "\n"))
 
-    def stamp(self) -> object:
-        """Return a hash of the sizes and modification times of all files."""
-        return hash(tuple(self._stats()))
-
-    def _stats(self) -> Iterator[tuple[int, int]]:
-        for page in self._pages:
-            try:
-                found = (self._folder / page).stat()
-            except OSError:
-                yield 0, 0
-            else:
-                yield found.st_size, found.st_mtime_ns
+def _stats(folder: Path, pages: Sequence[str]) -> tuple[int, int]:
+    """Return the total size of files, and a hash of their sizes and modification times."""
+    found = []
+    for page in pages:
+        with suppress(OSError):
+            stat = (folder / page).stat()
+            found.append((stat.st_size, stat.st_mtime_ns))
+    return sum(size for size, _ in found), hash(tuple(found))
 
 
 def _row(page: str, text: str) -> TextRow:
@@ -257,7 +244,7 @@ def documents_in(files: FileSet, faults: Faults | None = None) -> tuple[Mapping[
     if pages and others:
         kinds = ", ".join(sorted({PurePosixPath(name).suffix or name for name in others})[:5])
         notes = (f"{many(len(others), 'non-text file')} skipped: {kinds}",)
-    return (kept(PageReader(files.folder, pages), faults) if pages else {}), notes
+    return (kept(page_reader(files.folder, pages), faults) if pages else {}), notes
 
 
 def judgments_in_folder(path: Source, split: str | None = None) -> tuple[TextSource | Grades, str]:

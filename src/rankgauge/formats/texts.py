@@ -279,6 +279,47 @@ class TextReader:
         return TextRow(id_of(cells[0].strip(), name, number), title, cells[-1], {})
 
 
+class RowReader:
+    """Reader of texts from a repeatable source of rows.
+
+    Args:
+        rows: Function that returns all rows.
+        name: The name for messages.
+        read: Function that converts a row at a position, from 0, to a text.
+        row: Function that returns the row at a position, if fast.
+        size: Approximate bytes of all texts; None if they fit into memory.
+        stamp: Function whose result changes if the texts change.
+    """
+
+    def __init__(  # noqa: PLR0917 - the order of use
+        self,
+        rows: Callable[[], Iterable[Any]],
+        name: str,
+        read: Callable[[Any, int], TextRow],
+        row: Callable[[int], Any] | None = None,
+        size: int | None = None,
+        stamp: Callable[[], object] | None = None,
+    ) -> None:
+        self.name, self.size, self.seekable = name, size, row is not None
+        self._rows, self._read, self._row, self._stamp = rows, read, row, stamp
+
+    def rows(self, faults: Faults | None = None) -> Iterator[Placed]:
+        """Yield every text in order."""
+        for place, row in enumerate(self._rows()):
+            try:
+                yield Placed(place + 1, place, self._read(row, place))
+            except FormatError as error:
+                add_fault(error, faults)
+
+    def at(self, offset: int) -> TextRow | None:
+        """Return the text at a position from 0; None without random access."""
+        return None if self._row is None else self._read(self._row(offset), offset)
+
+    def stamp(self) -> object:
+        """Return a value that changes if the texts change."""
+        return self._stamp and self._stamp()
+
+
 def read_texts(source: Source | TextSource, faults: Faults | None = None) -> Iterator[TextRow]:
     """Yield the texts of a file; a duplicate id is a fault."""
     found = source if isinstance(source, TextSource) else TextSource.of(source)
