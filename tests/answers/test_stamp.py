@@ -21,6 +21,7 @@ from rankgauge.answers import (
 )
 from rankgauge.comparison.conclusions import difference_sentence
 from rankgauge.comparison.differences import select
+from rankgauge.evaluation import group_means
 from rankgauge.gates import update_baseline
 
 S, N = "supported", "not stated"
@@ -584,3 +585,14 @@ def test_a_plot_of_means_names_the_judge_and_has_no_interval_of_it():
         (panel,) = one.plot().panels
         assert panel.ticks == (tick,)
         assert (panel.series[0].low[0] < panel.series[0].y[0]) is spread
+
+
+def test_means_of_groups_name_the_judge_and_have_no_interval():
+    values = np.random.default_rng(0).random(100).tolist()
+    one = replace(judged("x", values, **USABLE), groups=("a", "b") * 50)
+    found = group_means(one)
+    assert "Faithfulness (by judge)" in str(found)
+    assert all(each.by_judge and np.isnan(each.low) for each in found.means)
+    by_person = group_means(replace(one, settings={"judge": {"name": "ann", "person": True}}))
+    assert "by judge" not in str(by_person)
+    assert not any(np.isnan(each.low) for each in by_person.means)

@@ -11,6 +11,7 @@ import numpy as np
 
 from rankgauge.core.ids import IntArray
 from rankgauge.core.text import many
+from rankgauge.evaluation.result import judged_by_model
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table, by_column
@@ -33,6 +34,7 @@ class GroupMean:
         low: The lower bound of the 95% interval; NaN without an interval.
         high: The upper bound of the 95% interval; NaN without an interval.
         weighted: Whether the mean is weighted.
+        by_judge: Whether the mean is that by a judge of answers, not corrected for its errors.
     """
 
     group: str
@@ -43,6 +45,12 @@ class GroupMean:
     low: float
     high: float
     weighted: bool
+    by_judge: bool = False
+
+    @property
+    def name(self) -> str:
+        """Name of the measure for a table."""
+        return f"{self.measure} (by judge)" if self.by_judge else self.measure
 
 
 @dataclass(frozen=True)
@@ -61,12 +69,12 @@ class GroupMeans(Result):
 
     def table(self) -> Table:
         """Return a table with one row per mean."""
-        measures = list(dict.fromkeys(each.measure for each in self.means))
+        measures = list(dict.fromkeys(each.name for each in self.means))
         weighted = any(each.weighted for each in self.means)
         names = (each.group + (", unweighted" if weighted and not each.weighted else "") for each in self.means)
         return Table(
             *by_column(
-                len(measures) > 1 and ("measure", (each.measure for each in self.means)),
+                len(measures) > 1 and ("measure", (each.name for each in self.means)),
                 ("group", names),
                 ("queries", (each.queries for each in self.means)),
                 weighted and ("effective", (f"{each.effective:.1f}" for each in self.means)),
@@ -97,7 +105,8 @@ def group_means(evaluation: Any, max_measures: int | None = None) -> GroupMeans:
     unweighted mean of all queries is added. Intervals are those of ``Measure.mean_interval``;
     with weights, they are t intervals from the jackknife
     (:func:`rankgauge.stats.weighted_mean_interval`), clipped to the bounds of the measure. Sums,
-    geometric means, and groups with an effective size below 8 have no interval.
+    geometric means, groups with an effective size below 8, and means by a judge of answers have no
+    interval.
 
     Args:
         evaluation: An `Evaluation` with groups or weights.
@@ -127,6 +136,7 @@ def _means(evaluation: Any, measure: Measure, rows: dict[str, IntArray]) -> Iter
     column = evaluation.measures.index(measure)
     skip = evaluation.policies.undefined == "skip"
     counted = measure.counted(evaluation.per_query[:, column], skip_undefined=skip)
+    by_judge = judged_by_model(evaluation.settings, measure)
     weights = None if evaluation.weights is None else np.array(evaluation.weights)
     for label, places in rows.items():
         used = places[~np.isnan(counted[places])]
@@ -136,7 +146,9 @@ def _means(evaluation: Any, measure: Measure, rows: dict[str, IntArray]) -> Iter
             own = None if shares is None else shares[used]
             mean = measure.mean(counted[used], None if own is None else own.tolist(), skip_undefined=skip)
             effective, low, high = _interval(measure, counted[used], own)
-            yield GroupMean(label, str(measure), len(used), effective, mean, low, high, own is not None)
+            if by_judge:
+                low = high = math.nan
+            yield GroupMean(label, str(measure), len(used), effective, mean, low, high, own is not None, by_judge)
 
 
 def _interval(measure: Measure, values: Any, weights: Any) -> tuple[float, float, float]:
