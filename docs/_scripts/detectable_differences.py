@@ -19,9 +19,18 @@ from typing import NamedTuple
 import numpy as np
 from interval_coverage import pools
 from page_tables import write_tables
+from paired_populations import MEASURES
 
 from rankgauge import stats
-from rankgauge.comparison.differences import ALPHA, FAILING, FEW_CHANGES, FEWEST_FOR_INTERVAL
+from rankgauge.comparison.differences import (
+    ALPHA,
+    FAILING,
+    FEW_CHANGES,
+    FEWEST_FOR_INTERVAL,
+    DifferenceSample,
+    make_difference,
+)
+from rankgauge.measures.measure import parse
 from rankgauge.rendering.tables import Table
 from rankgauge.stats.arrays import root
 from rankgauge.stats.intervals import beyond_worst
@@ -29,6 +38,8 @@ from rankgauge.stats.intervals import beyond_worst
 PAGE = Path(__file__).parents[1] / "explain" / "interval-coverage.md"
 QUERIES = (10, 25, 50, 100)
 DRAWS, FLIPS, WEIGHTS = 120, 499, 600
+# Statements of the number of queries needed: samples that make them, and later ones of that many queries.
+PILOTS, LATER, MOST = 10, 60, 3000
 DENSE = 0.5
 # Differences for which the power is simulated, in standard errors.
 GRID = np.array([1.0, 2.0, 2.4, 2.8, 3.2, 3.8, 4.6, 6.0, 9.0, 14.0, 22.0])
@@ -158,6 +169,71 @@ def stated(pair: str, pool: np.ndarray, numbers: Sequence[int] = QUERIES) -> Ite
         yield Stated(pair, queries, power, ratio)
 
 
+class Needed(NamedTuple):
+    """Share of later samples with a verdict, where a sample states the number of queries needed.
+
+    Attributes:
+        pair: The pair.
+        queries: The number of queries of the first sample.
+        stated: The number stated.
+        share: Share of samples of that many queries with the right verdict.
+    """
+
+    pair: str
+    queries: int
+    stated: int
+    share: float
+
+
+def needed(pair: str, pool: np.ndarray, numbers: Sequence[int] = QUERIES[1:]) -> Iterator[Needed]:
+    """Yield how often the stated number of queries suffices if the true mean is the observed one."""
+    rng = np.random.default_rng([len(pool), round(1e6 * float(np.abs(pool).sum())), 1])
+    measure = parse(pair.rpartition(", ")[2])
+    for queries in numbers:
+        drawn = rng.choice(pool, (PILOTS, queries))
+        verdicts = judged(drawn, rng).verdict
+        for moved in drawn[~verdicts]:
+            if not moved.any():
+                continue
+            mean, sd = stats.moments(moved)
+            low, high = (
+                stats.mean_interval(moved) if np.count_nonzero(moved) >= FEWEST_FOR_INTERVAL else (math.nan,) * 2
+            )
+            sample = DifferenceSample(mean, low, high, sd, queries, (moved > 0).sum(), (moved < 0).sum(), None)
+            found = make_difference(("new", "old", measure), (0.5, 0.5), sample, 1.0, 1.0, ALPHA)
+            if found.queries_needed is None or found.queries_needed > MOST:
+                continue
+            values, weights = moved_to(pool, mean)
+            later = judged(rng.choice(values, (LATER, found.queries_needed), p=weights), rng)
+            share = float((later.verdict & (later.mean * mean > 0)).mean())
+            yield Needed(pair, queries, found.queries_needed, share)
+
+
+def needed_table(found: Sequence[Needed]) -> Table:
+    """Return the mean share of right verdicts, and its range over pairs."""
+    rows = []
+    for name in (*MEASURES, "all"):
+        for queries in QUERIES[1:]:
+            some = [one for one in found if one.queries == queries and name in {"all", one.pair.rpartition(", ")[2]}]
+            if len(some) < 20:
+                continue
+            shares = np.array([one.share for one in some])
+            pairs = [np.mean([one.share for one in some if one.pair == pair]) for pair in {one.pair for one in some}]
+            rows.append(
+                (
+                    name,
+                    str(queries),
+                    str(len(some)),
+                    f"{np.median([one.stated for one in some]):.0f}",
+                    _percent(shares.mean()),
+                    _percent((shares >= 0.75).mean()),
+                    _percent(min(pairs)),
+                )
+            )
+    columns = ("measure", "queries", "statements", "stated: median", "verdicts: mean", "75% or more", "lowest pair")
+    return Table(columns=columns, rows=tuple(rows))
+
+
 def tables(data: Path) -> Iterator[tuple[str, Table]]:
     """Yield the tables of the page."""
     found = [one for pair, pool in pools(data) for one in stated(pair, pool)]
@@ -215,6 +291,7 @@ def tables(data: Path) -> Iterator[tuple[str, Table]]:
         "left-out",
         Table(columns=("left out", "kurtosis", *(f"{queries} queries" for queries in QUERIES)), rows=tuple(lines)),
     )
+    yield "needed", needed_table([one for pair, pool in pools(data) for one in needed(pair, pool)])
 
 
 def _means(found: list[Stated], kurtosis: int) -> dict[int, float]:

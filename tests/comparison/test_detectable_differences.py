@@ -22,6 +22,14 @@ def test_stated_differences_have_their_power_by_the_allowance_only(pool):
     assert 0.95 <= found.ratio[6] <= 1.45
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("pool", "least"), [(HEAVY, 0.72), (SPARSE, 0.62)], ids=["heavy tails", "few differ"])
+def test_stated_numbers_of_queries_have_about_their_power(pool, least):
+    found = list(detectable.needed("x, nDCG@10", pool[:1000], [50, 100]))
+    assert len(found) >= 10
+    assert least < np.mean([one.share for one in found]) < 0.95
+
+
 @pytest.mark.parametrize("pool", [HEAVY, SPARSE], ids=["heavy tails", "few differ"])
 def test_the_verdicts_and_differences_of_the_script_are_those_of_compare(pool):
     drawn = RNG.choice(pool, (20, 40)) + np.linspace(0, 0.1, 20)[:, None] * (pool is HEAVY)

@@ -39,15 +39,14 @@ def test_sign_flips_of_skewed_differences_need_the_interval():
 
 @pytest.mark.slow
 @pytest.mark.skipif("RANKGAUGE_TEST_DATA" not in os.environ, reason="needs the collections")
-def test_intervals_of_all_real_pairs_cover_93_percent_but_where_one_query_decides():
+def test_intervals_of_real_pairs_cover_93_percent_but_where_one_query_decides():
     found = dict(coverage.pools(Path(os.environ["RANKGAUGE_TEST_DATA"])))
-    for name, pool in found.items():
-        if name.endswith("AP"):
-            continue
-        for queries in (25, 50, 200):
-            *_, shown, covered, _, _ = coverage.row(name, pool, queries, 500)
+    # The page has all pairs; a third of them, at two sizes, is enough to find a broken rule.
+    for name in [name for name in found if not name.endswith("AP")][::3]:
+        for queries in (25, 100):
+            *_, shown, covered, _, _ = coverage.row(name, found[name], queries, 300)
             if shown >= coverage.SHOWN:
-                assert covered > 0.93 - 3.5 * np.sqrt(0.07 * 0.93 / (500 * shown)), (name, queries)
+                assert covered > 0.93 - 3.5 * np.sqrt(0.07 * 0.93 / (300 * shown)), (name, queries)
 
 
 @pytest.mark.slow

@@ -63,7 +63,6 @@ def test_real_pairs_keep_the_error_rates_and_are_decided_with_400_queries(data_f
     assert failed[3] >= 0.85
 
 
-@pytest.mark.slow
 def test_the_stated_number_of_queries_mostly_leads_to_a_decision():
     pool = np.clip(np.random.default_rng(4).standard_t(4, 1000) * 0.06, -1, 1)
     rows = rates.needed({"x: a to b, nDCG@10": pool}, pilots=4).rows
