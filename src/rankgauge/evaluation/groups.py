@@ -11,7 +11,6 @@ import numpy as np
 
 from rankgauge.core.ids import IntArray
 from rankgauge.core.text import many
-from rankgauge.evaluation.result import judged_by_model
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table, by_column
@@ -136,7 +135,7 @@ def _means(evaluation: Any, measure: Measure, rows: dict[str, IntArray]) -> Iter
     column = evaluation.measures.index(measure)
     skip = evaluation.policies.undefined == "skip"
     counted = measure.counted(evaluation.per_query[:, column], skip_undefined=skip)
-    by_judge = judged_by_model(evaluation.settings, measure)
+    by_judge = measure.judged_by_model(evaluation.settings)
     weights = None if evaluation.weights is None else np.array(evaluation.weights)
     for label, places in rows.items():
         used = places[~np.isnan(counted[places])]

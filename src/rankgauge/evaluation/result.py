@@ -562,18 +562,12 @@ def about_judge(settings: Mapping[str, Any], measure: Measure) -> Mapping[str, A
     return about if isinstance(about, Mapping) else {}
 
 
-def judged_by_model(settings: Mapping[str, Any], measure: Measure) -> bool:
-    """Return whether the values follow from labels of a judge that is not a person."""
-    judge = settings.get("judge")
-    return measure.declaration.reads == "verdicts" and not (isinstance(judge, Mapping) and judge.get("person"))
-
-
 def corrected_mean(settings: Mapping[str, Any], measure: Measure, mean: float) -> float:
     """Return the mean corrected for errors of the judge of answers; NaN if that is not possible.
 
     The mean by people, or by a measure without a judge, needs no correction.
     """
-    if not judged_by_model(settings, measure):
+    if not measure.judged_by_model(settings):
         return mean
     return float(about_judge(settings, measure).get("corrected", [math.nan])[0])
 

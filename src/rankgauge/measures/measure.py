@@ -306,6 +306,19 @@ class Measure:
         """
         return -differences if self.declaration.better == "lower" else differences
 
+    def judged_by_model(self, settings: Mapping[str, Any]) -> bool:
+        """Return whether values of answers follow from labels of a judge that is not a person.
+
+        Args:
+            settings: Settings of the evaluation, with the `judge`.
+
+        Example:
+            >>> parse("Faithfulness").judged_by_model({"judge": {"name": "ann", "person": True}})
+            False
+        """
+        judge = settings.get("judge")
+        return self.declaration.reads == "verdicts" and not (isinstance(judge, Mapping) and judge.get("person"))
+
     def best(self, values: Sequence[float]) -> tuple[int, ...]:
         """Return the positions of the best value; several if there are ties.
 

@@ -283,9 +283,7 @@ def _means(shown: _PlotData) -> Plot:
         raise InputError("the runs have no measure in common", where=f"plot {shown.kind!r}")
     means = [run.mean() for run in shown.runs]
     # Means by a judge of answers are not corrected for its errors here.
-    judges = [run.settings.get("judge") for run in shown.runs]
-    models = not all(isinstance(judge, Mapping) and judge.get("person") for judge in judges)
-    by_judge = {m for m in drawn if models and m.declaration.reads == "verdicts"}
+    by_judge = {m for m in drawn if any(m.judged_by_model(run.settings) for run in shown.runs)}
     series = []
     for run, mean in zip(shown.runs, means, strict=True):
         y = [mean[str(m)] for m in drawn]
