@@ -84,7 +84,6 @@ class GroupMeans(Result):
                 ),
             ),
             title=self.run_name,
-            width=80,
         )
 
     def data_table(self) -> Table:

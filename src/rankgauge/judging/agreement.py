@@ -166,7 +166,6 @@ class JudgingAgreement(Result):
             ),
             title=self.summary(),
             notes=tuple(self._notes(rows)),
-            width=80,
             right=frozenset({4}),
             shortened=frozenset() if full else frozenset({1}),
         )

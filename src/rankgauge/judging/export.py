@@ -86,7 +86,6 @@ class JudgmentExport(Result):
             rows,
             title=self.summary(),
             notes=(*(f"WARNING: {text}" for text in self.about["warnings"]), *self._versions(), *self.about["notes"]),
-            width=80,
         )
 
     def summary(self) -> str:

@@ -90,7 +90,6 @@ class JudgmentImport(Result):
             columns,
             (row,),
             notes=(*notes, *([f"and {more} more"] if more > 0 else [])),
-            width=80,
             shortened=frozenset({0}),
         )
 

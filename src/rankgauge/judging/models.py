@@ -164,9 +164,7 @@ class ModelJudging(Result):
         if self.failed or self.left:
             notes.append("missing judgments are not counted; repeat the command to request them again")
         notes.append("judgments by models are compared with those of people, but never counted")
-        return Table(
-            ("what", "number"), tuple(rows), title=f"{self.judge.name}: {self._heading()}", notes=tuple(notes), width=80
-        )
+        return Table(("what", "number"), tuple(rows), title=f"{self.judge.name}: {self._heading()}", notes=tuple(notes))
 
     def summary(self) -> str:
         """Return the numbers of judged tasks and missing judgments, and the cost."""

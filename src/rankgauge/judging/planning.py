@@ -83,7 +83,6 @@ class JudgingPlan(Result):
             ),
             title=self.summary(),
             notes=tuple(self._notes()),
-            width=80,
         )
 
     def data_table(self) -> Table:

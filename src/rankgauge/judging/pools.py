@@ -128,7 +128,6 @@ class PoolReport(Result):
             rows,
             title=self._heading(),
             notes=tuple(filter(None, notes)),
-            width=80,
             shortened=frozenset({0}),
         )
 

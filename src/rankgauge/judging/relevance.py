@@ -146,7 +146,6 @@ class Relevance(Result):
             title=self.summary(),
             digits=2,
             notes=tuple(self._notes(0 if full else len(judged) - len(shown))),
-            width=80,
             right=frozenset({2} if chosen else ()),
             shortened=frozenset({0, 1}),
         )

@@ -107,7 +107,6 @@ class ProjectStatus(Result):
             title=self._heading(),
             subtitle=f"{self.title} ({self.mode}): {self.where}",
             notes=tuple(self._notes(len(judges))),
-            width=80,
             shortened=frozenset() if full else frozenset({0}),
         )
 

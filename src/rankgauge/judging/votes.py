@@ -169,7 +169,6 @@ class VoteReport(Result):
             digits=3,
             right=frozenset({5 + kinds + 4 * full}),
             notes=tuple(self._notes(len(self.pairs) - len(shown))),
-            width=80,
             shortened=frozenset() if full else frozenset({0, 1}),
         )
 

@@ -97,9 +97,7 @@ class ImplicitJudgments(Result):
     def table(self) -> Table:
         """Return the number of documents by grade."""
         rows = tuple((each["grade"], each["means"], each["documents"]) for each in self._scale())
-        return Table(
-            ("grade", "clicked", "documents"), rows, title=self.summary(), notes=tuple(self.about["notes"]), width=80
-        )
+        return Table(("grade", "clicked", "documents"), rows, title=self.summary(), notes=tuple(self.about["notes"]))
 
     def rank_table(self) -> Table:
         """Return the click rate and the examination probability of each rank."""

@@ -274,7 +274,6 @@ class DriftReport(Result):
             rows,
             title="Evaluation and log questions by cluster",
             notes=tuple(self._notes()),
-            width=80,
             shortened=frozenset({0, 5}),
         )
 
@@ -327,9 +326,7 @@ class DriftReport(Result):
     def additions_table(self) -> Table:
         """Return the questions to add."""
         rows = tuple((each.text, each.asked, each.cluster) for each in self.additions)
-        return Table(
-            ("question to add", "asked", "cluster"), rows, title="Questions to add", width=80, shortened=frozenset({0})
-        )
+        return Table(("question to add", "asked", "cluster"), rows, title="Questions to add", shortened=frozenset({0}))
 
     def outliers_table(self) -> Table:
         """Return the evaluation questions far from all log questions."""
@@ -339,7 +336,6 @@ class DriftReport(Result):
             ("id", "evaluation question", "distance"),
             rows,
             digits=2,
-            width=80,
             title="Evaluation questions far from every log question",
             notes=(note,),
             shortened=frozenset({1}),

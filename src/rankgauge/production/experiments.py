@@ -154,7 +154,6 @@ class ExperimentResult(Result):
             rows,
             title=self.summary(),
             notes=tuple(notes),
-            width=80,
             digits=3,
             right=frozenset({3, 4, 5}),
             shortened=frozenset({1, 2}),

@@ -165,7 +165,7 @@ class GeneratedQuestions(Result):
         notes.append(f"WARNING: {STATEMENT}")
         if missing:
             notes.append("to retry the missing questions, repeat the call")
-        return Table(("what", "number"), tuple(rows), title=title, notes=tuple(notes), width=80)
+        return Table(("what", "number"), tuple(rows), title=title, notes=tuple(notes))
 
     def data_table(self) -> Table:
         """Return one row for each proposal."""

@@ -273,7 +273,6 @@ class InterleavingResult(Result):
             rows,
             title=self.summary(),
             notes=tuple(self._notes()),
-            width=80,
             right=frozenset({1}),
         )
 

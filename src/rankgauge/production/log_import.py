@@ -130,7 +130,6 @@ class LogImport(Result):
             tuple(rows),
             title=self._heading(),
             notes=self._notes(),
-            width=80,
             fixed=frozenset({0}),
         )
 

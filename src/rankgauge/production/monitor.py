@@ -29,7 +29,6 @@ State: TypeAlias = Literal["worse", "better", "steady", "cannot tell"]
 HealthVerdict: TypeAlias = Literal["REFRESH", "WORSE", "OFFLINE ONLY", "STEADY", "USERS ONLY", "CANNOT TELL"]
 
 _ALPHA = 0.05
-_WIDTH = 80
 _ROWS = 12
 # Online metrics, with the sign of a change for the worse.
 _SIGNS = {"thumbs_ratio": -1, "idk_rate": 1, "reformulation_rate": 1}
@@ -141,7 +140,6 @@ class ProductionHealth(Result):
             tuple(rows),
             title=f"{self.verdict}: {self.sentence}",
             notes=tuple(self._notes(len(self.weeks) - len(shown))),
-            width=_WIDTH,
             right=frozenset(range(1, len(names) + 2)),
         )
 

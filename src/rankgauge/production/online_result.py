@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 PERIODS = ("day", "week")
 _CODES = {"FAIL": 1, "NOT DEFINED": 4}
 _STRICT_INCONCLUSIVE = 3
-_WIDTH = 80
 _FEW = 2  # number of undefined metrics that a note explains
 _ROWS = 10  # number of groups shown as rows
 _COLUMNS = 4  # number of metrics shown as columns
@@ -199,7 +198,6 @@ class OnlineMetrics(Result):
             tuple(rows),
             title=self._title(),
             notes=tuple(self._all_notes(full=full)),
-            width=_WIDTH,
             right=frozenset({1}),
         )
 
@@ -223,7 +221,6 @@ class OnlineMetrics(Result):
                 tuple(rows),
                 title=self._title(),
                 notes=tuple(notes),
-                width=_WIDTH,
                 right=frozenset({1}),
             )
         shown = defined if full else defined[:_COLUMNS]
@@ -243,7 +240,6 @@ class OnlineMetrics(Result):
             tuple(lines),
             title=self._title(),
             notes=tuple(notes),
-            width=_WIDTH,
             right=frozenset(range(1, len(shown) + 1)),
         )
 

@@ -199,7 +199,6 @@ class QuestionSet(Result):
             ("part", "questions", "searches represented", "is"),
             tuple(rows),
             title=f"question set, version {self.version}",
-            width=80,
         )
 
     def summary(self) -> str:
@@ -251,9 +250,7 @@ class SetRefresh(Result):
         version = f"version {self.before.version}"
         if self.after is not self.before:
             version += f" → {self.after.version}"
-        return Table(
-            ("change", "part", "question"), tuple(rows), title=f"question set, {version}", notes=tuple(notes), width=80
-        )
+        return Table(("change", "part", "question"), tuple(rows), title=f"question set, {version}", notes=tuple(notes))
 
     def summary(self) -> str:
         """Return the numbers of added, kept, and retired questions."""

@@ -115,7 +115,6 @@ class QuestionSample(Result):
             tuple(rows),
             title=f"{many(len(self.questions), 'question')} drawn from {self.source} (by={self.by}, seed={self.seed})",
             notes=tuple(notes),
-            width=80,
         )
 
     def data_table(self) -> Table:

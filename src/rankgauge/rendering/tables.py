@@ -191,8 +191,6 @@ def _widths(table: Table) -> list[int]:
 
 def _folded_cells(table: Table, widths: Sequence[int], cut: Collection[int]) -> Table:
     """Return the table with texts of these widths: truncated in some columns, wrapped in others."""
-    import textwrap
-
     rows: list[tuple[Cell, ...]] = []
     first: dict[int, int] = {}  # original row to first new row
     for place, row in enumerate(table.rows):
@@ -204,7 +202,7 @@ def _folded_cells(table: Table, widths: Sequence[int], cut: Collection[int]) -> 
             elif number in cut:
                 columns.append([shorten(cell, widths[number])])
             else:
-                lines = textwrap.wrap(cell, widths[number], break_long_words=False, break_on_hyphens=False)
+                lines = wrapped(cell, widths[number])
                 columns.append([*lines])
         rows += itertools.zip_longest(*columns, fillvalue="")
     return replace(
@@ -270,12 +268,17 @@ def _groups(widths: Sequence[int], first: int, gap: int, width: int) -> list[lis
     return groups
 
 
-def _folded(text: str, width: int, indent: str = "") -> str:
-    if len(text) <= width or not width:
-        return text
+def wrapped(text: str, width: int = WIDTH, *, first: str = "", indent: str = "") -> list[str]:
+    """Return a text as lines, the first one and the others with these indents; a word is never broken."""
     import textwrap
 
-    return textwrap.fill(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return textwrap.wrap(
+        text, width, initial_indent=first, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _folded(text: str, width: int, indent: str = "") -> str:
+    return "\n".join(wrapped(text, width, indent=indent)) if 0 < width < len(text) else text
 
 
 def _lines(table: Table, gap: int, *, color: bool) -> Iterator[str]:

@@ -274,9 +274,9 @@ def _side_by_side(several: Sequence[AnswerDiagnosis], format: str, options: Opti
         *(f"{found.answers.run_name}: {_lowered(found.summary())}" for found in several),
         *dict.fromkeys(each.judge_note for each in answers),
     )
-    yield from _means_tables(answers, means, notes, format)
+    result, best = _verdict(answers)
+    yield from _means_tables(answers, means, (result, *notes), format)
     if format == "table":
-        _, best = _verdict(answers)
         chosen = next(found for found in several if found.answers.run_name == best)
         yield _next(chosen, f"Next step for {best}", options)
 
@@ -284,8 +284,7 @@ def _side_by_side(several: Sequence[AnswerDiagnosis], format: str, options: Opti
 def _means_tables(
     systems: Sequence[AnswerEvaluation], means: Sequence[Mapping[str, float]], notes: Sequence[str], format: str
 ) -> Iterator[Table]:
-    """Yield the conclusion, and the means of the systems side by side."""
-    result, _ = _verdict(systems)
+    """Yield the means of the systems side by side, and the conclusion, which is the first note."""
     table = Table(
         columns=("measure", *(each.run_name for each in systems)),
         rows=tuple(
@@ -295,10 +294,8 @@ def _means_tables(
         digits=3,
     )
     if format == "table":
-        yield _text(f"{result}.")
-        yield replace(table, notes=tuple(notes))
-    else:
-        yield replace(table, notes=(result, *notes))
+        yield _text(f"{notes[0]}.")
+    yield replace(table, notes=tuple(notes[format == "table" :]))
 
 
 def _means(answers: AnswerEvaluation) -> dict[str, float]:
@@ -355,7 +352,7 @@ def _compared(systems: Sequence[AnswerEvaluation], format: str, options: Options
         notes = list(dict.fromkeys(one.note for each in systems for one in each.findings if one.severity != "info"))
         if any(each.undefined.any() for each in systems):
             notes.append("measures that are undefined for some questions: --as markdown")
-    return _means_tables(systems, [_means(each) for each in systems], notes, format)
+    return _means_tables(systems, [_means(each) for each in systems], (_verdict(systems)[0], *notes), format)
 
 
 def _short_table(found: AnswerEvaluation) -> Table:

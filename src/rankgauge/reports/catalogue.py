@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import textwrap
 from collections.abc import Container, Iterator
 from dataclasses import replace
 from itertools import groupby
@@ -14,7 +13,7 @@ from rankgauge.measures.compiled import COMPILED_MEASURES
 from rankgauge.measures.declaration import NAMES, Declaration
 from rankgauge.measures.measure import Measure, list_measures as all_measures, parse_all
 from rankgauge.measures.translation import tool_names
-from rankgauge.rendering.tables import WIDTH, Table
+from rankgauge.rendering.tables import Table, wrapped
 
 
 def measures_table(*, full: bool = True) -> Table:
@@ -85,7 +84,7 @@ def summary(declared: Declaration) -> str:
 
 def _described(declared: Declaration, *, full: bool) -> Iterator[str]:
     first, *paragraphs = declared.doc.replace("``", "").split("\n\n")
-    yield from _filled(f"{declared.name}: {first}")
+    yield from wrapped(f"{declared.name}: {first}")
     for paragraph in paragraphs:
         # Show the formula and when to use the measure; the rest is detail.
         parts = re.split(r"\n(?=(?:Use|Beware|Source): )", paragraph)
@@ -93,7 +92,7 @@ def _described(declared: Declaration, *, full: bool) -> Iterator[str]:
         if shown:
             yield ""
         for part in shown:
-            yield from [part] if part.startswith("$$") else _filled(part)
+            yield from [part] if part.startswith("$$") else wrapped(part)
     yield ""
     low, high = declared.bounds
     top = "unbounded" if math.isinf(high) else f"{high:g}"
@@ -102,23 +101,23 @@ def _described(declared: Declaration, *, full: bool) -> Iterator[str]:
     done = "excluded from the mean" if declared.undefined == "skip" else "counted as 0 in the mean"
     yield f"Undefined values are {done}."
     if full:
-        yield from _filled(f"Equal scores: {over_ties(declared)}.")
-        yield from _filled(_implementations(declared))
+        yield from wrapped(f"Equal scores: {over_ties(declared)}.")
+        yield from wrapped(_implementations(declared))
     yield "Parameters:"
     for word in declared.words:
-        yield from _filled(f"  {word:<12} {_parameter(declared, word, full=full)}", " " * 15)
+        yield from wrapped(f"  {word:<12} {_parameter(declared, word, full=full)}", indent=" " * 15)
     if not full:
         yield "Details, source, names in other tools: --full"
         return
     also = ", ".join((*declared.also, *declared.shown))
     if also:
-        yield from _filled(f"Also written: {also}.")
+        yield from wrapped(f"Also written: {also}.")
     yield f"Name in trec_eval: {_trec_names(declared) or 'none'}."
     others = list(elsewhere(declared))
     if others:
         yield "Names elsewhere:"
         for tool, names in others:
-            yield from _filled(f"  {tool:<22} {', '.join(names)}", " " * 25)
+            yield from wrapped(f"  {tool:<22} {', '.join(names)}", indent=" " * 25)
 
 
 def _parameter(declared: Declaration, word: str, *, full: bool) -> str:
@@ -128,10 +127,6 @@ def _parameter(declared: Declaration, word: str, *, full: bool) -> str:
         how = "default: all" if word == "k" else "optional"
     domain = f"; {VOCABULARY[word].domain}" if full else ""
     return f"{VOCABULARY[word].meaning} ({how}{domain})"
-
-
-def _filled(text: str, indent: str = "") -> list[str]:
-    return textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def over_ties(declared: Declaration) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 
 from rankgauge.checks.result import FINDING_KINDS, CheckResult
@@ -10,7 +9,7 @@ from rankgauge.core.escaping import for_terminal
 from rankgauge.core.findings import COMPARISON_KINDS, Effect, Finding, Location, Severity
 from rankgauge.core.text import many
 from rankgauge.errors import UnknownName
-from rankgauge.rendering.tables import WIDTH, Table
+from rankgauge.rendering.tables import Table, wrapped
 from rankgauge.reports.annotations import Annotation, annotation_lines
 from rankgauge.reports.registry import Options, Report
 
@@ -200,14 +199,7 @@ def _cut(text: str) -> str:
 
 
 def _filled(text: str, first: str = _INDENT) -> Iterator[str]:
-    yield from textwrap.wrap(
-        for_terminal(text),
-        WIDTH,
-        initial_indent=first,
-        subsequent_indent=" " * len(first),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    yield from wrapped(for_terminal(text), first=first, indent=" " * len(first))
 
 
 def _labelled(label: str, text: str) -> list[str]:

@@ -10,7 +10,6 @@ from rankgauge.comparison.run_diff import DocumentDiff, QueryDiff, RunDiff
 from rankgauge.rendering.tables import Cell, Table, shorten
 from rankgauge.reports.registry import Options, Report
 
-_WIDE = 80
 # Beyond this number of queries, a short report has no rankings.
 _RANKINGS = 2
 _NEXT = "rankings side by side: --query ID for one query, --full (full=True) for all"
@@ -63,7 +62,6 @@ def _overview(diff: RunDiff, *, narrow: bool) -> Table:
         title="; ".join(first) or diff.title(),
         subtitle=diff.title() if first else "",
         notes=tuple(notes),
-        width=_WIDE if narrow else 0,
         shortened=frozenset({6}),
     )
 
@@ -90,7 +88,6 @@ def _side_by_side(diff: RunDiff, query: QueryDiff, *, narrow: bool) -> Table:
         title=title,
         subtitle=facts if narrow else "",
         notes=notes if narrow else (facts, *notes),
-        width=_WIDE if narrow else 0,
         best=frozenset(best),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rankgauge.core.text import Ratio
 from rankgauge.production import DriftReport, QuestionPoint
@@ -15,17 +15,6 @@ from rankgauge.reports.templating import asset, page
 _WIDTH, _HEIGHT, _MARGIN = 1000, 640, 24
 _MOST = 1500  # maximum number of points per set
 _LONGEST = 300
-
-
-@dataclass(frozen=True)
-class _MapPoint:
-    """A question in the coordinates of the map."""
-
-    x: float
-    y: float
-    evaluation: bool
-    title: str
-    cluster: int
 
 
 def drift_page(report: DriftReport) -> str:
@@ -126,7 +115,7 @@ def _interval(given: tuple[float, float]) -> str:
     return f"{Ratio(given[0]):.1%} to {Ratio(given[1]):.1%}"
 
 
-def _drawn(points: Sequence[QuestionPoint]) -> list[_MapPoint]:
+def _drawn(points: Sequence[QuestionPoint]) -> list[QuestionPoint]:
     """Scale an even selection of each set; evaluation questions come last, to be drawn on top."""
     chosen: list[QuestionPoint] = []
     for evaluation in (False, True):
@@ -141,18 +130,17 @@ def _drawn(points: Sequence[QuestionPoint]) -> list[_MapPoint]:
         scale = (size - 2 * _MARGIN) / (high - low) if high > low else 0.0
         spans.append([round(_MARGIN + (value - low) * scale, 1) for value in values])
     return [
-        _MapPoint(
-            x,
-            y,
-            point.evaluation,
-            f"{'evaluation' if point.evaluation else 'log'}, cluster {point.cluster}: {point.text[:_LONGEST]}",
-            point.cluster,
+        replace(
+            point,
+            text=f"{'evaluation' if point.evaluation else 'log'}, cluster {point.cluster}: {point.text[:_LONGEST]}",
+            x=x,
+            y=y,
         )
         for point, x, y in zip(chosen, *spans, strict=True)
     ]
 
 
-def _names(drawn: Sequence[_MapPoint]) -> list[tuple[float, float, int]]:
+def _names(drawn: Sequence[QuestionPoint]) -> list[tuple[float, float, int]]:
     """Return each cluster number at the median position of its points."""
     found = []
     for number in sorted({point.cluster for point in drawn}):
