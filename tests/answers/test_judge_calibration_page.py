@@ -34,6 +34,13 @@ def test_the_gate_of_judged_answers_has_its_error_limit_and_its_power():
     assert min(true["FAIL"], compared["worse"]) >= 15
 
 
+def test_differences_by_labels_of_people_cover_the_truth_for_real_systems(data_folder):
+    for row in script.labeled_pairs(data_folder, 20).rows:
+        covered, _, passed, failed = (float(cell.rstrip("%")) for cell in row[4:])
+        assert covered >= 75, row
+        assert max(passed, failed) <= 15, row
+
+
 @pytest.mark.parametrize("name", ["guesses", "ratings", "graded"])
 def test_the_tables_of_labels_of_people_are_those_of_the_page(data_folder, name):
     page = (DOCS / "explain" / "judge-calibration.md").read_text(encoding="utf-8")

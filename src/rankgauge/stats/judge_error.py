@@ -24,8 +24,8 @@ from rankgauge.stats.t_distribution import student_t_quantile
 _EACH, _TWICE = np.array([1.0, 0.0]), np.array([1.0, 1.0, 0.0, 0.0])
 _FEWEST_LABELS = 2
 _HALVES = np.array([0.5, -0.5])
-# Smallest lower bound of sensitivity + specificity - 1 of a usable judge: a corrected interval is 1
-# divided by it as wide as an uncorrected one, so at most twice.
+# Smallest lower bound of Youden's J, sensitivity + specificity - 1, of a usable judge: a corrected
+# interval is 1 / J as wide as an uncorrected one, so at most twice.
 USABLE = 0.5
 
 
@@ -133,9 +133,9 @@ def clustered_difference(
 class JudgeErrors:
     """Errors of a judge: its mean value is a line, intercept + slope * true value.
 
-    For labels, the intercept is 1 - specificity, and the slope sensitivity + specificity - 1: 1 for
-    a perfect judge, and 0 for a judge that guesses. A difference between two systems in which the
-    judge errs as often shrinks to slope * true difference.
+    For labels, the intercept is 1 - specificity, and the slope is Youden's J, sensitivity +
+    specificity - 1: 1 for a perfect judge, and 0 for a judge that guesses. A difference between two
+    systems in which the judge errs as often shrinks to slope * true difference.
 
     Attributes:
         intercept: Mean value of the judge where the true value is 0.
