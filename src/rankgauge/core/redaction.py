@@ -71,13 +71,14 @@ _KEY_SHAPE = re.compile(
     r"github_pat_\w{8,}|glpat-[\w-]{8,}|A[KS]IA[A-Z0-9]{12,}|xox[a-z]-[\w-]{8,}|hf_\w{16,}|"
     r"AIza[\w-]{16,}|(?<!-)eyJ[\w-]{8,}(?:\.[\w-]*){1,2})"
 )
-# An escape sequence or whitespace.
+# An escape sequence, whitespace, plain ASCII text, or another character.
 _UNIT = re.compile(
     r"(?i)%(?:25)*(?P<percent>[0-9a-f]{2})"
     r"|\\+u(?P<unicode>[0-9a-f]{4})"
     r"|\\+x(?P<hex>[0-9a-f]{2})"
     r"|(?P<gap>\\+[nrt]|\\+|\s+)"
     r"|(?P<entity>&(?:#\d{1,7}|#x[0-9a-f]{1,6}|amp|lt|gt|quot|apos);)"
+    r"|(?P<plain>(?-i:[!-$'-\[\]-\x7f\0-\x08\x0e-\x1b]+))|[\s\S]"
 )
 _VALUE_FOLLOWS = (
     r"(?i:{}|key|token|secret|passw(?:or)?d|pwd|credentials?|auth\w*|signature|bearer|basic)"
@@ -233,34 +234,25 @@ def _plain(text: str) -> tuple[bytes, list[tuple[int, int]]]:
     """
     found = bytearray()
     places: list[tuple[int, int]] = []
-
-    def put(raw: bytes, start: int, end: int) -> None:
-        found.extend(raw)
-        places.extend([(start, end)] * len(raw))
-
-    def put_text(start: int, end: int) -> None:
-        part = text[start:end]
-        if part.isascii():
-            found.extend(part.encode())
-            places.extend((at, at + 1) for at in range(start, end))
-            return
-        for at in range(start, end):
-            put(_utf8(text[at]), at, at + 1)
-
-    done = 0
     for unit in _UNIT.finditer(text):
         start, end = unit.span()
-        put_text(done, start)
-        done = end
-        if unit["percent"] or unit["hex"]:
-            put(bytes.fromhex(unit["percent"] or unit["hex"]).strip(_BLANK), start, end)
-        elif unit["unicode"]:
-            put(_utf8(chr(int(unit["unicode"], 16))).strip(_BLANK), start, end)
-        elif unit["entity"]:
-            from html import unescape
+        if unit["plain"]:
+            raw = unit["plain"].encode()
+            places += [(at, at + 1) for at in range(start, end)]
+        else:
+            decoded = unit["percent"] or unit["hex"]
+            if decoded:
+                raw = bytes.fromhex(decoded).strip(_BLANK)
+            elif unit["unicode"]:
+                raw = _utf8(chr(int(unit["unicode"], 16))).strip(_BLANK)
+            elif unit["entity"]:
+                from html import unescape
 
-            put(_utf8(unescape(unit["entity"].lower())).strip(_BLANK), start, end)
-    put_text(done, len(text))
+                raw = _utf8(unescape(unit["entity"].lower())).strip(_BLANK)
+            else:
+                raw = b"" if unit["gap"] else _utf8(unit[0])
+            places += [(start, end)] * len(raw)
+        found += raw
     return _folded(bytes(found), places)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,15 +21,7 @@ _EXAMPLES = 3
 _LEAST_WORDS = 4
 
 
-class _Blanked(dict[int, str]):
-    """Translation table that replaces everything except letters and digits with blanks."""
-
-    def __missing__(self, code: int) -> str:
-        self[code] = found = chr(code) if chr(code).isalnum() else " "
-        return found
-
-
-_BLANKED = _Blanked()
+_WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass
@@ -60,7 +53,7 @@ def folded(text: str) -> str:
 
 def plain_words(text: str) -> str:
     """Return the words of a text in lower case, separated by single blanks."""
-    return " ".join(text.casefold().translate(_BLANKED).split())
+    return " ".join(_WORD.findall(text.casefold()))
 
 
 class _Leaks:
