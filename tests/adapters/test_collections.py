@@ -59,7 +59,7 @@ def test_many_rows_stay_in_the_dataset(datasets):
         {"id": [str(n) for n in range(20_000)], "text": [f"text {n}" for n in range(20_000)]}
     )
     found = Collection.load(data)
-    assert type(found.documents).__name__ == "_Documents"
+    assert type(found.documents).__name__ == "StoredTexts"
     assert (len(found.documents), found.documents["777"].text) == (20_000, "text 777")
     assert "20000" not in found.documents
 

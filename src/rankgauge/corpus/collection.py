@@ -18,7 +18,7 @@ from rankgauge.core.text import many
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError
 from rankgauge.formats.lines import Source
-from rankgauge.formats.texts import Faults, Streamed, TextReader, TextRow, TextSource, kept, read_texts
+from rankgauge.formats.texts import Faults, StoredTexts, TextReader, TextRow, TextSource, kept, read_texts
 
 Invalid = Literal["error", "skip"]
 
@@ -176,7 +176,7 @@ class Collection:
         for part in ("documents", "queries"):
             given = getattr(self, part)
             # Documents in a file are read-only already.
-            if not isinstance(given, _Documents):
+            if not isinstance(given, StoredTexts):
                 object.__setattr__(self, part, MappingProxyType(dict(given)))
 
     @classmethod
@@ -325,25 +325,9 @@ class Collection:
         )
 
 
-class _Documents(Streamed[Document]):
-    """Documents that remain in their file or dataset."""
-
-    def __init__(self, rows: Streamed[TextRow]) -> None:
-        self._rows = rows
-
-    def stream(self) -> Iterator[tuple[str, Document]]:
-        return ((key, _document(row)) for key, row in self._rows.stream())
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __getitem__(self, key: str) -> Document:
-        return _document(self._rows[key])
-
-
 def _made(rows: Mapping[str, TextRow]) -> Mapping[str, Document]:
-    if isinstance(rows, Streamed):
-        return _Documents(rows)
+    if isinstance(rows, StoredTexts):
+        return rows.mapped(_document)
     return {key: _document(row) for key, row in rows.items()}
 
 

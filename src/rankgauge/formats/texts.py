@@ -6,18 +6,18 @@ reads them again, and single texts are located by an index of hashes.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import itertools
 import os
 import threading
-from abc import abstractmethod
 from array import array
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, TypeAlias, TypeVar
+from typing import Any, BinaryIO, Protocol, TypeAlias
 
 import numpy as np
 
@@ -39,8 +39,6 @@ from rankgauge.formats.lines import (
     start_of,
 )
 from rankgauge.formats.registry import TEXT_FORMATS, format_of, packing_of
-
-T_co = TypeVar("T_co", covariant=True)
 
 # Names of each part; messages recommend the first.
 IDS = ("_id", "id", "doc_id", "docno", "docid", "query_id", "qid", "query-id", "corpus-id")
@@ -410,34 +408,15 @@ def _text(value: Any, name: str, number: int) -> str:
     return value
 
 
-class Streamed(Mapping[str, T_co]):
-    """A mapping that keeps only one value in memory during iteration."""
-
-    @abstractmethod
-    def stream(self) -> Iterator[tuple[str, T_co]]:
-        """Yield every id with its value, in order."""
-
-    def __iter__(self) -> Iterator[str]:
-        return (key for key, _ in self.stream())
-
-    def values(self) -> ValuesView[T_co]:
-        """Return a view of the values that loads one at a time."""
-        return _Values(self)
-
-    def items(self) -> ItemsView[str, T_co]:
-        """Return a view of ids and values that loads one pair at a time."""
-        return _Items(self)
-
-
 class _Values(ValuesView[Any]):
-    _mapping: Streamed[Any]
+    _mapping: StoredTexts
 
     def __iter__(self) -> Iterator[Any]:
         return (value for _, value in self._mapping.stream())
 
 
 class _Items(ItemsView[str, Any]):
-    _mapping: Streamed[Any]
+    _mapping: StoredTexts
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:
         return self._mapping.stream()
@@ -475,8 +454,14 @@ def _hash(key: str) -> int:
     return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), "little")
 
 
-class StoredTexts(Streamed[TextRow]):
+def _same(row: TextRow) -> TextRow:
+    return row
+
+
+class StoredTexts(Mapping[str, Any]):
     """Texts that stay in their file, which is checked completely in one pass on creation.
+
+    Iterations keep one text in memory at a time.
 
     Memory use is 24 bytes per text. In a plain file, a text is located by its offset. In a
     compressed file, it is located by reading on from the previously requested text, or from the
@@ -485,6 +470,7 @@ class StoredTexts(Streamed[TextRow]):
 
     def __init__(self, reader: Reader, faults: Faults | None = None) -> None:
         self._reader, self._skips = reader, faults is not None
+        self._make: Callable[[TextRow], Any] = _same
         self._stamp = reader.stamp()
         offsets, numbers = array("q"), array("q")
 
@@ -533,21 +519,38 @@ class StoredTexts(Streamed[TextRow]):
         passed = Faults() if self._skips else None
         return (placed.row for placed in self._reader.rows(passed))
 
-    def stream(self) -> Iterator[tuple[str, TextRow]]:
-        """Yield every text, in file order."""
+    def mapped(self, make: Callable[[TextRow], Any]) -> StoredTexts:
+        """Return a mapping of the same ids to the results of a function."""
+        made = copy.copy(self)
+        made._make = make
+        return made
+
+    def stream(self) -> Iterator[tuple[str, Any]]:
+        """Yield every id with its text, in file order."""
         for place, row in enumerate(self._rows()):
             if place not in self._dropped:
-                yield row.id, row
+                yield row.id, self._make(row)
+
+    def __iter__(self) -> Iterator[str]:
+        return (key for key, _ in self.stream())
+
+    def values(self) -> ValuesView[Any]:
+        """Return a view of the texts that loads one at a time."""
+        return _Values(self)
+
+    def items(self) -> ItemsView[str, Any]:
+        """Return a view of ids and texts that loads one pair at a time."""
+        return _Items(self)
 
     def __len__(self) -> int:
         return len(self._index) - len(self._dropped)
 
-    def __getitem__(self, key: str) -> TextRow:
+    def __getitem__(self, key: str) -> Any:
         if isinstance(key, str):
             for place in self._index.places(key):
                 row = self._at(place)
                 if row is not None and row.id == key:
-                    return row
+                    return self._make(row)
         raise KeyError(key)
 
     def _at(self, place: int) -> TextRow | None:
