@@ -8,8 +8,8 @@ import sys
 import pytest
 
 import rankgauge
+from rankgauge.cli.collection import fuse
 from rankgauge.cli.evaluate import evaluate
-from rankgauge.cli.fuse import fuse
 from rankgauge.cli.main import cli
 from rankgauge.core import native
 

@@ -1,14 +1,17 @@
-"""``rankgauge compare``: compare runs with a baseline."""
+"""``rankgauge compare``, ``diff``, and ``report``: show how runs differ."""
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any, Literal
+
+import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import named_paths, read_evaluations
-from rankgauge.cli.output import Output, output_format, working
-from rankgauge.cli.parameters import Positive, argument, command, option
+from rankgauge.cli.inputs import located, named_paths, read_evaluations
+from rankgauge.cli.output import Output, check_writable, output_format, print_message, working, write_report
+from rankgauge.cli.parameters import Count, Positive, argument, command, option
 
 
 @command()
@@ -82,3 +85,102 @@ def compare(
     out.print(comparison, rankgauge.reports.Options(transposed=transpose))
     if out.format == "csv":
         out.print_notes((*comparison.sentences, *comparison.warnings))
+
+
+@command()
+def diff(
+    *,
+    qrels: str,
+    run_a: str,
+    run_b: str,
+    measure: str = options.measure("The measure by which queries gain and lose."),
+    collection: str | None = option(
+        "The texts, to show queries and titles: a source as for rankgauge collection.", "FOLDER"
+    ),
+    queries: tuple[str, ...] = option(
+        "A query to show, changed or not; repeat for more.  [default: those that changed most]", "--query ID"
+    ),
+    n: Count = option("The number of losses to show, and of gains, largest first.", default=5),
+    k: Positive = option("The number of ranks to show.", default=10),
+    formats: options.Formats,
+    out: Output = output_format("Show both rankings of every query listed."),
+) -> None:
+    """Show the changes from RUN_A to RUN_B: which queries lost and gained, and why.
+
+    Prints the queries that changed most. For one or two queries, or with --full, it also prints
+    both rankings side by side, with the grade of each document and its rank in the other run.
+
+    \b
+    Examples:
+      rankgauge diff qrels.txt old.run new.run
+      rankgauge diff qrels.txt old.run new.run -m RR --collection corpus/ -n 3 -k 5
+      rankgauge diff qrels.txt old.run new.run --query q17 --as html
+    """
+    with working("reading 2 runs"):
+        first, second = formats.run(run_a), formats.run(run_b)
+        truth = formats.read_qrels(qrels)
+        found = rankgauge.diff(truth, first, second, measure, collection=collection, queries=queries or None, n=n, k=k)
+    out.print(found)
+    out.print_notes(found.notes)
+
+
+@command()
+def report(
+    *,
+    qrels: str,
+    runs: tuple[str, ...] = argument("[RUN]..."),
+    measures: tuple[str, ...] = options.measures(
+        "A measure; repeat for more. The first is the primary measure.  [default: nDCG@10, "
+        "and P, R, Success, and nDCG at 1, 3, 5, and 10, and RR]"
+    ),
+    baseline: str | None = options.baseline,
+    collection: str | None = option(
+        "The texts of documents and queries: a source as for rankgauge collection.", "FOLDER"
+    ),
+    diagnosed: str | None = option(
+        "Include a diagnosis of this run; without a name, of the one with the lowest mean.",
+        "--diagnose [NAME]",
+        is_flag=False,
+        flag_value="worst",
+    ),
+    formats: options.Formats,
+    title: str = option("The heading.  [default: the names of the runs]", default=""),
+    date: str = option("A date to print.  [default: none]", default=""),
+    plots: bool | None = option(
+        "Include plots, which need rankgauge[plots].  [default: if it is installed]", "--plots/--no-plots"
+    ),
+    output: str = option('The output file; "-" is standard output.', "-o, --output FILE", default="report.html"),
+) -> None:
+    """Write an HTML report on each RUN, evaluated with the judgments QRELS.
+
+    The file is self-contained: sortable tables, plots, the worst queries with their rankings, and
+    the provenance of every number. Evaluations in JSON, such as those of answers, need no
+    judgments: rankgauge report answers.json.
+
+    \b
+    Examples:
+      rankgauge report qrels.txt bm25.run dense.run
+      rankgauge report qrels.txt bm25.run dense.run --collection data -o report.html
+      rankgauge report qrels.txt bm25.run dense.run --collection data --diagnose dense
+    """
+    alone = read_evaluations([qrels, *runs])
+    if not runs and not alone:
+        raise click.UsageError("name a run: rankgauge report QRELS RUN")
+    check_writable(output)
+    with working(f"writing a report on {len(runs)} run{'s' if len(runs) > 1 else ''}"):
+        page = rankgauge.html_report(
+            (alone if len(alone) > 1 else alone[0]) if alone else located(qrels, formats.qrels_format),
+            None if alone else [formats.run(run) for run in runs],
+            measures or None,
+            baseline=baseline,
+            collection=collection,
+            diagnosed=diagnosed,
+            title=title,
+            date=date,
+            plots=plots,
+        )
+    write_report(output, page)
+    if output != "-":
+        print_message(f"wrote {output}")
+    if plots is None and find_spec("matplotlib") is None:
+        print_message("without plots: matplotlib is not installed (pip install 'rankgauge[plots]')")

@@ -1,16 +1,19 @@
-"""``rankgauge diagnose``: find likely causes of errors."""
+"""``rankgauge diagnose``, ``explain``, ``sensitivity``, ``reliability``, and ``measures``: understand values."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import drift_finding, read_drift
-from rankgauge.cli.output import Output, output_format, working
-from rankgauge.cli.parameters import Count, Positive, command, option
+from rankgauge.cli.inputs import drift_finding, named_paths, read_drift, read_runs
+from rankgauge.cli.output import Output, output_format, print_text, working
+from rankgauge.cli.parameters import Count, Group, Positive, argument, command, declare, option
 
 
 @command()
@@ -72,3 +75,211 @@ def diagnose(
             drift=None if drift is None else drift_finding(read_drift(drift)),
         )
     out.print(diagnosis)
+
+
+_NUMBER = re.compile(r"[0-9]*\.?[0-9]+")
+
+
+@command()
+def explain(
+    *,
+    qrels: str,
+    run: str,
+    measure: str,
+    query: str | None = option("The query to explain.  [default: one that shows how the measure works]", "ID"),
+    against: str | None = option(
+        "Explain why the value of another tool differs, by its profile, such as pytrec_eval: "
+        "the effect of each deviation, and one query computed both ways.",
+        "PROFILE",
+    ),
+    values: str | None = option(
+        "Find how the values in this file were computed, and why ours differ: output of "
+        "trec_eval -q or ir_measures, CSV, TSV, JSON (pytrec_eval or rankgauge), or JSON "
+        "lines.",
+        "--against-values FILE",
+    ),
+    mean: str | None = option(
+        "Find how this mean was computed; pass all known digits, such as 0.4123.", "--against-mean NUMBER"
+    ),
+    policies: options.Policies,
+    formats: options.Formats,
+    out: Output = output_format("Show all ranks, the ideal ranking, scores, and all queries that differ."),
+) -> None:
+    """Explain the value of MEASURE for one query of RUN, step by step.
+
+    Prints the ranking with the contribution of each document, the ideal ranking if the measure uses
+    one, and the formula with its numbers. They are computed by separate code and verified against
+    rankgauge evaluate. --against, --against-values, and --against-mean explain why two means
+    differ.
+
+    \b
+    Examples:
+      rankgauge explain qrels.txt bm25.run nDCG@10
+      rankgauge explain qrels.txt bm25.run AP --query q17
+      rankgauge explain qrels.txt bm25.run 'RBP(p=0.8)@10' --as markdown
+      rankgauge explain qrels.txt bm25.run nDCG@10 --against pytrec_eval
+      rankgauge explain qrels.txt bm25.run nDCG@10 --against-values theirs.csv
+      rankgauge explain qrels.txt bm25.run nDCG@10 --against-mean 0.4123
+    """
+    if sum(given is not None for given in (against, values, mean)) > 1:
+        raise click.UsageError("pass one of --against, --against-values, and --against-mean")
+    if mean is not None and not _NUMBER.fullmatch(mean):
+        raise click.BadParameter(f"got {mean!r}, expected a number such as 0.4123", param_hint="--against-mean")
+    with working(f"explaining {measure}"):
+        truth = formats.read_qrels(qrels)
+        found = formats.run(run)
+        result: rankgauge.rendering.Result
+        if against is not None:
+            result = rankgauge.reconcile(truth, found, measure, against, query=query, **policies.keywords())
+        elif values is not None or mean is not None:
+            given = rankgauge.explanation.GivenValues.of(mean if values is None else values, measure)
+            result = rankgauge.reproduce(truth, found, measure, given, query=query, **policies.keywords())
+        else:
+            result = rankgauge.explain(truth, found, measure, query, **policies.keywords())
+    out.print(result)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Runs:
+    """Runs, and how to report on each of them."""
+
+    qrels: str
+    runs: tuple[str, ...] = argument("[RUN]...")
+    measures: tuple[str, ...] = options.measures(
+        "A measure; for more, repeat it or use commas.  [default: those of rankgauge evaluate]"
+    )
+    formats: options.Formats
+    out: Output
+
+    def print(
+        self, report: Callable[..., Any], how: dict[str, Any], shown: rankgauge.reports.Options | None = None
+    ) -> None:
+        """Print the report of each run."""
+        with working(f"reading {self.qrels}"):
+            # Records contain both judgments and a ranking.
+            truth: Any = self.formats.read_qrels(self.qrels) if self.runs else rankgauge.Records.of(self.qrels)
+            runs = read_runs(self.runs, self.formats.run_format) if self.runs else [None]
+        found = []
+        for place, run in enumerate(runs, start=1):
+            name = self.qrels if run is None else run.name
+            with working(f"evaluating {name} ({place} of {len(runs)})"):
+                found.append(report(truth, run, self.measures or None, **how))
+        self.out.print(found, shown)
+        self.out.print_notes(note for one in found for note in one.table().notes)
+
+
+@click.group(cls=Group, short_help="Show the effect of ties and of unjudged documents.")
+def sensitivity() -> None:
+    """Show how much the values of runs depend on ties or on unjudged documents.
+
+    \b
+    Examples:
+      rankgauge sensitivity ties qrels.txt bm25.run
+      rankgauge sensitivity unjudged qrels.txt bm25.run -m nDCG@10
+    """
+
+
+@sensitivity.command(short_help="Show the range of each measure over orders of tied documents.")
+def ties(
+    *,
+    runs: _Runs,
+    per_query: bool = option("Show the values for each query."),
+    policies: options.Policies = declare(unjudged=""),
+) -> None:
+    """Show the range of each measure over all orders of tied documents.
+
+    QRELS and RUN are those of rankgauge evaluate; without RUN, QRELS is a file of records.
+
+    \b
+    Examples:
+      rankgauge sensitivity ties qrels.txt bm25.run
+      rankgauge sensitivity ties qrels.txt bm25.run -m nDCG@10 --per-query --as csv
+    """
+    how = policies.keywords("ties", "queries", "duplicates", "undefined")
+    runs.print(rankgauge.tie_report, how, rankgauge.reports.Options(per_query=per_query))
+
+
+@sensitivity.command(short_help="Show the range of each measure over unjudged documents.")
+def unjudged(
+    *, runs: _Runs = declare(runs=argument("RUN...")), policies: options.Policies = declare(undefined="", unjudged="")
+) -> None:
+    """Show each measure with none or all of the unjudged documents relevant, and without them.
+
+    nDCG is also estimated with random grades.
+
+    \b
+    Examples:
+      rankgauge sensitivity unjudged qrels.txt bm25.run -m nDCG@10
+    """
+    runs.print(rankgauge.unjudged_report, policies.keywords("ties", "queries", "duplicates"))
+
+
+@command()
+def reliability(
+    *,
+    qrels: str,
+    runs: tuple[str, ...] = argument("RUN RUN..."),
+    measures: tuple[str, ...] = options.measures("A measure; repeat for more.", default=("AP", "nDCG@10")),
+    k: Positive | None = option(
+        "The pool depth: the documents of each run were judged down to this rank.  [default: the whole run]", "RANKS"
+    ),
+    pairs: tuple[str, ...] = option(
+        "The system or team of a run (a file, spelled as in RUN): judgments contributed only "
+        "by a group are omitted for all of its runs. Repeat for more; a run without a group "
+        "is a group of its own.",
+        "--group RUN=GROUP",
+    ),
+    out: Output,
+    formats: options.Formats,
+) -> None:
+    """Evaluate each RUN again without the judgments that only it contributed to the pool.
+
+    The runs are those from which the pool was built. The loss of a run estimates how much a new
+    run, which did not contribute to the judgments QRELS, may be underestimated.
+
+    \b
+    Examples:
+      rankgauge reliability qrels.txt bm25.run dense.run hybrid.run
+      rankgauge reliability qrels.txt *.run -k 100 -m AP -m nDCG@10
+      rankgauge reliability qrels.txt a1.run a2.run b.run --group a1.run=a --group a2.run=a
+    """
+    groups = dict(_pair(text, runs) for text in pairs)
+    with working(f"reading {qrels}"):
+        truth = formats.read_qrels(qrels)
+        found = named_paths(runs, formats.run_format)
+    named = None
+    if groups:
+        named = {name: groups.get(path, name) for path, name in zip(runs, found, strict=True)}
+    with working(f"leaving out each of {len(found)} runs"):
+        result = rankgauge.reliability(truth, found, measures, k=k, groups=named)
+    out.print(result)
+
+
+def _pair(text: str, runs: tuple[str, ...]) -> tuple[str, str]:
+    path, equals, group = text.rpartition("=")
+    if not equals or not group or path not in runs:
+        raise click.BadParameter(
+            f"got {text!r}, expected RUN=GROUP, with RUN spelled as in the arguments", param_hint="--group"
+        )
+    return path, group
+
+
+@command()
+def measures(
+    *,
+    name: str | None = argument("[NAME]"),
+    out: Output = output_format("Show details, sources, and names in other tools."),
+) -> None:
+    """List all measures, or explain the measure NAME.
+
+    \b
+    Examples:
+      rankgauge measures
+      rankgauge measures nDCG
+      rankgauge measures ndcg_cut_10
+    """
+    if name is None:
+        whole = out.full or out.format != "table"
+        out.print_table(rankgauge.reports.measures_table(full=whole))
+    else:
+        print_text(rankgauge.reports.describe(name, full=out.full))

@@ -1,16 +1,420 @@
-"""``rankgauge logs``: production logs."""
+"""``rankgauge logs``: production logs, their metrics, experiments, and questions."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
-from rankgauge.cli.logs_experiments import experiment, interleaving, judgments
-from rankgauge.cli.logs_metrics import health, metrics
-from rankgauge.cli.logs_questions import drift, sample
-from rankgauge.cli.output import Output, working
-from rankgauge.cli.parameters import Group, argument, option
+import rankgauge
+from rankgauge.cli import options
+from rankgauge.cli.inputs import read_drift
+from rankgauge.cli.output import (
+    Output,
+    check_writable,
+    counted,
+    output_format,
+    print_message,
+    save_plot,
+    working,
+    write_report,
+)
+from rankgauge.cli.parameters import Count, Group, Positive, argument, command, option
+
+if TYPE_CHECKING:
+    from rankgauge.production import QuestionSet
+
+
+@command(short_help="Compute rates with intervals: thumbs, clicks, abstentions, latency.")
+def metrics(
+    *,
+    log: str,
+    names: tuple[str, ...] = option(
+        "A metric, such as idk_rate; repeat for more.  [default: all]", "-m, --metric NAME"
+    ),
+    by: str | None = option(
+        "Group by day, week (named by its Monday), arm of an experiment, or attribute.", "day|week|arm|NAME"
+    ),
+    since: str | None = options.since,
+    until: str | None = options.until,
+    where: dict[str, str] = option("Only questions with this arm or attribute value; repeat for more.", "NAME=VALUE"),
+    thresholds: tuple[str, ...] = option(
+        "FAIL if the whole 95% interval is beyond this threshold, such as 'idk_rate > 0.2'.", "--fail-if TEXT"
+    ),
+    strict: bool = option("Exit with 3 if a threshold is INCONCLUSIVE."),
+    minutes: Annotated[float, click.FloatRange(0)] = option(
+        "Time within which a similar question counts as a reformulation.", "N", default=10
+    ),
+    similarity: Annotated[float, click.FloatRange(0, 1)] = option(
+        "Word cosine from which two questions count as similar.", "N", default=0.5
+    ),
+    drawn: str | None = option(
+        "Plot the first metric by day or week (.svg or .png; needs rankgauge[plots]).", "--plot FILE"
+    ),
+    out: Output = output_format("Show units, definitions, and why a metric is not defined."),
+) -> None:
+    """Compute the metrics of LOG, with 95% intervals clustered by user.
+
+    A metric whose events are not in LOG is undefined, not 0. --by day or week tests for changes
+    over time.
+
+    Intervals, thresholds, and tests are valid for one look. Repeating them every day raises the
+    rate of false alarms: look only on a few dates fixed in advance, or compare two versions with
+    `logs experiment`, which stays valid however often you look.
+
+    Exit codes: 0 success; 1 a threshold FAILs; 2 an error; 3 INCONCLUSIVE with --strict; 4 a metric
+    with a threshold is undefined.
+
+    \b
+    Examples:
+      rankgauge logs metrics log
+      rankgauge logs metrics log -m idk_rate --by day --since 2026-05-01
+      rankgauge logs metrics log --where language=de --fail-if 'thumbs_ratio < 0.7'
+    """
+    from rankgauge.production import online_metrics
+
+    if drawn and by not in {"day", "week"}:
+        raise rankgauge.InputError("a plot needs metrics by day or week", where="--plot", fix="add --by day")
+    with working("reading the log"):
+        found = online_metrics(
+            log,
+            names or None,
+            by=by,
+            since=since,
+            until=until,
+            where=where,
+            thresholds=thresholds,
+            minutes=minutes,
+            similarity=similarity,
+        )
+    out.print(found)
+    if out.is_data:
+        for check in found.checks:
+            print_message(f"{check.verdict}: {check.sentence}")
+    if drawn:
+        save_plot(found.plot(names[0] if names else None), drawn)
+    click.get_current_context().exit(found.exit_code(strict=strict))
+
+
+# Whether a drift verdict means that users ask other questions; verdicts not listed do.
+_DRIFT = {"mixed": False, "cannot tell": None}
+
+
+@command(short_help="Compare saved evaluations with user feedback, week by week.")
+def health(
+    *,
+    log: str,
+    measure: str = options.measure("The measure of the saved evaluations."),
+    run: str | None = option("Use only evaluations of this run.", "NAME"),
+    drift: str | None = option("The result of rankgauge logs drift ... -o drift.json.", "FILE"),
+    margin: float = option("The smallest change of an online metric that matters.", "N", default=0.05),
+    offline_margin: float = option("The smallest loss of the measure that matters.", "N", default=0.02),
+    since: str | None = options.since,
+    until: str | None = options.until,
+    store: str | None = options.store,
+    out: Output = output_format("Show all weeks."),
+) -> None:
+    """Compare saved evaluations (rankgauge evaluate --save) with user feedback in LOG.
+
+    \b
+    REFRESH       metrics hold, but users complain (fewer thumbs up, more
+                  abstentions or reformulations); or users do not complain,
+                  but drift was found
+    WORSE         metrics fall, and users complain
+    OFFLINE ONLY  metrics fall, and users show no change
+    STEADY        metrics hold, and users show no change
+    USERS ONLY    users complain; too few queries to tell if metrics hold
+    CANNOT TELL   too few queries or ratings
+
+    Only evaluations since the last change of judgments, policies, or queries are compared. A
+    verdict is valid for one look: repeating the command every day raises the rate of false alarms.
+    Run it on a few dates fixed in advance, or compare two versions with `logs experiment`.
+
+    \b
+    Examples:
+      rankgauge logs health log --history history.db -m nDCG@10
+      rankgauge logs health log --run bm25 --drift drift.json --since 2026-05-01
+    """
+    from rankgauge.production import production_health
+
+    with working("reading the history"), rankgauge.History.open(store) as kept:
+        trend = kept.trend(measure, run=run)
+        names = dict.fromkeys(point.entry.run for point in trend.points)
+        if len(names) > 1:
+            raise rankgauge.InputError(
+                f"the history has evaluations of {', '.join(names)}",
+                where="--run",
+                fix="name the run that users get: --run NAME",
+            )
+        start = max(trend.breaks, default=0)
+        points = [(p.entry.time, kept.load(p.entry)) for p in trend.points[start:]]
+    drifted = None if drift is None else _DRIFT.get(read_drift(drift)["verdict"], True)
+    with working("reading the log"):
+        found = production_health(
+            log, points, measure, drift=drifted, margin=margin, offline_margin=offline_margin, since=since, until=until
+        )
+    out.print(found)
+    if start:
+        count = f"{start} evaluation{'s' * (start > 1)}"
+        print_message(f"excluded: {count} before {'; '.join(trend.points[start].breaks)}")
+
+
+@command(short_help="Compare two arms of an A/B test, at any time.")
+def experiment(
+    *,
+    log: str,
+    primary: str = option("The metric that decides, such as thumbs_ratio; choose it before the experiment.", "NAME"),
+    names: tuple[str, ...] = option("Another metric; repeat for more.", "-m, --metric NAME"),
+    arms: tuple[str, str] | None = option("The arms, if the log has more than two.", "BASELINE NEW"),
+    ratio: tuple[
+        Annotated[float, click.FloatRange(0, min_open=True)], Annotated[float, click.FloatRange(0, min_open=True)]
+    ] = option("The intended ratio of users in the baseline and in the new arm.", "N N", default=(1, 1)),
+    planned: Positive = option(
+        "The denominator of the primary metric at which its interval is narrowest.", default=5000
+    ),
+    drawn: str | None = option(
+        "Plot the primary difference by day (.svg or .png; needs rankgauge[plots]).", "--plot FILE"
+    ),
+    out: Output = output_format("Also show the primary difference by day and definitions of the metrics."),
+) -> None:
+    """Compare two arms of an experiment in LOG by online metrics.
+
+    There is no verdict if the numbers of users contradict the intended ratio. The interval and
+    p-value of the primary metric are valid however often you look; those of other metrics (Holm)
+    are valid for one look, at a size fixed in advance.
+
+    \b
+    Examples:
+      rankgauge logs experiment log --primary thumbs_ratio
+      rankgauge logs experiment log --primary search_ctr -m idk_rate --arms bm25 hybrid
+    """
+    from rankgauge.production import compare_arms
+
+    with working("comparing the arms"):
+        found = compare_arms(log, names, primary=primary, arms=arms, ratio=ratio, planned=planned)
+    out.print(found)
+    if drawn:
+        save_plot(found.plot(), drawn)
+
+
+@command(short_help="Test which of two interleaved retrievers users prefer.")
+def interleaving(
+    *,
+    log: str,
+    a: str | None = option("Retriever A, if the log has several pairs.", "--a NAME"),
+    b: str | None = option("Retriever B.", "--b NAME"),
+    seed: Count = option("The seed of the bootstrap over users.", default=0),
+    out: Output,
+) -> None:
+    """Test which of two interleaved retrievers the users of LOG prefer, by their clicks.
+
+    The application calls rankgauge.production.interleave() and logs its attributes with the
+    impression. Clicks on results and on citations count. The test is valid for one look, at a size
+    fixed in advance.
+
+    \b
+    Examples:
+      rankgauge logs interleaving log
+    """
+    from rankgauge.production import analyze_interleaving
+
+    with working("counting clicks"):
+        found = analyze_interleaving(log, a=a, b=b, seed=seed)
+    out.print(found)
+
+
+@command(short_help="Estimate judgments from clicks, corrected for rank.")
+def judgments(
+    *,
+    log: str,
+    target: str | None = option("Write the judgments to this file.", "-o, --output FILE"),
+    model: Literal["coec", "position"] = option(
+        "coec: clicks over expected clicks; position: a position-based model, for logs in "
+        "which documents were shown at several ranks.",
+        default="coec",
+    ),
+    queries: str | None = option("Judge only these queries, with their identifiers: a file with id and text.", "FILE"),
+    min_shown: Positive = option("Leave a document unjudged if it was shown fewer times.", default=10),
+    drop_unsure: bool = option("Leave a document unjudged if its interval contains 0.5."),
+    form: str | None = option(
+        f"The format of FILE, if its name does not show it: {', '.join(rankgauge.formats.TARGET_FORMATS)}.",
+        "--format FORMAT",
+    ),
+    out: Output = output_format("Also show the click rate and the examination of each rank."),
+) -> None:
+    """Estimate judgments from the impressions and clicks in LOG.
+
+    A document gets a grade from 0 to 3 by the ratio of its clicks to those of the average document
+    at the same ranks. Documents that were never or rarely shown remain unjudged. FILE.about.json
+    records the method, and FILE.queries.jsonl the questions.
+
+    \b
+    Examples:
+      rankgauge logs judgments log -o clicks.qrels
+      rankgauge logs judgments log --model position --queries queries.tsv -o clicks.csv
+    """
+    from rankgauge.corpus import read_queries
+    from rankgauge.production import implicit_judgments
+
+    wanted = None
+    if queries is not None:
+        wanted = {name: each.text for name, each in read_queries(queries).items()}
+    with working("counting clicks"):
+        found = implicit_judgments(log, model=model, queries=wanted, min_shown=min_shown, drop_unsure=drop_unsure)
+    out.print(found)
+    if target is not None:
+        for note in found.write(target, form):
+            print_message(note)
+
+
+@command(short_help="Sample questions from a log for judging.")
+def sample(
+    *,
+    log: str,
+    n: Positive = option("The number of questions to draw.", default=30),
+    by: Literal["frequency", "uniform", "strata"] = option(
+        "Draw by frequency, all with equal probability, or equally from head, torso, and tail.", default="frequency"
+    ),
+    into: str | None = option("Create or refresh this question set (JSON lines). Its core and sentinels stay.", "SET"),
+    part: Literal["rotating", "core"] = option(
+        "The part of the set to draw; a core is drawn only once.", default="rotating"
+    ),
+    sentinels: str | None = option("Known failures to add to the set: a file with id and question.", "FILE"),
+    project: str | None = option("Also add the questions to this judging project.", "PROJECT"),
+    exclude: tuple[str, ...] = option(
+        "A file of questions to exclude, with their near-duplicates; repeat for more.", "FILE"
+    ),
+    keep_personal_data: bool = option("Do not mask addresses and long numbers."),
+    seed: Count = option("The seed of the draw.", default=0),
+    out: Output,
+) -> None:
+    """Draw questions from LOG, and record the inclusion probability of each.
+
+    LOG is a log, a file of questions with a column `count`, or a text file with one question per
+    line. Near-duplicates count as one question, and personal data is masked. SET keeps its core and
+    sentinels and gets a new rotating part; its previous version is kept next to it.
+    If nothing changes, there is no new version.
+
+    \b
+    Examples:
+      rankgauge logs sample log -n 30 --as csv
+      rankgauge logs sample log -n 50 --by strata --into questions.jsonl --part core
+      rankgauge logs sample log -n 30 --into questions.jsonl --project judging.db
+    """
+    from rankgauge.judging import JudgingProject, questions_of
+    from rankgauge.production import QuestionSet, sample_questions
+
+    if into is None and (sentinels is not None or part != "rotating"):
+        raise click.UsageError("--part and --sentinels need a question set: --into SET")
+    known: set[str] = set()
+    if project is not None:
+        with JudgingProject(project) as opened:  # it may not exist: check before changing the set
+            known = set(opened.questions)
+    with working(f"reading {log}"):
+        before = _set(into)
+        fixed = [] if sentinels is None else list(QuestionSet.read(sentinels).questions)
+        staying = before.part("core", "sentinel", *(["rotating"] if part == "core" else []))
+        others = [each for path in exclude for each in QuestionSet.read(path).questions]
+        drawn = sample_questions(
+            log,
+            n,
+            by=by,
+            exclude=[*staying, *fixed, *others],
+            seed=seed,
+            personal="keep" if keep_personal_data else "scrub",
+        )
+    if into is None:
+        result: rankgauge.rendering.Result = drawn
+        added = drawn.questions
+    else:
+        result = change = before.refresh(drawn.questions, part=part, sentinels=fixed, frequencies=drawn.known)
+        added = change.added
+        if change.after is not before:
+            if before.questions:
+                path = Path(into)
+                before.write(path.with_name(f"{path.stem}.v{before.version}{path.suffix}"))
+            change.after.write(into)
+        print_message(drawn.summary())
+    if project is not None:
+        new = [each for each in added if each.id not in known]
+        with JudgingProject(project) as opened:
+            opened.add_questions(questions_of(new))
+        print_message(f"{counted(len(new), 'question')} added to {project}. Next: rankgauge judge pool {project} ...")
+    out.print(result)
+
+
+def _set(path: str | None) -> QuestionSet:
+    from rankgauge.production import QuestionSet
+
+    return QuestionSet() if path is None or not Path(path).exists() else QuestionSet.read(path)
+
+
+_ENDINGS = (".html", ".json", ".png", ".svg")
+
+
+@command(short_help="Test whether evaluation questions resemble user questions.")
+def drift(
+    *,
+    evaluation: str = argument("EVAL"),
+    log: str,
+    encoder: str = option(
+        "The encoder of questions: tfidf, hashing, model2vec:NAME, or sentence-transformers:NAME.",
+        "NAME",
+        default="tfidf",
+    ),
+    clusters: Annotated[int, click.IntRange(min=2)] | None = option(
+        "The number of clusters.  [default: 2 to 20, depending on the number of questions]", "N"
+    ),
+    permutations: Annotated[int, click.IntRange(min=19)] = option(
+        "The number of permutations of the test.", "N", default=499
+    ),
+    additions: Count = option("The number of proposed questions to list.", "--add N", default=20),
+    seed: Count = option("The random seed.", default=0),
+    output: str | None = option(
+        "Also write a report (.html), a plot (.png, .svg), or all numbers (.json).", "-o, --output FILE"
+    ),
+    out: Output = output_format("Also show all clusters, proposed questions, outliers, and the power of the test."),
+) -> None:
+    """Test whether the questions of EVAL resemble those that users ask in LOG.
+
+    EVAL and LOG are files of questions (CSV, TSV, JSON lines, topics, or text with one question per
+    line) or collections; LOG may also be a log written by `logs import`. A column `count` has the
+    number of times a question was asked.
+
+    \b
+    Examples:
+      rankgauge logs drift queries.jsonl log
+      rankgauge logs drift queries.jsonl searches.csv -o drift.html
+      rankgauge logs drift queries.jsonl log -o drift.json
+      rankgauge diagnose qrels.txt bm25.run --drift drift.json
+    """
+    from rankgauge.production import measure_drift
+
+    if output is not None:
+        if Path(output).suffix.lower() not in _ENDINGS:
+            raise click.BadParameter(f"{output!r} ends in none of {', '.join(_ENDINGS)}", param_hint="--output")
+        check_writable(output)
+    with working("comparing questions"):
+        found = measure_drift(
+            evaluation,
+            log,
+            encoder=encoder,
+            permutations=permutations,
+            seed=seed,
+            clusters=clusters,
+            additions=additions,
+        )
+    if output is not None:
+        match Path(output).suffix.lower():
+            case ".html":
+                write_report(output, rankgauge.reports.drift_page(found))
+            case ".json":
+                write_report(output, found.to_json() + "\n")
+            case _:
+                found.plot().save(output)
+        print_message(f"written: {output}")
+    out.print(found)
 
 
 @click.group(cls=Group, short_help="Import production logs and compute metrics.")

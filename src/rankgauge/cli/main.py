@@ -60,8 +60,18 @@ _GROUPS = {
     },
 }
 _COMMANDS = [name for group in _GROUPS.values() for name in group]
-# Commands whose module has another name.
-_MODULES = {"cut": "subsets", "sample": "subsets"}
+# The module of each command whose module has another name.
+_MODULES = {
+    command: module
+    for module, commands in {
+        "compare": "diff report",
+        "diagnose": "explain sensitivity reliability measures",
+        "spark": "sql",
+        "bench": "explore",
+        "collection": "check convert fuse cut sample",
+    }.items()
+    for command in commands.split()
+}
 
 
 # By name in other tools: the equivalent option or command, and the fix that names it.
