@@ -45,7 +45,7 @@ def kind(request):
 
 
 def database(where, schema):
-    return Database(where, schema, patience=5, missing="write first")
+    return Database(where, schema, patience=5)
 
 
 def later(kind, folder, script=LATER):

@@ -26,7 +26,7 @@ def keep(where):
 
 def opened(where):
     """Return the database of a history."""
-    return Database(where, SCHEMA, patience=5, missing="")
+    return Database(where, SCHEMA, patience=5)
 
 
 def undo(where, *statements):

@@ -137,8 +137,6 @@ def _text(row: Mapping[str, Any], part: str) -> str:
 
 _Result = TypeVar("_Result")
 
-_FIRST = "judge some answers first: rankgauge answers evaluate FILE --verdicts STORE"
-
 
 def define_tables(tables: MetaData) -> MetaData:
     """Add the tables of the latest revision to `tables` and return it."""
@@ -166,7 +164,14 @@ def define_tables(tables: MetaData) -> MetaData:
     return tables
 
 
-SCHEMA = Schema("store of verdicts", define_tables, Path(__file__).parent / "migrations", "0001", "answers")
+SCHEMA = Schema(
+    "store of verdicts",
+    define_tables,
+    Path(__file__).parent / "migrations",
+    "0001",
+    "judge some answers first: rankgauge answers evaluate FILE --verdicts STORE",
+    "answers",
+)
 
 
 class VerdictStore(Store):
@@ -192,8 +197,7 @@ class VerdictStore(Store):
         {'k1': 'supported', 'k2': 'not stated'}
     """
 
-    def __init__(self, where: str | os.PathLike[str], *, wait: float = 30.0) -> None:
-        super().__init__(where, SCHEMA, wait=wait, missing=_FIRST)
+    _schema = SCHEMA
 
     def create(self) -> None:
         """Create the store if it does not exist, so that write errors occur early."""
@@ -206,8 +210,6 @@ class VerdictStore(Store):
         If exactly these were the last to be stored, they are not stored again: a write that Ctrl-C
         interrupts is repeated, but may have been complete.
         """
-        from sqlalchemy import select
-
         rows = []
         for each in verdicts:
             body = {"quote": each.quote, "reason": each.reason, "quoted": each.quoted}
@@ -223,8 +225,13 @@ class VerdictStore(Store):
                 }
             )
         if rows:
-            table = self._table("verdicts")
-            latest = select(*map(table.c.get, rows[0])).order_by(table.c.sequence.desc()).limit(len(rows))
+            table = SCHEMA.table("answers_verdicts")
+            latest = (
+                table.select()
+                .with_only_columns(*(table.c[name] for name in rows[0]))
+                .order_by(table.c.sequence.desc())
+                .limit(len(rows))
+            )
             with self._database.writing() as connection:
                 stored = [_untimed({**row}) for row in connection.execute(latest).mappings()]
                 if stored[::-1] != list(map(_untimed, rows)):
@@ -232,10 +239,8 @@ class VerdictStore(Store):
 
     def verdicts(self, judge: str | None = None) -> list[Verdict]:
         """Return the verdicts of one judge or all judges, in stored order."""
-        from sqlalchemy import select
-
-        table = self._table("verdicts")
-        query = select(table).order_by(table.c.sequence)
+        table = SCHEMA.table("answers_verdicts")
+        query = table.select().order_by(table.c.sequence)
         if judge is not None:
             query = query.where(table.c.judge == judge)
         with self._reading() as connection:
@@ -252,11 +257,9 @@ class VerdictStore(Store):
         Args:
             judge: The name of a judge.
         """
-        from sqlalchemy import select
-
-        table = self._table("verdicts")
+        table = SCHEMA.table("answers_verdicts")
         columns = (table.c.key, table.c.label, table.c.judge, table.c.prompt, table.c.replicate)
-        query = select(*columns).order_by(table.c.sequence)
+        query = table.select().with_only_columns(*columns).order_by(table.c.sequence)
         if judge is not None:
             query = query.where(table.c.judge == judge)
         with self._reading() as connection:
@@ -278,14 +281,12 @@ class VerdictStore(Store):
         ]
         if rows:
             with self._database.writing() as connection:
-                connection.execute(self._table("claims").insert(), rows)
+                connection.execute(SCHEMA.table("answers_claims").insert(), rows)
 
     def claims(self, texts: Iterable[str], extractor: str) -> dict[str, tuple[Claim, ...]]:
         """Return the claims stored for an extractor, by text."""
-        from sqlalchemy import select
-
-        table = self._table("claims")
-        query = select(table.c.text, table.c.body).where(table.c.extractor == extractor)
+        table = SCHEMA.table("answers_claims")
+        query = table.select().with_only_columns(table.c.text, table.c.body).where(table.c.extractor == extractor)
         with self._reading() as connection:
             rows: Iterable[Any] = () if connection is None else connection.execute(query)
             bodies = {row.text: row.body for row in rows}
@@ -300,9 +301,6 @@ class VerdictStore(Store):
             with suppress(NothingStored):
                 connection = stack.enter_context(self._database.reading())
             yield connection
-
-    def _table(self, name: str) -> Any:
-        return SCHEMA.tables.tables[f"rankgauge_answers_{name}"]
 
 
 def store_in_batches(

@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from rankgauge.core.files import create_privately
 from rankgauge.core.redaction import Secrets, redact
 from rankgauge.errors import InputError, MissingExtra, RankgaugeError, StorageError
 
 if TYPE_CHECKING:
-    from sqlalchemy import URL, Connection, Engine, MetaData
+    from sqlalchemy import URL, Connection, Engine, MetaData, Table
 
 _OURS = "rankgauge_"
 # Arbitrary number; all writers must request the same lock.
@@ -48,6 +48,7 @@ class Schema:
     define: Callable[[MetaData], object]  # adds the tables; their names begin with ``rankgauge_``
     migrations: Path  # folder of the migrations
     revision: str  # latest revision; revisions are numbered ``0001``, ``0002``, ...
+    first: str  # fix to show if nothing is stored yet
     extra: str = "history"  # optional dependencies of the store
 
     @cached_property
@@ -60,6 +61,10 @@ class Schema:
         tables = MetaData()
         self.define(tables)
         return tables
+
+    def table(self, name: str) -> Table:
+        """Return a table by its name without ``rankgauge_``."""
+        return self.tables.tables[f"{_OURS}{name}"]
 
     def missing(self, library: str) -> MissingExtra:
         """Return the error for a library that is not installed."""
@@ -76,10 +81,9 @@ class Schema:
 class Database:
     """A database that is opened on first use."""
 
-    def __init__(self, where: str, schema: Schema, *, patience: float, missing: str) -> None:
+    def __init__(self, where: str, schema: Schema, *, patience: float) -> None:
         self._schema = schema
         self._patience = patience
-        self._missing = missing
         self._engines: dict[bool, Engine] = {}
         self._keeps = False
         self._prepared: tuple[int, int] | None = None  # identity of the prepared file
@@ -373,7 +377,7 @@ class Database:
             )
 
     def _nothing_stored(self) -> NothingStored:
-        return NothingStored(f"there is no {self._schema.name} yet", where=self.where, fix=self._missing)
+        return NothingStored(f"there is no {self._schema.name} yet", where=self.where, fix=self._schema.first)
 
     def damaged(self, how: str) -> InputError:
         """Return the error for damaged content."""
@@ -431,7 +435,10 @@ class Database:
 class Store:
     """Base class of stores in a database; a context manager that closes it."""
 
-    def __init__(self, where: str | os.PathLike[str], schema: Schema, *, wait: float, missing: str) -> None:
+    _schema: ClassVar[Schema]
+
+    def __init__(self, where: str | os.PathLike[str], *, wait: float = 30.0) -> None:
+        schema = self._schema
         _ = schema.tables  # raises now if SQLAlchemy is missing
         if not isinstance(where, str | os.PathLike):
             raise InputError(
@@ -439,7 +446,7 @@ class Store:
                 where=schema.name,
                 fix=f'pass text: {type(self).__name__}("store.db")',
             )
-        self._database = Database(os.fspath(where), schema, patience=wait, missing=missing)
+        self._database = Database(os.fspath(where), schema, patience=wait)
 
     @property
     def where(self) -> str:

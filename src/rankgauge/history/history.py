@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 
 _PLACE = ".rankgauge/history.db"
 _VARIABLE = "RANKGAUGE_HISTORY"
-_PATIENCE = 30.0
 _LONGEST = 200
-_FIRST = "save an evaluation first: rankgauge evaluate QRELS RUN --save"
 # Safe number of bound parameters per statement for every database.
 _AT_ONCE = 500
 
@@ -65,7 +63,13 @@ def _define_tables(tables: MetaData) -> None:
     )
 
 
-SCHEMA = Schema("history", _define_tables, Path(__file__).parent / "migrations", "0001")
+SCHEMA = Schema(
+    "history",
+    _define_tables,
+    Path(__file__).parent / "migrations",
+    "0001",
+    "save an evaluation first: rankgauge evaluate QRELS RUN --save",
+)
 
 
 class History(Store):
@@ -90,7 +94,9 @@ class History(Store):
         (0.5, 'better', True)
     """
 
-    def __init__(self, where: str | os.PathLike[str] | None = None, *, wait: float = _PATIENCE) -> None:
+    _schema = SCHEMA
+
+    def __init__(self, where: str | os.PathLike[str] | None = None, *, wait: float = 30.0) -> None:
         """Open a store, which is created when the first evaluation is added.
 
         Args:
@@ -104,10 +110,10 @@ class History(Store):
             InputError: If the URL is invalid.
         """
         place = where if where is not None else os.environ.get(_VARIABLE) or _PLACE
-        super().__init__(place, SCHEMA, wait=wait, missing=_FIRST)
+        super().__init__(place, wait=wait)
 
     @classmethod
-    def open(cls, where: str | os.PathLike[str] | None = None, *, wait: float = _PATIENCE) -> Self:
+    def open(cls, where: str | os.PathLike[str] | None = None, *, wait: float = 30.0) -> Self:
         """Open a store; the same as ``History(where)``."""
         return cls(where, wait=wait)
 
@@ -160,8 +166,6 @@ class History(Store):
             commit=commit_of(Path()),
         )
         moment = _utc(time).isoformat(timespec="microseconds")
-        from sqlalchemy import insert, select
-
         queries, evaluations, values = SCHEMA.tables.sorted_tables
         row = {
             "time": moment,
@@ -171,14 +175,16 @@ class History(Store):
             "seal": _seal(moment, packed.head),
         }
         with self._database.writing() as connection:
-            known = connection.scalar(select(queries.c.hash).where(queries.c.hash == packed.query_set))
+            known = connection.scalar(
+                queries.select().with_only_columns(queries.c.hash).where(queries.c.hash == packed.query_set)
+            )
             if known is None:
-                connection.execute(insert(queries).values(hash=packed.query_set, ids=packed.ids))
-            made = connection.execute(insert(evaluations).values(row))
+                connection.execute(queries.insert().values(hash=packed.query_set, ids=packed.ids))
+            made = connection.execute(evaluations.insert().values(row))
             key = made.inserted_primary_key
             number = int(key[0]) if key else 0
             connection.execute(
-                insert(values),
+                values.insert(),
                 [{"evaluation": number, "kind": kind, "name": name, "body": body} for kind, name, body in packed.parts],
             )
         return read_entry(number, moment, packed.head)
@@ -189,16 +195,14 @@ class History(Store):
         Raises:
             InputError: If there is no evaluation with this number.
         """
-        from sqlalchemy import delete, select
-
         queries, evaluations, values = SCHEMA.tables.sorted_tables
         with self._database.reading() as connection:
             gone = self._entry(connection, which)
         with self._database.writing() as connection:
-            connection.execute(delete(values).where(values.c.evaluation == gone.id))
-            connection.execute(delete(evaluations).where(evaluations.c.id == gone.id))
-            used = select(evaluations.c.queries)
-            connection.execute(delete(queries).where(queries.c.hash.not_in(used)))
+            connection.execute(values.delete().where(values.c.evaluation == gone.id))
+            connection.execute(evaluations.delete().where(evaluations.c.id == gone.id))
+            used = evaluations.select().with_only_columns(evaluations.c.queries)
+            connection.execute(queries.delete().where(queries.c.hash.not_in(used)))
         return gone
 
     # ---- read
@@ -299,10 +303,8 @@ class History(Store):
     # ---- rows
 
     def _entries(self, connection: Connection, run: str | None) -> Iterator[HistoryEntry]:
-        from sqlalchemy import select
-
-        table = SCHEMA.tables.tables["rankgauge_evaluations"]
-        asked = select(table.c.id, table.c.time, table.c.head, table.c.seal)
+        table = SCHEMA.table("evaluations")
+        asked = table.select().with_only_columns(table.c.id, table.c.time, table.c.head, table.c.seal)
         if run is not None:
             asked = asked.where(table.c.run == _plain(run))
         for row in connection.execute(asked.order_by(table.c.id)):
@@ -318,7 +320,7 @@ class History(Store):
                 where=self.where,
                 fix="see the numbers: rankgauge history list",
             )
-        table = SCHEMA.tables.tables["rankgauge_evaluations"]
+        table = SCHEMA.table("evaluations")
         row = None
         if 0 < number < 2**31:
             row = connection.execute(
@@ -342,11 +344,11 @@ class History(Store):
             raise self._broken(error) from None
 
     def _load(self, connection: Connection, entry: HistoryEntry) -> Evaluation:
-        from sqlalchemy import select
-
-        table = SCHEMA.tables.tables["rankgauge_values"]
+        table = SCHEMA.table("values")
         rows = connection.execute(
-            select(table.c.kind, table.c.name, table.c.body).where(table.c.evaluation == entry.id)
+            table.select()
+            .with_only_columns(table.c.kind, table.c.name, table.c.body)
+            .where(table.c.evaluation == entry.id)
         )
         parts = {(kind, name): body for kind, name, body in rows}
         try:
@@ -355,10 +357,8 @@ class History(Store):
             raise self._broken(error) from None
 
     def _query_ids(self, connection: Connection, query_set: str) -> tuple[str, ...]:
-        from sqlalchemy import select
-
-        table = SCHEMA.tables.tables["rankgauge_queries"]
-        ids = connection.scalar(select(table.c.ids).where(table.c.hash == query_set))
+        table = SCHEMA.table("queries")
+        ids = connection.scalar(table.select().with_only_columns(table.c.ids).where(table.c.hash == query_set))
         if ids is None:
             raise self._database.damaged("the ids of its queries are missing")
         return unpack_ids(ids, query_set)
@@ -367,14 +367,16 @@ class History(Store):
         self, connection: Connection, entries: Sequence[HistoryEntry], name: str
     ) -> Iterator[tuple[HistoryEntry, Evaluation]]:
         """Yield each evaluation with the values of one measure."""
-        from sqlalchemy import select
-
-        table = SCHEMA.tables.tables["rankgauge_values"]
+        table = SCHEMA.table("values")
         ids: dict[str, tuple[str, ...]] = {}
         for begin in range(0, len(entries), _AT_ONCE):
             some = entries[begin : begin + _AT_ONCE]
-            asked = select(table.c.evaluation, table.c.body).where(
-                table.c.evaluation.in_([entry.id for entry in some]), table.c.kind == VALUES, table.c.name == name
+            asked = (
+                table.select()
+                .with_only_columns(table.c.evaluation, table.c.body)
+                .where(
+                    table.c.evaluation.in_([entry.id for entry in some]), table.c.kind == VALUES, table.c.name == name
+                )
             )
             bodies = {row.evaluation: row.body for row in connection.execute(asked)}
             for entry in some:

@@ -30,7 +30,6 @@ from rankgauge.judging.tables import SCHEMA
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Table
 
-_FIRST = "create it: rankgauge judge create PROJECT --questions FILE"
 _AT_ONCE = 500
 # The copied tables, in an order in which each table precedes the tables that refer to it.
 RECORDED = ("versions", "questions", "documents", "answers", "candidates", "gold", "judges", "presentations", "choices")
@@ -51,8 +50,7 @@ class JudgingStore(Store):
         InputError: If the URL is invalid.
     """
 
-    def __init__(self, where: str | os.PathLike[str], *, wait: float = 30.0) -> None:
-        super().__init__(where, SCHEMA, wait=wait, missing=_FIRST)
+    _schema = SCHEMA
 
     @property
     def path(self) -> Path | None:
@@ -86,10 +84,9 @@ class Transaction:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._tables = SCHEMA.tables.tables
 
     def _table(self, name: str) -> Table:
-        return self._tables[f"rankgauge_judging_{name}"]
+        return SCHEMA.table(f"judging_{name}")
 
     # ---- settings and guideline
 
@@ -108,10 +105,8 @@ class Transaction:
 
     def version(self, kind: str, number: int | None = None) -> tuple[int, str] | None:
         """Return the number and body of a version, by default the latest."""
-        from sqlalchemy import select
-
         versions = self._table("versions")
-        query = select(versions.c.number, versions.c.body).where(versions.c.kind == kind)
+        query = versions.select().with_only_columns(versions.c.number, versions.c.body).where(versions.c.kind == kind)
         if number is not None:
             query = query.where(versions.c.number == number)
         found = self._connection.execute(query.order_by(versions.c.number.desc())).first()
@@ -119,10 +114,10 @@ class Transaction:
 
     def versions(self, kind: str) -> list[tuple[int, str, str]]:
         """Return the number, time, and author of each version, latest first."""
-        from sqlalchemy import select
-
         table = self._table("versions")
-        query = select(table.c.number, table.c.time, table.c.author).where(table.c.kind == kind)
+        query = (
+            table.select().with_only_columns(table.c.number, table.c.time, table.c.author).where(table.c.kind == kind)
+        )
         found = self._connection.execute(query.order_by(table.c.number.desc()))
         return [(int(row.number), str(row.time), str(row.author)) for row in found]
 
@@ -397,10 +392,8 @@ class Transaction:
     def _rows(
         self, name: str, column: str = "", values: Iterable[str] | None = None, *, order: Sequence[str] = ()
     ) -> Iterator[Any]:
-        from sqlalchemy import select
-
         table = self._table(name)
-        query = select(table).order_by(*(table.c[each] for each in order))
+        query = table.select().order_by(*(table.c[each] for each in order))
         if values is None:
             yield from self._connection.execute(query)
             return
@@ -411,10 +404,8 @@ class Transaction:
             yield from self._connection.execute(query.where(table.c[column].in_(some)))
 
     def _after(self, name: str, after: int) -> Iterator[Any]:
-        from sqlalchemy import select
-
         table = self._table(name)
-        query = select(table).where(table.c.sequence > after).order_by(table.c.sequence)
+        query = table.select().where(table.c.sequence > after).order_by(table.c.sequence)
         yield from self._connection.execute(query)
 
     def _find(self, table: str, name: str) -> Any:

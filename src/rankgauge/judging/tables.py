@@ -113,4 +113,11 @@ def define_tables(tables: MetaData) -> MetaData:
     return tables
 
 
-SCHEMA = Schema("judging project", define_tables, Path(__file__).parent / "migrations", "0001", "judging")
+SCHEMA = Schema(
+    "judging project",
+    define_tables,
+    Path(__file__).parent / "migrations",
+    "0001",
+    "create it: rankgauge judge create PROJECT --questions FILE",
+    "judging",
+)
