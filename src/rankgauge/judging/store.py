@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rankgauge.core.database import Store
 from rankgauge.errors import InputError
@@ -30,6 +31,7 @@ from rankgauge.judging.tables import SCHEMA
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Table
 
+_Stored = TypeVar("_Stored")
 _AT_ONCE = 500
 # The copied tables, in an order in which each table precedes the tables that refer to it.
 RECORDED = ("versions", "questions", "documents", "answers", "candidates", "gold", "judges", "presentations", "choices")
@@ -141,16 +143,14 @@ class Transaction:
         rows = []
         for each in questions:
             _check_id(each.id, "question")
-            body = asdict(each)
-            time = body.pop("time") or _now()
-            rows.append({"id": body.pop("id"), "time": time, "body": json.dumps(body)})
+            rows.append(_row_of(replace(each, time=each.time or _now())))
         self._insert("questions", rows)
 
     def questions(self) -> dict[str, Question]:
         """Return the latest version of each question, in the order of addition."""
         found: dict[str, Question] = {}
         for row in self._rows("questions", order=("sequence",)):
-            found[row.id] = _question_of(row)
+            found[row.id] = _object_of(Question, row)
         return found
 
     def add_documents(self, documents: Iterable[Document]) -> None:
@@ -204,15 +204,11 @@ class Transaction:
 
     def add_gold(self, tasks: Iterable[GoldTask]) -> None:
         """Store hidden tests."""
-        rows = [
-            {"question": each.question, "body": json.dumps({"documents": each.documents, "accepted": each.accepted})}
-            for each in tasks
-        ]
-        self._insert("gold", rows)
+        self._insert("gold", list(map(_row_of, tasks)))
 
     def gold(self) -> list[GoldTask]:
         """Return the hidden tests."""
-        return [_gold_of(row) for row in self._rows("gold", order=("sequence",))]
+        return [_object_of(GoldTask, row) for row in self._rows("gold", order=("sequence",))]
 
     def marks(self) -> tuple[Any, ...]:
         """Return markers that change with every write except that of an event."""
@@ -317,11 +313,7 @@ class Transaction:
         for document in (shown.question, *shown.documents):
             _check_id(document, "document")
         shown = replace(shown, time=shown.time or _now())
-        body = asdict(shown)
-        head = {name: body.pop(name) for name in ("id", "question", "judge", "time")}
-        body.pop("sequence")
-        row = head | {"body": json.dumps(body)}
-        return replace(shown, sequence=self._append("presentations", row))
+        return replace(shown, sequence=self._append("presentations", _row_of(shown)))
 
     def append_choice(self, choice: Choice) -> Choice | None:
         """Store a choice and return it; return None if its identifier is already stored."""
@@ -329,29 +321,25 @@ class Transaction:
         if self._find("choices", choice.id) is not None:
             return None
         choice = replace(choice, time=choice.time or _now())
-        body = asdict(choice)
-        names = ("id", "presentation", "judge", "outcome", "time")
-        head = {name: body.pop(name) for name in names}
-        body.pop("sequence")
-        return replace(choice, sequence=self._append("choices", head | {"body": json.dumps(body)}))
+        return replace(choice, sequence=self._append("choices", _row_of(choice)))
 
     def presentation(self, name: str) -> Presentation | None:
         """Return a presentation by its identifier."""
         row = self._find("presentations", name)
-        return None if row is None else _presentation_of(row)
+        return None if row is None else _object_of(Presentation, row)
 
     def choice(self, name: str) -> Choice | None:
         """Return a choice by its identifier."""
         row = self._find("choices", name)
-        return None if row is None else _choice_of(row)
+        return None if row is None else _object_of(Choice, row)
 
     def presentations(self, after: int = 0) -> list[Presentation]:
         """Return the presentations after a sequence number, in order."""
-        return [_presentation_of(row) for row in self._after("presentations", after)]
+        return [_object_of(Presentation, row) for row in self._after("presentations", after)]
 
     def choices(self, after: int = 0) -> list[Choice]:
         """Return the choices after a sequence number, in order."""
-        return [_choice_of(row) for row in self._after("choices", after)]
+        return [_object_of(Choice, row) for row in self._after("choices", after)]
 
     # ---- rows of a copy
 
@@ -472,19 +460,32 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def _question_of(row: Any) -> Question:
+# The columns of each kind of row; the other fields are in its body. Fields that are tuples.
+_STORED: Mapping[type, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    Question: (("id", "time"), ("answers",)),
+    GoldTask: (("question",), ("documents", "accepted")),
+    Presentation: (("id", "question", "judge", "time", "sequence"), ("documents",)),
+    Choice: (("id", "presentation", "judge", "outcome", "time", "sequence"), ("documents", "grades")),
+}
+
+
+def _object_of(kind: type[_Stored], row: Any) -> _Stored:
+    columns, tuples = _STORED[kind]
     body = json.loads(row.body)
-    body["answers"] = tuple(body["answers"])
-    return Question(id=row.id, time=row.time, **body)
+    body |= {name: tuple(body[name]) for name in tuples}
+    return kind(**{name: getattr(row, name) for name in columns}, **body)
+
+
+def _row_of(stored: Question | GoldTask | Presentation | Choice) -> dict[str, Any]:
+    """Return the row of an object, without a number, which the database assigns."""
+    body = asdict(stored)
+    body.pop("sequence", None)
+    row = {name: body.pop(name) for name in _STORED[type(stored)][0] if name in body}
+    return row | {"body": json.dumps(body)}
 
 
 def _document_of(row: Any) -> Document:
     return Document(row.id, json.loads(row.body))
-
-
-def _gold_of(row: Any) -> GoldTask:
-    body = json.loads(row.body)
-    return GoldTask(row.question, tuple(body["documents"]), tuple(body["accepted"]))
 
 
 def _judge_of(row: Any) -> Judge:
@@ -492,27 +493,12 @@ def _judge_of(row: Any) -> Judge:
     return Judge(row.id, body["name"], body["role"], body["kind"], row.revoked is not None)
 
 
-def _presentation_of(row: Any) -> Presentation:
-    body = json.loads(row.body)
-    body["documents"] = tuple(body["documents"])
-    head = {name: getattr(row, name) for name in ("id", "question", "judge", "time", "sequence")}
-    return Presentation(**head, **body)
-
-
-def _choice_of(row: Any) -> Choice:
-    body = json.loads(row.body)
-    body["documents"] = tuple(body["documents"])
-    body["grades"] = tuple(body["grades"])
-    names = ("id", "presentation", "judge", "outcome", "time", "sequence")
-    return Choice(**{name: getattr(row, name) for name in names}, **body)
-
-
 # Constructors of objects from database rows; they raise KeyError, TypeError, or ValueError.
 _READERS: Mapping[str, Callable[[Any], object]] = {
-    "questions": _question_of,
+    "questions": partial(_object_of, Question),
     "documents": _document_of,
-    "gold": _gold_of,
+    "gold": partial(_object_of, GoldTask),
     "judges": _judge_of,
-    "presentations": _presentation_of,
-    "choices": _choice_of,
+    "presentations": partial(_object_of, Presentation),
+    "choices": partial(_object_of, Choice),
 }
