@@ -19,7 +19,7 @@ from rankgauge import InputError
 from rankgauge.answers.store import SCHEMA as VERDICTS
 from rankgauge.core.database import Database
 from rankgauge.history.history import SCHEMA as HISTORY
-from rankgauge.judging.tables import SCHEMA as JUDGING
+from rankgauge.judging.store import SCHEMA as JUDGING
 
 SCHEMAS = {"judging": JUDGING, "history": HISTORY, "verdicts": VERDICTS}
 # The table of each store that gets the column of the later revision.

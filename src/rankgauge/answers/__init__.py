@@ -43,12 +43,6 @@ with lazy_imports(globals()):
         extract_claims as extract_claims,
     )
     from rankgauge.answers.overlap import context_spans as context_spans
-    from rankgauge.answers.records import (
-        AnswerRecord as AnswerRecord,
-        AnswerSet as AnswerSet,
-        Citation as Citation,
-        Context as Context,
-    )
     from rankgauge.answers.runner import AnswerJudging as AnswerJudging, judge_answers as judge_answers
     from rankgauge.answers.scores import (
         JudgedAnswer as JudgedAnswer,
@@ -59,8 +53,12 @@ with lazy_imports(globals()):
     from rankgauge.answers.store import VerdictStore as VerdictStore, read_verdicts as read_verdicts
     from rankgauge.answers.verdicts import (
         LABELS as LABELS,
+        AnswerRecord as AnswerRecord,
+        AnswerSet as AnswerSet,
+        Citation as Citation,
         Claim as Claim,
         ClaimSet as ClaimSet,
+        Context as Context,
         Item as Item,
         Verdict as Verdict,
         cited as cited,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from rankgauge.answers.records import AnswerRecord
 from rankgauge.answers.scores import JudgedAnswer, score
+from rankgauge.answers.verdicts import AnswerRecord
 from rankgauge.core.text import Ratio, either, inflect, many
 from rankgauge.errors import InputError
 from rankgauge.measures.measure import parse

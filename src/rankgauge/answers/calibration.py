@@ -12,9 +12,18 @@ from typing import Any
 import numpy as np
 
 from rankgauge.answers.calibration_result import Bias, Calibration, MeasureCalibration, RelationCalibration
-from rankgauge.answers.records import AnswerRecord, AnswerSet
 from rankgauge.answers.scores import RELATIONS, JudgedAnswer, unit_values
-from rankgauge.answers.verdicts import LABELS, ClaimSet, Item, Verdict, counted_labels, items_of, sentence_claims
+from rankgauge.answers.verdicts import (
+    LABELS,
+    AnswerRecord,
+    AnswerSet,
+    ClaimSet,
+    Item,
+    Verdict,
+    counted_labels,
+    items_of,
+    sentence_claims,
+)
 from rankgauge.errors import InputError
 from rankgauge.measures.measure import parse
 from rankgauge.stats import (

@@ -11,9 +11,8 @@ import numpy as np
 
 from rankgauge.answers.calibration import conversations_of, labels_of_people
 from rankgauge.answers.evaluation import DEFAULT_MEASURES, evaluate_answers, judged_answers
-from rankgauge.answers.records import AnswerRecord, AnswerSet
 from rankgauge.answers.scores import CORRECTABLE, JudgedAnswer, unit_values
-from rankgauge.answers.verdicts import ClaimSet, Verdict, sentence_claims
+from rankgauge.answers.verdicts import AnswerRecord, AnswerSet, ClaimSet, Verdict, sentence_claims
 from rankgauge.core.text import many
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result

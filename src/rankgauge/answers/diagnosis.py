@@ -12,9 +12,8 @@ from typing import Any
 from rankgauge.answers.attribution import Blame, blame
 from rankgauge.answers.calibration_result import Calibration
 from rankgauge.answers.evaluation import AnswerEvaluation, evaluate_answers, judged_answers, mean_intervals, span
-from rankgauge.answers.records import AnswerRecord, AnswerSet
 from rankgauge.answers.scores import JudgedAnswer
-from rankgauge.answers.verdicts import ClaimSet, Verdict, counted_labels, sentence_claims
+from rankgauge.answers.verdicts import AnswerRecord, AnswerSet, ClaimSet, Verdict, counted_labels, sentence_claims
 from rankgauge.core.arguments import number
 from rankgauge.core.text import Ratio, many
 from rankgauge.diagnosis.quality import Bands, Quality, qualities

@@ -15,9 +15,16 @@ import numpy as np
 from rankgauge.answers.calibration import conversations_of, labels_of_people, relation_of
 from rankgauge.answers.calibration_result import Calibration, stamp_judge
 from rankgauge.answers.overlap import OVERLAPS, SIMILARITIES, similarities
-from rankgauge.answers.records import AnswerRecord, AnswerSet
 from rankgauge.answers.scores import CORRECTABLE, RELATIONS, JudgedAnswer, Score, relations_of, score
-from rankgauge.answers.verdicts import ClaimSet, Verdict, counted_labels, items_of, sentence_claims
+from rankgauge.answers.verdicts import (
+    AnswerRecord,
+    AnswerSet,
+    ClaimSet,
+    Verdict,
+    counted_labels,
+    items_of,
+    sentence_claims,
+)
 from rankgauge.core.findings import Finding
 from rankgauge.core.policies import Policies
 from rankgauge.core.text import many

@@ -14,8 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from rankgauge.answers.records import AnswerRecord, AnswerSet, Citation, Context
-from rankgauge.answers.verdicts import cited, quote_occurs
+from rankgauge.answers.verdicts import AnswerRecord, AnswerSet, Citation, Context, cited, quote_occurs
 from rankgauge.core.text import many
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.formats.frames import is_null, listed, short

@@ -18,9 +18,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from rankgauge.answers.judges import SUPPORT, MissingVerdict, share_content, verdict_on_blank
-from rankgauge.answers.records import AnswerRecord, Context
 from rankgauge.answers.store import VerdictStore, store_in_batches
-from rankgauge.answers.verdicts import LABELS, Claim, ClaimSet, Item, Verdict, quote_occurs
+from rankgauge.answers.verdicts import LABELS, AnswerRecord, Claim, ClaimSet, Context, Item, Verdict, quote_occurs
 from rankgauge.core.abstention import abstains
 from rankgauge.core.arguments import integer
 from rankgauge.core.text import many

@@ -12,9 +12,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rankgauge.answers.records import AnswerRecord
 from rankgauge.answers.scores import Score
-from rankgauge.answers.verdicts import quote_occurs
+from rankgauge.answers.verdicts import AnswerRecord, quote_occurs
 from rankgauge.corpus.spans import Span
 from rankgauge.errors import MismatchError
 from rankgauge.retrievers.encoders import encoder_of

@@ -12,10 +12,18 @@ from typing import Any
 from rankgauge.answers.evaluation import DEFAULT_MEASURES, answer_measures
 from rankgauge.answers.judges import Judge, MissingVerdict, verdict_on_blank
 from rankgauge.answers.model_judge import ModelJudge
-from rankgauge.answers.records import AnswerRecord, AnswerSet
 from rankgauge.answers.scores import RELATIONS
 from rankgauge.answers.store import VerdictStore, store_in_batches
-from rankgauge.answers.verdicts import ClaimSet, Item, Verdict, check_verdict, items_of, sentence_claims
+from rankgauge.answers.verdicts import (
+    AnswerRecord,
+    AnswerSet,
+    ClaimSet,
+    Item,
+    Verdict,
+    check_verdict,
+    items_of,
+    sentence_claims,
+)
 from rankgauge.core.arguments import integer
 from rankgauge.core.text import many
 from rankgauge.errors import InputError

@@ -18,8 +18,7 @@ from typing import NamedTuple, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from rankgauge.answers.records import AnswerRecord
-from rankgauge.answers.verdicts import ClaimSet, items_of
+from rankgauge.answers.verdicts import AnswerRecord, ClaimSet, items_of
 from rankgauge.data.judged_run import BoolArray
 from rankgauge.measures.measure import Measure
 

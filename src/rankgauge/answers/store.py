@@ -13,8 +13,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rankgauge.answers.calibration import items_by_key
-from rankgauge.answers.records import AnswerRecord, AnswerSet
-from rankgauge.answers.verdicts import LABELS, Claim, ClaimSet, Item, Verdict, items_of, label_votes, sentence_claims
+from rankgauge.answers.verdicts import (
+    LABELS,
+    AnswerRecord,
+    AnswerSet,
+    Claim,
+    ClaimSet,
+    Item,
+    Verdict,
+    items_of,
+    label_votes,
+    sentence_claims,
+)
 from rankgauge.core.database import NothingStored, Schema, Store
 from rankgauge.errors import InputError
 from rankgauge.formats.frames import short

@@ -20,7 +20,6 @@ from urllib.parse import urlsplit
 from rankgauge.core.arguments import choice as one_of
 from rankgauge.errors import InputError
 from rankgauge.judging.answers import Answer, next_pair, pairs_of
-from rankgauge.judging.assignment import next_presentation, postponed_task
 from rankgauge.judging.events import (
     KINDS,
     ROLES,
@@ -34,7 +33,7 @@ from rankgauge.judging.events import (
     Question,
     Settings,
 )
-from rankgauge.judging.state import ProjectState
+from rankgauge.judging.state import ProjectState, next_presentation, postponed_task
 from rankgauge.judging.store import JudgingStore, Transaction
 
 if TYPE_CHECKING:
