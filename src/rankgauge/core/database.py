@@ -33,7 +33,6 @@ _FIRST = "0001"
 _POSTGRES = {"postgres", "postgresql", "postgresql+psycopg"}
 _URL = re.compile(r"(?P<scheme>[A-Za-z][\w+.-]*)://")
 _PASSWORD = re.compile(r"(?i)(ssl)?pass\w*")
-_PORT = re.compile(r"[^:\[\]]*(\[[^\]]*\])?(:\d*)?")
 
 
 class NothingStored(InputError):  # noqa: N818 - an error in words
@@ -392,7 +391,9 @@ class Database:
         except (DBAPIError, sqlite3.Error) as error:
             raw = error.orig if isinstance(error, DBAPIError) else error
             if isinstance(raw, sqlite3.Error):
-                raise self._sqlite_error(raw, done) from None
+                raise sqlite_error(
+                    raw, done, store=self._schema.name, where=self.where, patience=self._patience
+                ) from None
             raise self._server_error(raw) from None
         except SQLAlchemyError as error:
             text = f"the database cannot be {done}: {self._plain(error)}"
@@ -406,17 +407,11 @@ class Database:
                 fix="check the path, and that its folder is writable",
             ) from None
 
-    def _sqlite_error(self, error: sqlite3.Error, done: str) -> InputError:
-        return sqlite_error(error, done, store=self._schema.name, where=self.where, patience=self._patience)
-
-    def _locked(self) -> StorageError:
-        return _locked(self._schema.name, self.where, self._patience)
-
     def _server_error(self, error: Any) -> InputError:
         state = getattr(error, "sqlstate", None) or ""
         message = self._plain(error)
         if state in {"55P03", "57014"}:
-            return self._locked()
+            return _locked(self._schema.name, self.where, self._patience)
         if state == "42501":
             what = f"the server denies permission: {message}"
             fix = "ask for the right to create tables"
@@ -517,15 +512,19 @@ def _url_of(where: str) -> URL:
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
-    scheme = where.partition("://")[0]
+    scheme, _, rest = where.partition("://")
+    unreadable = InputError(
+        "this URL cannot be parsed",
+        where=f"{scheme}://...",
+        fix="write postgresql://user:password@host:port/database; in the password, @ is %40, / is %2F, : is %3A",
+    )
+    # The rest of a password after an "@" would be parsed, and printed, as the host.
+    if rest.partition(":")[2].count("@") > 1:
+        raise unreadable
     try:
-        url = make_url(escaped_login(where) if scheme in _POSTGRES else where)
+        url = make_url(where)
     except (ArgumentError, ValueError):
-        raise InputError(
-            "this URL cannot be parsed",
-            where=f"{scheme}://...",
-            fix="write postgresql://user:password@host:port/database; in the password, @ is %40, / is %2F, : is %3A",
-        ) from None
+        raise unreadable from None
     if scheme in _POSTGRES:
         return url.set(drivername="postgresql+psycopg")
     if scheme in {"sqlite", "sqlite+pysqlite"}:
@@ -545,36 +544,3 @@ def _file_of(url: URL) -> Path:
             fix="write sqlite:///history.db, or the path",
         )
     return Path(url.database)
-
-
-def escaped_login(url: str) -> str:
-    """Return a URL with ``@ / # ?`` escaped in user and password, as drivers require.
-
-    Otherwise the end of the password would be parsed, and printed, as the host.
-
-    Example:
-        >>> escaped_login("postgresql://me:p@ss/word@host/name")
-        Traceback (most recent call last):
-        ...
-        ValueError: several @
-        >>> escaped_login("postgresql://me:p@ss@host/name")
-        'postgresql://me:p%40ss@host/name'
-    """
-    scheme, mark, rest = url.partition("://")
-    host = re.split("[/?#]", rest, maxsplit=1)[0]
-    behind = rest[len(host) :]
-    if "@" in host:
-        login, _, host = host.rpartition("@")
-        if "@" in behind.partition("?")[0]:
-            raise ValueError("several @")
-    elif host and "@" in behind and not (_PORT.fullmatch(host) and "@" not in behind.partition("?")[0]):
-        # The apparent host is the start of the credentials.
-        if behind.count("@") > 1:
-            raise ValueError("several @")
-        login, _, host = rest.partition("@")
-        behind = ""
-    else:
-        return url
-    for char in "@/#?":
-        login = login.replace(char, f"%{ord(char):02X}")
-    return f"{scheme}{mark}{login}@{host}{behind}"
