@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import click
 
 import rankgauge
+from rankgauge import answers as package
 from rankgauge.cli import options
 from rankgauge.cli.inputs import encoder_of, settings_of
 from rankgauge.cli.output import (
@@ -24,9 +25,6 @@ from rankgauge.cli.output import (
     write_report,
 )
 from rankgauge.cli.parameters import Count, Group, Positive, declare, option
-
-if TYPE_CHECKING:
-    from rankgauge.answers import AnswerSet, Context
 
 _ROWS = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 _PRIMARY = "Completeness"
@@ -159,8 +157,8 @@ def evaluate(
     with _judged(file, judging, values, dry_run=dry_run) as judged:
         if dry_run:
             return
-        found = [each.evaluate(values.measures) for each in judged]
-        shown = [each.diagnose(values.measures) for each in judged] if out.full else found
+        found = [each.measured(package.evaluate_answers, values.measures) for each in judged]
+        shown = [each.measured(package.diagnose_answers, values.measures) for each in judged] if out.full else found
     if output is not None:
         write_report(output, "".join(f"{each.to_json()}\n" for each in found))
     if history is not None:
@@ -208,7 +206,7 @@ def gate(
     with _judged(file, judging, replace(values, measures=chosen)) as judged:
         if len(judged) > 1:
             raise click.UsageError("FILE has several systems: name one with --system")
-        found = judged[0].evaluate(chosen)
+        found = judged[0].measured(package.evaluate_answers, chosen)
     if update_baseline:
         made = rankgauge.Baseline.from_evaluation(found)
         write_baseline(made, baseline, wanted, force=force)
@@ -245,8 +243,6 @@ def calibrate(
       rankgauge answers calibrate answers.jsonl --human people.jsonl -o calibration.json
       rankgauge answers evaluate answers.jsonl --calibration calibration.json
     """
-    from rankgauge import answers as package
-
     if output is not None:
         check_writable(output)
     with _judged(file, judging) as judged:
@@ -296,8 +292,6 @@ def label(
     import getpass
     from importlib.util import find_spec
 
-    from rankgauge.answers import VerdictStore, read_answers
-
     if find_spec("starlette") is None or find_spec("uvicorn") is None:
         raise rankgauge.MissingExtra(
             "the page needs Starlette and uvicorn, which are not installed", fix="pip install 'rankgauge[web]'"
@@ -305,8 +299,8 @@ def label(
     from rankgauge.web import label_answers
 
     criteria = _wordings(criterion)
-    sets = read_answers(file, reference=reference, texts=_texts(collection))
-    with VerdictStore(verdicts) as store:
+    sets = package.read_answers(file, reference=reference, texts=_texts(collection))
+    with package.VerdictStore(verdicts) as store:
         label_answers(
             sets,
             store,
@@ -326,15 +320,15 @@ def demo(*, out: Output = output_format("Show all measures, causes, and groups o
     Rules judge the answers. The output shows the measures of both stages, and the stage that limits
     each prompt.
     """
-    from rankgauge.answers import read_answers
     from rankgauge.sample import sample_path
 
     shown = []
     for prompt in (1, 2):
         file = sample_path(f"answers/prompt-{prompt}.jsonl")
-        [answers] = read_answers(file, reference=sample_path("answers/questions.jsonl"))
+        [answers] = package.read_answers(file, reference=sample_path("answers/questions.jsonl"))
         settings = {"retrieval": "bm25", "prompt": prompt}
-        shown.append(_judged_by_rules(replace(answers, settings=settings)).diagnose(()))
+        judged = _judged_by_rules(replace(answers, settings=settings))
+        shown.append(judged.measured(package.diagnose_answers, ()))
     out.print(shown)
 
 
@@ -342,7 +336,7 @@ def demo(*, out: Output = output_format("Show all measures, causes, and groups o
 class _Judged:
     """Answers of a system with their verdicts and claims."""
 
-    answers: AnswerSet
+    answers: package.AnswerSet
     verdicts: Sequence[Any]
     claims: Callable[[Any], Any]
     judge: Mapping[str, Any] | None = None
@@ -351,37 +345,10 @@ class _Judged:
     criteria: Mapping[str, str] = field(default_factory=dict)
     encoder: Any = None
 
-    def evaluate(self, measures: Sequence[str]) -> Any:
-        """Return the evaluation of the answers."""
-        from rankgauge.answers import evaluate_answers
-
-        return evaluate_answers(
-            self.answers,
-            self.verdicts,
-            measures or None,
-            claims=self.claims,
-            judge=self.judge,
-            calibration=self.calibration,
-            human=self.human,
-            criteria=self.criteria,
-            encoder=self.encoder,
-        )
-
-    def diagnose(self, measures: Sequence[str]) -> Any:
-        """Return the diagnosis of retrieval and generation."""
-        from rankgauge.answers import diagnose_answers
-
-        return diagnose_answers(
-            self.answers,
-            self.verdicts,
-            measures or None,
-            claims=self.claims,
-            judge=self.judge,
-            calibration=self.calibration,
-            human=self.human,
-            criteria=self.criteria,
-            encoder=self.encoder,
-        )
+    def measured(self, by: Callable[..., Any], measures: Sequence[str]) -> Any:
+        """Return the result of `evaluate_answers` or `diagnose_answers`."""
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        return by(given.pop("answers"), given.pop("verdicts"), measures or None, **given)
 
 
 @contextmanager
@@ -389,8 +356,6 @@ def _judged(
     file: str, judging: _Judging, values: _Values | None = None, *, dry_run: bool = False
 ) -> Iterator[list[_Judged]]:
     """Yield the judged answers of each system in a file."""
-    from rankgauge.answers import read_answers
-
     chat, encoder = judging.chat, None
     key = None if values is None else values.encoder_key_env
     if values is not None and values.encoder:
@@ -410,7 +375,7 @@ def _judged(
         if model is not None and judging.verdicts is None:
             raise click.UsageError("name the store for the model's verdicts: --verdicts FILE")
         with working(f"reading {file}"):
-            sets = read_answers(
+            sets = package.read_answers(
                 file, system=judging.system, reference=judging.reference, texts=_texts(judging.collection)
             )
         settings = settings_of({} if values is None else values.settings)
@@ -435,8 +400,6 @@ def _judged(
 
 def _people(human: str, judged: Sequence[_Judged], verdicts: Iterable[Any]) -> list[Any]:
     """Return the verdicts of people in a file or store, without those of the judge."""
-    from rankgauge import answers as package
-
     if human.endswith(_ROWS):
         sets = [each.answers for each in judged]
         people = package.read_verdicts(human, sets, claims=judged[0].claims, criteria=judged[0].criteria)
@@ -447,22 +410,21 @@ def _people(human: str, judged: Sequence[_Judged], verdicts: Iterable[Any]) -> l
     return [verdict for verdict in people if verdict.judge not in judges]
 
 
-def _search(judging: _Judging, key: str | None) -> Callable[[str], list[Context]] | None:
+def _search(judging: _Judging, key: str | None) -> Callable[[str], list[package.Context]] | None:
     """Return the search function over the collection, or None without --search."""
     name, collection = judging.search, judging.collection
     if name is None or collection is None:
         return None
     from rankgauge import retrievers
-    from rankgauge.answers import Context
 
     retriever = retrievers.BM25() if name == "bm25" else retrievers.Dense(encoder_of(name, "--search", key_env=key))
     documents = rankgauge.Collection.read(collection).documents
     with working(f"indexing {collection}"):
         retriever.index(documents.values())
 
-    def find(question: str) -> list[Context]:
+    def find(question: str) -> list[package.Context]:
         [hits] = retriever.search([rankgauge.Query("", question)], _SEARCHED)
-        return [Context(key, documents[key].text) for key, _ in hits]
+        return [package.Context(key, documents[key].text) for key, _ in hits]
 
     return find
 
@@ -474,9 +436,7 @@ def _texts(collection: str | None) -> Mapping[str, str] | None:
     return {key: document.text for key, document in documents.items()}
 
 
-def _judged_by_rules(answers: AnswerSet) -> _Judged:
-    from rankgauge import answers as package
-
+def _judged_by_rules(answers: package.AnswerSet) -> _Judged:
     judge = package.RuleJudge()
     items = {item.key: item for record in answers for item in package.items_of(record, package.sentence_claims(record))}
     outcomes = judge.judge(list(items.values()))
@@ -485,10 +445,14 @@ def _judged_by_rules(answers: AnswerSet) -> _Judged:
 
 
 def _judged_by(
-    model: Any, answers: AnswerSet, measures: Sequence[str], judging: _Judging, *, key: str | None, dry_run: bool
+    model: Any,
+    answers: package.AnswerSet,
+    measures: Sequence[str],
+    judging: _Judging,
+    *,
+    key: str | None,
+    dry_run: bool,
 ) -> _Judged:
-    from rankgauge import answers as package
-
     where, criteria = judging.verdicts, judging.criteria
     if where is None and criteria:
         raise click.UsageError(
@@ -537,14 +501,14 @@ def _judged_by(
         return _with_verdicts(answers, found, None, claims)
 
 
-def _with_verdicts(answers: AnswerSet, verdicts: Sequence[Any], judge: str | None, claims: Any = None) -> _Judged:
+def _with_verdicts(
+    answers: package.AnswerSet, verdicts: Sequence[Any], judge: str | None, claims: Any = None
+) -> _Judged:
     """Return the answers with the verdicts of one judge, or of all judges."""
-    from rankgauge.answers import sentence_claims
-
     chosen = [each for each in verdicts if judge is None or each.judge == judge]
     if not chosen:
         known = ", ".join(dict.fromkeys(each.judge for each in verdicts)) or "none"
         raise rankgauge.InputError(
             f"there are no verdicts of {judge or 'anyone'}", where="verdicts", fix=f"judges: {known}"
         )
-    return _Judged(answers, chosen, claims or sentence_claims)
+    return _Judged(answers, chosen, claims or package.sentence_claims)

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import click
 
 import rankgauge
+from rankgauge import judging
 from rankgauge.cli import options
 from rankgauge.cli.inputs import encoder_of, read_runs
 from rankgauge.cli.judge_results import agreement, answers, backup, export, import_, relevance, restore, size, votes
@@ -52,14 +53,13 @@ def generate(
       rankgauge judge generate judging.db --collection data -n 50 --dry-run \\
           --url http://localhost:8000/v1 --model small
     """
-    from rankgauge.judging import JudgingProject, questions_of
     from rankgauge.production import generate_questions
 
     if output is None and "://" in project:
         raise click.UsageError("name the file of the questions: -o FILE")
     target = Path(output or f"{Path(project).with_suffix('')}.generated.jsonl")
     chat = replace(chat, cache=chat.cache or f"{target}.cache")
-    with chat.open(required=True) as model, JudgingProject(project) as opened:
+    with chat.open(required=True) as model, judging.JudgingProject(project) as opened:
         with working(f"asking {chat.model}"):
             # Questions of an earlier call with this model and prompt are not duplicates.
             known = [q.text for q in opened.questions.values() if q.origin != "generated"]
@@ -70,7 +70,7 @@ def generate(
             refused = made.write(target)
             stored = opened.questions
             new = [each for each in made.questions if each.id not in stored]
-            opened.add_questions(questions_of(new))
+            opened.add_questions(judging.questions_of(new))
             print_message(f"{counted(len(new), 'question')} added to {project} and {target}; refused: {refused}")
     out.print(made)
 
@@ -138,15 +138,14 @@ class _Draw:
 
     def questions(self, path: str, collection: str | None, author: str) -> list[Any]:
         """Return the questions of a file, or those drawn from a log."""
-        from rankgauge.judging import load_questions, questions_of
         from rankgauge.production import sample_questions
 
         with working(f"reading {path}"):
             if self.sample is not None:
                 drawn = sample_questions(path, self.sample, by=self.by, seed=self.seed)
-                return questions_of(drawn.questions, author)
+                return judging.questions_of(drawn.questions, author)
             documents = None if collection is None else rankgauge.Collection.read(collection)
-            return load_questions(path, documents, author=author)
+            return judging.load_questions(path, documents, author=author)
 
 
 @click.group(cls=Group, short_help="Let people judge documents.")
@@ -184,13 +183,13 @@ def create(
       rankgauge judge create judging.db --questions searches.csv --sample 100
       rankgauge judge create judging.db --mode graded --grade "off topic" --grade "answers it"
     """
-    from rankgauge.judging import JudgingProject, Settings, project_status
-
     read = [] if questions is None else draw.questions(questions, collection, author)
     text = None if guideline is None else read_text(guideline)
-    with JudgingProject.create(project, Settings(**settings.given()), guideline=text, author=author) as made:
+    with judging.JudgingProject.create(
+        project, judging.Settings(**settings.given()), guideline=text, author=author
+    ) as made:
         made.add_questions(read)
-        print_result(project_status(made))
+        print_result(judging.project_status(made))
 
 
 @judge.command(short_help="Add questions from a file or a log, or print them.")
@@ -212,9 +211,7 @@ def questions(
       rankgauge judge questions judging.db searches.csv --sample 100 --seed 1
       rankgauge judge questions judging.db > queries.jsonl
     """
-    from rankgauge.judging import JudgingProject, project_status
-
-    with JudgingProject(project) as opened:
+    with judging.JudgingProject(project) as opened:
         if file is None:
             for each in opened.questions.values():
                 row: dict[str, Any] = {"_id": each.id, "text": each.text, "origin": each.origin}
@@ -223,7 +220,7 @@ def questions(
                 print_text(json.dumps(row, ensure_ascii=False) + "\n")
             return
         opened.add_questions(draw.questions(file, collection, author))
-        print_result(project_status(opened))
+        print_result(judging.project_status(opened))
 
 
 @judge.command(short_help="Add the documents to judge: the top k of runs and searches.")
@@ -261,10 +258,8 @@ def pool(
       rankgauge judge pool judging.db --collection data --bm25 --dense --random 3
       rankgauge judge pool judging.db --collection data --run release-2.run -k 5
     """
-    from rankgauge.judging import JudgingProject, build_pool
-
-    with chat.open() as model, working("building the pool"), JudgingProject(project) as opened:
-        found = build_pool(
+    with chat.open() as model, working("building the pool"), judging.JudgingProject(project) as opened:
+        found = judging.build_pool(
             opened,
             collection,
             read_runs(runs, run_format, k=k),
@@ -288,9 +283,7 @@ def settings(*, project: str, author: str = option("Your name.", "NAME", default
       rankgauge judge settings judging.db
       rankgauge judge settings judging.db --field title --field text --link url
     """
-    from rankgauge.judging import JudgingProject
-
-    with JudgingProject(project) as opened:
+    with judging.JudgingProject(project) as opened:
         current, changed = opened.settings, settings.given()
         if changed.get("mode", current.mode) != current.mode:
             changed.setdefault("shown", None)  # use the default number of the new mode
@@ -309,9 +302,7 @@ def guideline(
 
     Each judgment records the version that the judge saw.
     """
-    from rankgauge.judging import JudgingProject
-
-    with JudgingProject(project) as opened:
+    with judging.JudgingProject(project) as opened:
         if file is not None:
             opened.change_guideline(read_text(file), author=author)
         version, text = opened.guideline()
@@ -341,10 +332,8 @@ def gold(*, project: str, file: str) -> None:
     Examples:
       rankgauge judge gold judging.db gold.jsonl
     """
-    from rankgauge.judging import JudgingProject, load_gold
-
-    with JudgingProject(project) as opened:
-        tests = load_gold(file, opened)
+    with judging.JudgingProject(project) as opened:
+        tests = judging.load_gold(file, opened)
         opened.add_gold(tests)
     print_message(f"added {len(tests)} hidden test{'s' * (len(tests) != 1)}")
 
@@ -368,11 +357,10 @@ def serve(
       rankgauge judge serve judging.db --port 9000 --open
       rankgauge judge serve judging.db --log log
     """
-    from rankgauge.judging import JudgingProject
     from rankgauge.production import EventLog
 
     shown = None if log is None else EventLog(log)
-    with JudgingProject(project) as opened:
+    with judging.JudgingProject(project) as opened:
         address.serve(opened, shown)
 
 
@@ -389,11 +377,9 @@ def demo(*, project: str | None = argument("[PROJECT]"), address: _Address) -> N
     """
     import tempfile
 
-    from rankgauge.judging import demo_project
-
     with tempfile.TemporaryDirectory(prefix="rankgauge-") as folder:
         with working("preparing the sample"):
-            made = demo_project(Path(folder, "demo.db") if project is None else project)
+            made = judging.demo_project(Path(folder, "demo.db") if project is None else project)
         with made:
             address.serve(made)
 
@@ -412,9 +398,7 @@ def invite(
     Prepend the address of your server: http://HOST:PORT/join/SECRET. Only a hash of the secret is
     stored.
     """
-    from rankgauge.judging import JudgingProject
-
-    with JudgingProject(project) as opened:
+    with judging.JudgingProject(project) as opened:
         added, secret = opened.add_judge(name, role=role)
     print_text(f"/join/{secret}\n")
     print_message(f"{added.name} ({added.role}) signs in at this page of your server")
@@ -439,20 +423,16 @@ def ask_model(
     Examples:
       rankgauge judge ask-model judging.db --url http://localhost:8000/v1 --model small
     """
-    from rankgauge.judging import JudgingProject, ask_model as ask
-
-    with chat.open(required=True) as model, JudgingProject(project) as opened, working(f"asking {chat.model}"):
-        found = ask(opened, model, name=name, limit=limit)
+    with chat.open(required=True) as model, judging.JudgingProject(project) as opened, working(f"asking {chat.model}"):
+        found = judging.ask_model(opened, model, name=name, limit=limit)
     out.print(found)
 
 
 @judge.command(short_help="Show the progress and the next step.")
 def status(*, project: str, out: Output = output_format("Show all judges.")) -> None:
     """Show the progress of PROJECT, and the next step."""
-    from rankgauge.judging import JudgingProject, project_status
-
-    with JudgingProject(project) as opened:
-        found = project_status(opened)
+    with judging.JudgingProject(project) as opened:
+        found = judging.project_status(opened)
     out.print(found)
 
 

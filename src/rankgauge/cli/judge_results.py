@@ -8,6 +8,7 @@ from typing import Literal
 import click
 
 import rankgauge
+from rankgauge import judging
 from rankgauge.cli import options
 from rankgauge.cli.inputs import read_runs
 from rankgauge.cli.output import Output, counted, output_format, print_message, print_result, working
@@ -26,15 +27,13 @@ def relevance(
     The table has the share chosen / shown with its Wilson interval, and the probability that the
     document is preferred to none, from a model of all choices for the question.
     """
-    from rankgauge.judging import JudgingProject, measure_relevance, project_status
-
-    with JudgingProject(project) as opened:
+    with judging.JudgingProject(project) as opened:
         judgments, pools = opened.judgments(), opened.pools
-        warning = project_status(opened).warning
+        warning = judging.project_status(opened).warning
     if question is not None:
         judgments = [each for each in judgments if each.presentation.question == question]
         pools = {name: pool for name, pool in pools.items() if name == question}
-    found = measure_relevance(judgments, pools, warning=warning)
+    found = judging.measure_relevance(judgments, pools, warning=warning)
     if question is not None:
         found.question(question)  # raises an error if the question is unknown
     if out.format == "table" and not found.counted:
@@ -55,14 +54,12 @@ def agreement(
     with people and excluded from all other numbers. --as json also lists the tasks that people
     judged differently.
     """
-    from rankgauge.judging import JudgingProject, measure_agreement, project_status
-
-    with JudgingProject(project) as opened:
+    with judging.JudgingProject(project) as opened:
         judgments, judges = opened.judgments(), opened.judges
-        warning = project_status(opened).warning
+        warning = judging.project_status(opened).warning
         with opened.reading() as stored:
             gold = stored.gold()
-    found = measure_agreement(judgments, judges, gold=gold)
+    found = judging.measure_agreement(judgments, judges, gold=gold)
     if out.format == "table" and not found.rows:
         _print_nothing_judged(project)
         return
@@ -91,15 +88,13 @@ def size(
       rankgauge judge size judging.db --difference 0.05 --sd 0.2
       rankgauge judge size judging.db --difference 0.05 --qrels old.qrels --run a.run --run b.run
     """
-    from rankgauge.judging import JudgingProject, plan_judging
-
     if (qrels is None) == (sd is None) or bool(runs) != bool(qrels):
         raise click.UsageError("pass --sd X, or --qrels FILE and at least two --run FILE")
-    with JudgingProject(project) as opened:
+    with judging.JudgingProject(project) as opened:
         settings, pools = opened.settings, opened.pools
     evaluations = [rankgauge.evaluate(qrels, run, [measure]) for run in read_runs(runs)] if qrels else []
     sizes = [len(pool) for pool in pools.values()]
-    plan = plan_judging(
+    plan = judging.plan_judging(
         difference,
         sd=sd,
         evaluations=evaluations,
@@ -123,10 +118,8 @@ def answers(*, project: str, file: str) -> None:
     of the documents used for the answer; in CSV separated by ;). On the Answers page, people
     compare the answers of two systems to a question, without seeing systems and sources.
     """
-    from rankgauge.judging import JudgingProject, read_answers
-
-    found = read_answers(file)
-    with JudgingProject(project) as opened:
+    found = judging.read_answers(file)
+    with judging.JudgingProject(project) as opened:
         opened.add_answers(found)
         asked = len({each.question for each in found} & set(opened.questions))
     added = counted(len(found), "answer")
@@ -151,12 +144,10 @@ def votes(
     Votes of people, applications, and models are counted separately, and never as expert judgments.
     --as json also lists the credit of source documents.
     """
-    from rankgauge.judging import JudgingProject, import_votes, vote_report
-
-    with JudgingProject(project) as opened:
+    with judging.JudgingProject(project) as opened:
         if file is not None:
-            print_message(counted(import_votes(opened, file, kind=kind), "new vote"))
-        found = vote_report(opened)
+            print_message(counted(judging.import_votes(opened, file, kind=kind), "new vote"))
+        found = judging.vote_report(opened)
     if out.format == "table" and not found.sides and not found.pairs:
         print_message(f"There are no votes yet. Next: rankgauge judge answers {project} FILE")
         return
@@ -200,14 +191,12 @@ def export(
       rankgauge judge export judging.db prefs.txt --to preferences
       rankgauge judge export judging.db all.jsonl.gz --to events
     """
-    from rankgauge.judging import JudgingProject, export_judgments, write_events
-
-    with JudgingProject(project) as opened, working("exporting"):
+    with judging.JudgingProject(project) as opened, working("exporting"):
         if to == "events":
-            print_message(write_events(opened, file).summary())
+            print_message(judging.write_events(opened, file).summary())
             return
         documents = None if collection is None else rankgauge.Collection.read(collection).documents
-        made = export_judgments(opened, to, relevance=relevance, drop_unsure=drop_unsure, documents=documents)
+        made = judging.export_judgments(opened, to, relevance=relevance, drop_unsure=drop_unsure, documents=documents)
         notes = made.write(file, form)
     if file == "-":
         print_message(made.summary())
@@ -251,10 +240,8 @@ def import_(
       rankgauge judge import judging.db ratings.csv --columns query=q,document=url,grade=stars
       rankgauge judge import judging.db prefs.txt --preferences
     """
-    from rankgauge.judging import JudgingProject, import_judgments
-
-    with JudgingProject(project) as opened, working(f"importing {file}"):
-        done = import_judgments(
+    with judging.JudgingProject(project) as opened, working(f"importing {file}"):
+        done = judging.import_judgments(
             opened,
             file if form is None else rankgauge.formats.InFormat(file, form),
             name,
@@ -280,10 +267,8 @@ def backup(*, project: str, file: str) -> None:
       rankgauge judge backup judging.db judging-2026-11-22.db
       rankgauge judge backup postgresql://me@host/judging judging.jsonl.gz
     """
-    from rankgauge.judging import JudgingProject, backup as copy
-
-    with JudgingProject(project) as opened, working("copying"):
-        done = copy(opened, file)
+    with judging.JudgingProject(project) as opened, working("copying"):
+        done = judging.backup(opened, file)
     print_message(done.summary())
 
 
@@ -296,10 +281,8 @@ def restore(*, file: str, project: str) -> None:
       rankgauge judge restore judging-2026-11-22.db judging.db
       rankgauge judge restore judging.jsonl.gz postgresql://me@host/judging
     """
-    from rankgauge.judging import restore as make
-
     with working("restoring"):
-        done = make(file, project)
+        done = judging.restore(file, project)
     print_message(done.summary())
 
 
