@@ -7,7 +7,7 @@ from growth import assert_linear
 from hypothesis import example, given, settings, strategies as st
 from jsonschema import Draft202012Validator
 
-from rankgauge.llm.structured import InvalidReply, read_reply, response_format
+from rankgauge.llm.replies import InvalidReply, read_reply, response_format
 
 SCHEMA = {
     "type": "object",

@@ -17,8 +17,8 @@ from starlette.testclient import TestClient
 
 from rankgauge.judging import Answer, Choice, JudgingProject, hash_secret
 from rankgauge.web import judging_app
+from rankgauge.web.pages import RateLimit
 from rankgauge.web.server import _local_secret as local_secret
-from rankgauge.web.sessions import RateLimit
 
 EVERYBODY = ("judge", "lead", "admin")
 LEADS = ("lead", "admin")
@@ -64,9 +64,9 @@ def test_every_route_has_a_role():
 
 
 def judging_routes():
-    from rankgauge.web import judging, sessions, teams, votes
+    from rankgauge.web import judging, pages, teams, votes
 
-    return [each for module in (judging, teams, votes, sessions) for each in module.routes]
+    return [each for module in (judging, teams, votes, pages) for each in module.routes]
 
 
 def test_the_application_has_these_routes_and_static_files_only(project):

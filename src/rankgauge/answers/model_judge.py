@@ -25,8 +25,7 @@ from rankgauge.core.arguments import integer
 from rankgauge.core.text import many
 from rankgauge.errors import UnknownName
 from rankgauge.llm import ChatRequest, ModelError, Reply, Usage
-from rankgauge.llm.replies import fenced_messages, prompt_version
-from rankgauge.llm.structured import InvalidReply, object_schema, read_reply
+from rankgauge.llm.replies import InvalidReply, fenced_messages, object_schema, prompt_version, read_reply
 from rankgauge.rendering import Result, Table
 
 if TYPE_CHECKING:

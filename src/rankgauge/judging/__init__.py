@@ -12,7 +12,6 @@ with lazy_imports(globals()):
         disputed_sets as disputed_sets,
         measure_agreement as measure_agreement,
     )
-    from rankgauge.judging.answers import Answer as Answer, next_pair as next_pair
     from rankgauge.judging.copies import (
         ProjectCopy as ProjectCopy,
         backup as backup,
@@ -21,6 +20,7 @@ with lazy_imports(globals()):
     )
     from rankgauge.judging.events import (
         ROLES as ROLES,
+        Answer as Answer,
         Candidate as Candidate,
         Choice as Choice,
         Document as Document,
@@ -32,6 +32,7 @@ with lazy_imports(globals()):
         Settings as Settings,
         Source as Source,
         judgments_of as judgments_of,
+        next_pair as next_pair,
     )
     from rankgauge.judging.export import JudgmentExport as JudgmentExport, export_judgments as export_judgments
     from rankgauge.judging.imports import JudgmentImport as JudgmentImport, import_judgments as import_judgments

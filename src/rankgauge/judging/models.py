@@ -18,7 +18,7 @@ from rankgauge.errors import InputError
 from rankgauge.judging.events import Choice, Document, Judge, Presentation, Question, Settings
 from rankgauge.judging.project import JudgingProject
 from rankgauge.llm import ChatModel, ChatRequest, ModelError, Reply, Usage
-from rankgauge.llm.structured import object_schema
+from rankgauge.llm.replies import object_schema
 from rankgauge.rendering import Result, Table
 
 _AT_ONCE = 40  # requests between two writes to the database

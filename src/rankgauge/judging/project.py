@@ -19,10 +19,10 @@ from urllib.parse import urlsplit
 
 from rankgauge.core.arguments import choice as one_of
 from rankgauge.errors import InputError
-from rankgauge.judging.answers import Answer, next_pair, pairs_of
 from rankgauge.judging.events import (
     KINDS,
     ROLES,
+    Answer,
     Candidate,
     Choice,
     Document,
@@ -32,6 +32,8 @@ from rankgauge.judging.events import (
     Presentation,
     Question,
     Settings,
+    next_pair,
+    pairs_of,
 )
 from rankgauge.judging.state import ProjectState, next_presentation, postponed_task
 from rankgauge.judging.store import JudgingStore, Transaction

@@ -13,8 +13,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from rankgauge.errors import InputError
-from rankgauge.judging.answers import Answer
-from rankgauge.judging.events import Choice, GoldTask, Judge, Judgment, Presentation, Question, Settings, judgments_of
+from rankgauge.judging.events import (
+    Answer,
+    Choice,
+    GoldTask,
+    Judge,
+    Judgment,
+    Presentation,
+    Question,
+    Settings,
+    judgments_of,
+)
 from rankgauge.judging.selection import QuestionState, is_resolved, next_documents
 from rankgauge.judging.store import Transaction
 

@@ -13,8 +13,7 @@ from rankgauge.core.text import Ratio, many
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.lines import Source, source_name
 from rankgauge.formats.named_rows import row_cells
-from rankgauge.judging.answers import CHANGES, Answer
-from rankgauge.judging.events import Choice, Judge, Judgment, Presentation, Settings
+from rankgauge.judging.events import CHANGES, Answer, Choice, Judge, Judgment, Presentation, Settings
 from rankgauge.judging.project import JudgingProject
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table, by_column

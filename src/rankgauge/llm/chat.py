@@ -31,8 +31,16 @@ from rankgauge.llm.protocol import (
     reported_usage,
     request_body,
 )
-from rankgauge.llm.replies import ChatRequest, ModelError, Reply, Usage
-from rankgauge.llm.structured import InvalidReply, check_schema, read_reply, repair_request
+from rankgauge.llm.replies import (
+    ChatRequest,
+    InvalidReply,
+    ModelError,
+    Reply,
+    Usage,
+    check_schema,
+    read_reply,
+    repair_request,
+)
 
 _MAX_BYTES = 8 * 2**20
 _LONGEST_WAIT = 300.0

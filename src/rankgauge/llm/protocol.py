@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from rankgauge.core.http_client import RETRYABLE, Endpoint, EndpointError
-from rankgauge.llm.replies import ChatRequest, ModelError, Usage, is_count
-from rankgauge.llm.structured import instruction, response_format
+from rankgauge.llm.replies import ChatRequest, ModelError, Usage, instruction, is_count, response_format
 
 PATH = "chat/completions"
 # Types of response_format, strictest first; if none is supported, it is omitted.

@@ -23,8 +23,7 @@ from rankgauge.corpus import Collection, Document, Query
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.origins import STATEMENT
 from rankgauge.llm import ChatModel, ChatRequest, ModelError, Reply, Usage
-from rankgauge.llm.replies import fenced_messages, prompt_version
-from rankgauge.llm.structured import object_schema
+from rankgauge.llm.replies import fenced_messages, object_schema, prompt_version
 from rankgauge.production.question_sets import EvaluationQuestion
 from rankgauge.production.sampling import group_questions, question_id
 from rankgauge.rendering import Result, Table

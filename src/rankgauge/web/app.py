@@ -17,8 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from rankgauge.errors import RankgaugeError, StorageError
 from rankgauge.judging import JudgingProject
 from rankgauge.production import EventLog
-from rankgauge.web import judging, production, sessions, teams, votes
-from rankgauge.web.pages import error_page
+from rankgauge.web import judging, pages, production, teams, votes
 
 STATIC = Path(__file__).parent / "static"
 _HEADERS = {
@@ -45,7 +44,7 @@ def judging_app(project: JudgingProject, *, log: EventLog | None = None) -> Star
             *teams.routes,
             *votes.routes,
             *([] if log is None else production.routes),
-            *sessions.routes,
+            *pages.routes,
             Mount("/static", StaticFiles(directory=STATIC), name="static"),
         ],
         middleware=[Middleware(Headers, images=project.settings.image is not None)],
@@ -53,8 +52,8 @@ def judging_app(project: JudgingProject, *, log: EventLog | None = None) -> Star
     )
     app.state.project = project
     app.state.log = None if log is None else production.ProductionLog(log)
-    app.state.failed_sign_ins = sessions.RateLimit(each=10, total=300, seconds=300)
-    app.state.votes = sessions.RateLimit(each=600, total=6_000, seconds=60)
+    app.state.failed_sign_ins = pages.RateLimit(each=10, total=300, seconds=300)
+    app.state.votes = pages.RateLimit(each=600, total=6_000, seconds=60)
     return app
 
 
@@ -85,7 +84,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
     """Respond to a request with an unknown URL or method."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     what = {404: "There is no such page.", 405: "This page does not support this method."}
-    return error_page(
+    return pages.error_page(
         request,
         what.get(status, "This request cannot be handled."),
         where=request.url.path,
@@ -99,12 +98,12 @@ async def our_error(request: Request, error: Exception) -> Response:
     if not isinstance(error, RankgaugeError):
         raise error
     status = getattr(error, "status", 503 if isinstance(error, StorageError) else 400)
-    return error_page(request, error.what, where=error.where, fix=error.fix, status=status)
+    return pages.error_page(request, error.what, where=error.where, fix=error.fix, status=status)
 
 
 async def _failure(request: Request, _: Exception) -> Response:
     """Respond after an internal error, which the server logs."""
-    return error_page(
+    return pages.error_page(
         request,
         "The server failed to handle this request.",
         where=request.url.path,

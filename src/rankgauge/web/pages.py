@@ -1,18 +1,29 @@
-"""Shared helpers of the pages: templates, forms, redirects, and errors."""
+"""Shared parts of the pages: templates, forms, redirects, errors, sign-in links, and sessions."""
 
 from __future__ import annotations
 
+import hmac
+import math
+import secrets
+import threading
+import time
+from collections import defaultdict, deque
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
 
 from rankgauge.errors import InputError
-from rankgauge.judging import JudgingProject
+from rankgauge.judging import ROLES, Judge, JudgingProject, Transaction, hash_secret
 
 _MOST_BODY = 1_000_000
 _MOST_FIELDS = 200
@@ -87,3 +98,222 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+_COOKIE = "rankgauge_session"
+_DAYS = 30
+
+
+class RateLimit:
+    """Rate limit of events, per sender and in total.
+
+    Counts are kept in the memory of each process.
+
+    Args:
+        each: The largest number of events per sender.
+        total: The largest number of events from all senders.
+        seconds: The length of the window in seconds.
+
+    Example:
+        >>> limit = RateLimit(each=2, total=3, seconds=60)
+        >>> [limit.add("a"), limit.add("a"), limit.add("a") > 0]
+        [0, 0, True]
+    """
+
+    def __init__(self, *, each: int, total: int, seconds: float) -> None:
+        self._each, self._total, self._seconds = each, total, seconds
+        self._lock = threading.Lock()
+        self._all: deque[tuple[float, str]] = deque()
+        self._by_sender: defaultdict[str, deque[float]] = defaultdict(deque)
+
+    def add(self, sender: str) -> int:
+        """Count an event if the limits allow it; return the seconds to wait, or 0."""
+        with self._lock:
+            now = time.monotonic()
+            wait = self._wait(sender, now)
+            if not wait:
+                self._all.append((now, sender))
+                self._by_sender[sender].append(now)
+            return wait
+
+    def _wait(self, sender: str, now: float) -> int:
+        while self._all and self._all[0][0] <= now - self._seconds:
+            _, old = self._all.popleft()
+            self._by_sender[old].popleft()
+            if not self._by_sender[old]:
+                del self._by_sender[old]
+        oldest = []
+        own = self._by_sender.get(sender)
+        if own is not None and len(own) >= self._each:
+            oldest.append(own[0])
+        if len(self._all) >= self._total:
+            oldest.append(self._all[0][0])
+        return math.ceil(max(oldest) + self._seconds - now) if oldest else 0
+
+
+def signed_in(request: Request) -> Judge | None:
+    """Return the judge of a request, or None if nobody is signed in."""
+    token = request.cookies.get(_COOKIE)
+    if not token:
+        return None
+    project: JudgingProject = request.app.state.project
+    with project.reading() as stored:
+        return stored.session_judge(hash_secret(token), datetime.now(UTC))
+
+
+def form_token(request: Request) -> str:
+    """Return the token that forms of this session must send."""
+    return hash_secret(f"form {request.cookies.get(_COOKIE, '')}")
+
+
+def is_own_form(request: Request, form: Mapping[str, str]) -> bool:
+    """Return whether a request has the token of this session, in a form or a header."""
+    given = request.headers.get("x-csrf-token") or form.get("csrf", "")
+    return is_own_origin(request) and hmac.compare_digest(
+        given.encode("utf-8", "replace"), form_token(request).encode()
+    )
+
+
+def is_own_origin(request: Request) -> bool:
+    """Return whether the browser says that a request comes from a page of this server."""
+    origin = request.headers.get("origin")
+    return origin is None or origin.partition("://")[2] == request.headers.get("host", "")
+
+
+async def _join(request: Request) -> Response:
+    """Sign in with a link, after a button is pressed, because programs open links for previews."""
+    form = await read_form(request) if request.method == "POST" else None
+    return await run_in_threadpool(_signed_in, request, form is not None)
+
+
+def _signed_in(request: Request, pressed: bool) -> Response:  # noqa: FBT001 - private
+    project: JudgingProject = request.app.state.project
+    if pressed and not is_own_origin(request):
+        return error_page(request, "The form comes from another site.", status=403, fix="Open your sign-in link.")
+    secret = hash_secret(request.path_params["secret"])
+    with project.reading() as stored:
+        judge = _invited(stored, secret)
+    token = secrets.token_urlsafe(32)
+    if judge is not None and pressed:
+        ends = datetime.now(UTC) + timedelta(days=_DAYS)
+        # Read again: a concurrent request may have used the link.
+        with project.writing() as stored:
+            judge = _invited(stored, secret, use=True)
+            if judge is not None:
+                stored.add_session(hash_secret(token), judge.id, ends)
+    if judge is None:
+        return _invalid_link(request)
+    if not pressed:
+        return render(request, "join.html", name=judge.name)
+    response = RedirectResponse("/", status_code=303)
+    response.set_cookie(
+        _COOKIE, token, max_age=_DAYS * 86_400, httponly=True, samesite="lax", secure=request.url.scheme == "https"
+    )
+    return response
+
+
+def _invited(stored: Transaction, secret: str, *, use: bool = False) -> Judge | None:
+    """Return the person whose link has this hash; `use` invalidates a single-use link."""
+    found = stored.judge_by_secret(secret)
+    if found is None or found[0].revoked or found[0].kind != "person":
+        return None
+    judge, more = found
+    if use and more.get("once"):
+        # A hash whose secret nobody knows.
+        stored.add_judge(judge, hash_secret(secrets.token_urlsafe(32)), {})
+    return judge
+
+
+def _invalid_link(request: Request) -> Response:
+    """Respond to an invalid link; only invalid links are limited: people may share an address."""
+    limit: RateLimit = request.app.state.failed_sign_ins
+    wait = limit.add(request.client.host if request.client else "")
+    if not wait:
+        return error_page(request, "This link is no longer valid.", status=404, fix="Ask for a new link.")
+    response = error_page(
+        request,
+        "Too many invalid links were opened.",
+        status=429,
+        fix=f"Check the link, or try again in {wait} seconds. Valid links still work.",
+    )
+    response.headers["Retry-After"] = str(wait)
+    return response
+
+
+async def _sign_out(request: Request) -> Response:
+    form = await read_form(request)
+    return await run_in_threadpool(_signed_out, request, form)
+
+
+def _signed_out(request: Request, form: Mapping[str, str]) -> Response:
+    if not is_own_form(request, form):
+        return error_page(
+            request,
+            "You are still signed in: the form was not complete.",
+            status=403,
+            fix="Go back, reload the page, and try again.",
+        )
+    project: JudgingProject = request.app.state.project
+    with project.writing() as stored:
+        stored.end_session(hash_secret(request.cookies.get(_COOKIE, "")))
+    response = render(request, "signed_out.html")
+    response.delete_cookie(_COOKIE, httponly=True, samesite="lax")
+    return response
+
+
+routes = [Route("/join/{secret}", _join, methods=["GET", "POST"]), Route("/sign-out", _sign_out, methods=["POST"])]
+
+
+ADMINS = ("admin",)
+LEADS = ("lead", *ADMINS)
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """Request of a signed-in judge."""
+
+    request: Request
+    project: JudgingProject
+    judge: Judge
+    form: Mapping[str, str]
+
+    def render(self, template: str, *, status: int = 200, **values: Any) -> Response:
+        """Return a page rendered for the judge."""
+        return render(self.request, template, status=status, judge=self.judge, csrf=form_token(self.request), **values)
+
+
+def visited(
+    handler: Callable[[Visit], Response], *, roles: tuple[str, ...] = ROLES
+) -> Callable[[Request], Awaitable[Response]]:
+    """Return an endpoint that runs a handler in a thread, with the judge of the request."""
+
+    def answer(request: Request, form: Mapping[str, str]) -> Response:
+        judge = signed_in(request)
+        if judge is None:
+            return error_page(
+                request,
+                "You are not signed in.",
+                status=401,
+                fix="Open your sign-in link. Your earlier choices are stored.",
+            )
+        if judge.role not in roles:
+            raise PageError(
+                403,
+                f"This page is for the role {' or '.join(roles)}; yours is {judge.role}.",
+                where=request.url.path,
+                fix="Ask an admin of this project.",
+            )
+        if request.method == "POST" and not is_own_form(request, form):
+            raise PageError(
+                403,
+                "The form does not come from a page of this session; nothing was stored.",
+                where=request.url.path,
+                fix="Go back, reload the page, and try again.",
+            )
+        return handler(Visit(request, request.app.state.project, judge, form))
+
+    async def endpoint(request: Request) -> Response:
+        form = await read_form(request) if request.method == "POST" else {}
+        return await run_in_threadpool(answer, request, form)
+
+    return endpoint

@@ -25,8 +25,7 @@ from rankgauge.production import (
     sample_questions,
 )
 from rankgauge.reports import drift_page
-from rankgauge.web.pages import see_other
-from rankgauge.web.sessions import LEADS, Visit, visited
+from rankgauge.web.pages import LEADS, Visit, see_other, visited
 
 _T = TypeVar("_T")
 _PERIODS = ("week", "day")

@@ -22,8 +22,7 @@ from rankgauge.judging import (
     write_question,
 )
 from rankgauge.web.display import guideline_html
-from rankgauge.web.pages import see_other
-from rankgauge.web.sessions import ADMINS, LEADS, Visit, visited
+from rankgauge.web.pages import ADMINS, LEADS, Visit, see_other, visited
 
 
 def _people(visit: Visit, *, invited: Judge | None = None, secret: str = "") -> Response:

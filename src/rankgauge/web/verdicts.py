@@ -27,9 +27,8 @@ from rankgauge.answers import (
 )
 from rankgauge.errors import InputError, RankgaugeError
 from rankgauge.web.app import STATIC, Headers, our_error
-from rankgauge.web.pages import PageError, read_form, render, see_other
+from rankgauge.web.pages import PageError, is_own_origin, read_form, render, see_other
 from rankgauge.web.server import listen, shown_host
-from rankgauge.web.sessions import is_own_origin
 
 # Question, and names of subject and target, by relation.
 _PROMPTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
