@@ -16,7 +16,6 @@ import numpy as np
 
 from rankgauge.core.findings import Finding
 from rankgauge.core.policies import Policies
-from rankgauge.core.provenance import Commit
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
 from rankgauge.evaluation.result import (
@@ -158,24 +157,19 @@ class Packed:
     parts: tuple[tuple[str, str, bytes], ...]  # large fields: kind, name, and packed bytes
 
 
-def pack(
-    evaluation: Evaluation,
-    *,
-    label: str,
-    settings: Mapping[str, Any],
-    qrels: str | None,
-    ranking: str | None,
-    versions: Mapping[str, str],
-    commit: Commit | None,
-) -> Packed:
-    """Pack an evaluation; unpacking restores exactly the same evaluation."""
-    _check_exact(evaluation, settings)
-    ids = packed_ids(evaluation.query_ids)
+def pack(evaluation: Evaluation, about: Mapping[str, Any]) -> Packed:
+    """Pack an evaluation; unpacking restores exactly the same evaluation.
+
+    Args:
+        evaluation: The evaluation.
+        about: The other metadata: label, settings, fingerprints, versions, and commit.
+    """
+    _check_exact(evaluation, about["settings"])
+    ids = zlib.compress(json.dumps(list(evaluation.query_ids)).encode(), 9)
     query_set = hashlib.sha256(zlib.decompress(ids)).hexdigest()
     head = {
+        **about,
         "run": evaluation.run_name,
-        "label": label,
-        "settings": dict(settings),
         "run_settings": dict(evaluation.settings),
         "means": evaluation.mean(),
         "policies": evaluation.policies.describe(),
@@ -183,14 +177,9 @@ def pack(
         "coverage": {str(k): share for k, share in evaluation.coverage.items()},
         "notes": list(evaluation.notes),
         "findings": [found.to_dict() for found in evaluation.findings],
-        "qrels": qrels,
-        "ranking": ranking,
         "query_set": query_set,
         "queries": len(evaluation.query_ids),
         "weighted": evaluation.weights is not None,
-        "versions": dict(versions),
-        "commit": None if commit is None else commit.id,
-        "dirty": commit is not None and commit.dirty,
     }
     if evaluation.profile is not None:
         head["profile"] = evaluation.profile.to_dict()
@@ -241,11 +230,6 @@ def _parts(evaluation: Evaluation) -> Iterable[tuple[str, str, bytes]]:
     own = evaluation.extra_fields()
     if own:
         yield OWN, "", zlib.compress(json.dumps(own).encode(), 9)
-
-
-def packed_ids(query_ids: Iterable[str]) -> bytes:
-    """Pack the query ids in their order."""
-    return zlib.compress(json.dumps(list(query_ids)).encode(), 9)
 
 
 def unpack_ids(packed: bytes, query_set: str) -> tuple[str, ...]:

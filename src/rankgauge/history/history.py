@@ -156,15 +156,17 @@ class History(Store):
                 fix="pass the result of evaluate()",
             )
         judgments, ranking = _fingerprints(evaluation, qrels, run)
-        packed = pack(
-            evaluation,
-            label=_label(label),
-            settings=_settings(settings),
-            qrels=judgments,
-            ranking=ranking,
-            versions=versions(),
-            commit=commit_of(Path()),
-        )
+        commit = commit_of(Path())
+        about = {
+            "label": _label(label),
+            "settings": dict(_settings(settings)),
+            "qrels": judgments,
+            "ranking": ranking,
+            "versions": dict(versions()),
+            "commit": None if commit is None else commit.id,
+            "dirty": commit is not None and commit.dirty,
+        }
+        packed = pack(evaluation, about)
         moment = _utc(time).isoformat(timespec="microseconds")
         queries, evaluations, values = SCHEMA.tables.sorted_tables
         row = {
