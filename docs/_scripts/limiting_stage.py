@@ -23,7 +23,7 @@ from page_tables import write_tables
 
 import rankgauge
 from rankgauge.answers import AnswerRecord, Claim, ClaimSet, Context, JudgedAnswer, items_of
-from rankgauge.answers.attribution import CAUSES, Blame, blame
+from rankgauge.answers.diagnosis import CAUSES, Blame, blame
 from rankgauge.answers.judges import RuleJudge
 from rankgauge.answers.verdicts import Item
 from rankgauge.core.abstention import split_sentences

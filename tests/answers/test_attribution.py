@@ -7,7 +7,7 @@ import pytest
 
 from rankgauge import InputError
 from rankgauge.answers import AnswerRecord, Claim, ClaimSet, Context, JudgedAnswer
-from rankgauge.answers.attribution import CAUSES, blame
+from rankgauge.answers.diagnosis import CAUSES, blame
 
 S, C, N = "supported", "contradicted", "not stated"
 

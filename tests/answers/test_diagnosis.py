@@ -5,7 +5,7 @@ import math
 import pytest
 
 from rankgauge.answers import AnswerRecord, AnswerSet, Context, Verdict, diagnose_answers, items_of, sentence_claims
-from rankgauge.answers.attribution import JUDGE_NOTE
+from rankgauge.answers.diagnosis import JUDGE_NOTE
 from rankgauge.reports import render
 
 

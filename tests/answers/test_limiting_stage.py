@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from docs_scripts import DOCS, docs_script
 
-from rankgauge.answers.attribution import CAUSES, JUDGE_NOTE, RULES_NOTE, blame
+from rankgauge.answers.diagnosis import CAUSES, JUDGE_NOTE, RULES_NOTE, blame
 
 stages = docs_script("limiting_stage")
 

@@ -16,7 +16,7 @@ from rankgauge.answers import (
     items_of,
     sentence_claims,
 )
-from rankgauge.answers.attribution import CAUSES
+from rankgauge.answers.diagnosis import CAUSES
 from rankgauge.answers.evaluation import mean_intervals
 from rankgauge.evaluation.groups import group_means
 from rankgauge.rendering.plots import plot

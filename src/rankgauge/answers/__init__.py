@@ -5,7 +5,6 @@ from __future__ import annotations
 from rankgauge.core.lazy import lazy_imports
 
 with lazy_imports(globals()):
-    from rankgauge.answers.attribution import Blame as Blame, BlamedAnswer as BlamedAnswer, blame as blame
     from rankgauge.answers.calibration import (
         PositionSwap as PositionSwap,
         calibrate as calibrate,
@@ -22,7 +21,13 @@ with lazy_imports(globals()):
         CorrectedMeans as CorrectedMeans,
         correct_means as correct_means,
     )
-    from rankgauge.answers.diagnosis import AnswerDiagnosis as AnswerDiagnosis, diagnose_answers as diagnose_answers
+    from rankgauge.answers.diagnosis import (
+        AnswerDiagnosis as AnswerDiagnosis,
+        Blame as Blame,
+        BlamedAnswer as BlamedAnswer,
+        blame as blame,
+        diagnose_answers as diagnose_answers,
+    )
     from rankgauge.answers.evaluation import (
         DEFAULT_MEASURES as DEFAULT_MEASURES,
         OVERLAP_MEASURES as OVERLAP_MEASURES,

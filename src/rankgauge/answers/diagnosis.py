@@ -1,27 +1,312 @@
-"""`diagnose_answers()`: the stage of a RAG system that limits the answers."""
+"""`blame()` and `diagnose_answers()`: the step and the stage of a RAG system that limit the answers."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from rankgauge.answers.attribution import Blame, blame
 from rankgauge.answers.calibration_result import Calibration
 from rankgauge.answers.evaluation import AnswerEvaluation, evaluate_answers, judged_answers, mean_intervals, span
-from rankgauge.answers.scores import JudgedAnswer
+from rankgauge.answers.scores import JudgedAnswer, score
 from rankgauge.answers.verdicts import AnswerRecord, AnswerSet, ClaimSet, Verdict, counted_labels, sentence_claims
 from rankgauge.core.arguments import number
-from rankgauge.core.text import Ratio, many
+from rankgauge.core.text import Ratio, either, inflect, many
 from rankgauge.diagnosis.quality import Bands, Quality, qualities
+from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.result import Evaluation, corrected_mean
 from rankgauge.measures.measure import parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
+
+# Causes with stage and fix, in the order of the steps: the first failed step is the cause.
+CAUSES: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "answered though unanswerable": ("generation", 'tell the model to say "I don\'t know"'),
+        "not in the collection": ("collection", "add documents that answer it"),
+        "not retrieved": ("retrieval", "improve retrieval: rankgauge diagnose QRELS RUN"),
+        "retrieved but cut": ("retrieval", "rerank, or pass more contexts"),
+        "abstained though answerable": ("generation", "tell the model to answer from the contexts"),
+        "used but contradicted": ("generation", "use a stronger model, or ask for citations"),
+        "does not address the question": ("generation", "repeat the question in the prompt"),
+        "in the context but not used": ("generation", "pass fewer contexts, or the best first"),
+        "partly used": ("generation", "ask for a complete answer in the prompt"),
+        "unsupported claims": ("generation", "tell the model to use only the contexts"),
+    }
+)
+# From simulations: docs/explain/diagnosis-accuracy.md.
+RULES_NOTE = (
+    "causes by rules: 83% to 91% were right in tests with seeded faults; 17% to 58% of answers "
+    "without a fault got one (docs/explain/diagnosis-accuracy.md)"
+)
+JUDGE_NOTE = (
+    "causes follow from single labels of the judge, which no calibration corrects: with sensitivity "
+    "0.95 and specificity 0.9, 66% to 81% were right in tests with seeded faults, and 27% to 28% of "
+    "answers without a fault got one (docs/explain/diagnosis-accuracy.md)"
+)
+_GOOD = "no fault"
+_UNKNOWN = "not judged"
+
+
+@dataclass(frozen=True, slots=True)
+class BlamedAnswer:
+    """Question with the cause that limits its answer.
+
+    Attributes:
+        question: The identifier of the question.
+        text: The question.
+        cause: One of `CAUSES`, ``no fault``, or ``not judged`` if verdicts are missing.
+        evidence: The evidence for the cause.
+        correctness: The answer correctness, from 0 to 1; NaN if unknown.
+        group: The group of the question.
+    """
+
+    question: str
+    text: str
+    cause: str
+    evidence: str
+    correctness: float
+    group: str = ""
+
+    @property
+    def stage(self) -> str:
+        """``collection``, ``retrieval``, or ``generation``; empty without a fault."""
+        return CAUSES[self.cause][0] if self.cause in CAUSES else ""
+
+
+@dataclass(frozen=True, eq=False)
+class Blame(Result):
+    """First step that failed for each question, with totals and potential gains.
+
+    Attributes:
+        answers: One entry for each question, in the order of the evaluation.
+        system: The name of the system.
+    """
+
+    answers: tuple[BlamedAnswer, ...]
+    system: str = ""
+
+    def totals(self) -> dict[str, int]:
+        """Return the number of questions by cause, in the order of the steps."""
+        count = Counter(each.cause for each in self.answers)
+        return {name: count[name] for name in (*CAUSES, _UNKNOWN, _GOOD) if count[name]}
+
+    def stages(self) -> dict[str, int]:
+        """Return the number of questions by limiting stage, most questions first."""
+        count = Counter(each.stage for each in self.answers if each.stage)
+        return dict(count.most_common())
+
+    def limiting(self) -> tuple[str, ...]:
+        """Return the stages that limit the most questions; several if tied."""
+        return most_frequent(self.stages())
+
+    def by_group(self) -> dict[str, dict[str, int]]:
+        """Return the totals of each group of questions."""
+        found: dict[str, Counter[str]] = {}
+        for each in self.answers:
+            found.setdefault(each.group, Counter())[each.cause] += 1
+        return {group: dict(count) for group, count in found.items()}
+
+    def worst(self, cause: str, count: int = 3) -> tuple[BlamedAnswer, ...]:
+        """Return the answers with this cause, lowest correctness first."""
+        some = [each for each in self.answers if each.cause == cause]
+        some.sort(key=lambda each: (math.isnan(each.correctness), each.correctness))
+        return tuple(some[:count])
+
+    def gain(self, cause: str) -> float:
+        """Return the gain in mean answer correctness if answers with this cause were correct.
+
+        The gain is an upper bound; NaN if no answer with this cause has a known correctness.
+        """
+        known = [each for each in self.answers if not math.isnan(each.correctness)]
+        lost = [1 - each.correctness for each in known if each.cause == cause]
+        if not known or (not lost and any(each.cause == cause for each in self.answers)):
+            return math.nan
+        return math.fsum(lost) / len(known)
+
+    def table(self) -> Table:
+        """Return one row for each cause, in the order of the steps."""
+        rows = []
+        for cause, count in self.totals().items():
+            stage, fix = CAUSES.get(cause, ("", ""))
+            gain = self.gain(cause) if stage else None
+            rows.append((cause, stage, count, gain, fix))
+        return Table(
+            columns=("cause", "stage", "questions", "gain at most", "fix"),
+            rows=tuple(rows),
+            title=f"What limits the answers of {self.system}".removesuffix(" of "),
+            notes=(self.summary(),),
+            digits=3,
+        )
+
+    def data_table(self) -> Table:
+        """Return one row for each question."""
+        return Table(
+            columns=("question", "group", "stage", "cause", "correctness", "evidence"),
+            rows=tuple((a.question, a.group, a.stage, a.cause, a.correctness, a.evidence) for a in self.answers),
+        )
+
+    def summary(self) -> str:
+        """Return a sentence about the stages that limit the most questions."""
+        stages, first, answers = self.stages(), self.limiting(), many(len(self.answers), "answer")
+        if not first:
+            return f"no fault was found in {answers}"
+        count = stages[first[0]]
+        if len(first) > 1:
+            return f"{either(first, 'and')} limit {count} of {answers} each"
+        most = ", more than any other stage" if len(stages) > 1 else ""
+        return f"{first[0]} limits {count} of {answers}{most}"
+
+    def _data(self) -> dict[str, Any]:
+        return {
+            "system": self.system,
+            "totals": self.totals(),
+            "stages": self.stages(),
+            "limiting": self.limiting(),
+            "groups": self.by_group(),
+            "gain": {cause: self.gain(cause) for cause in CAUSES},
+            "answers": list(self.answers),
+        }
+
+
+def most_frequent(counts: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the names with the highest count, in the given order."""
+    most = max(counts.values(), default=0)
+    return tuple(name for name, count in counts.items() if count == most)
+
+
+def blame(judged: Sequence[JudgedAnswer], system: str = "") -> Blame:
+    """Find the first step that failed for each question.
+
+    The steps are: the collection can answer the question; a document with the answer is retrieved
+    and is among the contexts; the system answers; no claim is contradicted; the answer addresses
+    the question, uses the content of the contexts completely, and adds nothing to it. Retrieval
+    counts as successful if the contexts support all claims of the reference, even without a known
+    document (`gold`), and as failed if they support none, even with one. Otherwise, if documents
+    are known, one of them must be among the contexts. If the answer has every claim that the
+    contexts support and is still incomplete, retrieval limits it.
+
+    With true verdicts, all seeded faults are found; wrong verdicts lead to wrong causes, also for
+    answers without a fault (docs/explain/diagnosis-accuracy.md).
+
+    Args:
+        judged: Records with claims and verdicts (:func:`judged_answers`).
+        system: The name of the system.
+
+    Raises:
+        InputError: If there are no answers.
+    """
+    if not judged:
+        raise InputError("there are no answers", where="blame", fix="pass at least one")
+    return Blame(tuple(map(_blamed, judged)), system)
+
+
+def _blamed(judged: JudgedAnswer) -> BlamedAnswer:
+    record = judged.record
+    cause, evidence = _cause(judged)
+    correctness = _value("AnswerCorrectness", judged)
+    return BlamedAnswer(record.id, record.question, cause, evidence, correctness, record.group)
+
+
+def _value(name: str, judged: JudgedAnswer) -> float:
+    return score(parse(name), judged).value
+
+
+def _cause(judged: JudgedAnswer) -> tuple[str, str]:
+    record = judged.record
+    abstains = 1.0 if record.answer is None else _value("Abstention", judged)
+    if record.answerable is False or _label(judged, "answerability") == "not answerable":
+        return _cause_if_unanswerable(judged, abstains)
+    retrieval = _retrieval_fault(judged)
+    if retrieval is not None:
+        return retrieval
+    if abstains == 1.0:
+        return "abstained though answerable", "the contexts have the answer"
+    return _generation_fault(judged)
+
+
+def _cause_if_unanswerable(judged: JudgedAnswer, abstains: float) -> tuple[str, str]:
+    if math.isnan(abstains):
+        return _UNKNOWN, "no verdict on whether it abstains"
+    if not abstains:
+        return "answered though unanswerable", "the collection cannot answer it"
+    if (judged.record.reference or "").strip():
+        return "not in the collection", "there is an answer, but not in the collection"
+    return _GOOD, "abstained, and the collection cannot answer it"
+
+
+def _label(judged: JudgedAnswer, relation: str) -> str | None:
+    return next(iter(judged.labels.get(relation, ())), None)
+
+
+def _retrieval_fault(judged: JudgedAnswer) -> tuple[str, str] | None:
+    """Return the cause and its evidence if no context has the answer, else None."""
+    record = judged.record
+    gold = set(record.gold)
+    recall = score(parse("ContextRecall"), judged)
+    if recall.low == 1.0:  # perhaps another document than the known ones has the answer
+        return None
+    count = len(judged.claims.reference or ())
+    none = f"the contexts have a known document, but support none of {many(count, 'reference claim')}"
+    if gold:
+        given = [each.id for each in record.contexts]
+        if gold & set(given):
+            return ("retrieved but cut", none) if recall.high == 0.0 else None
+        ranks = [rank for rank, each in enumerate(record.ranking, 1) if each in gold]
+        if ranks:
+            contexts = f"{many(len(given), 'context')} {inflect(len(given), 'was', 'were')} given"
+            return "retrieved but cut", f"at rank {ranks[0]}; {contexts}"
+        return "not retrieved", f"none of {many(len(gold), 'known document')} was retrieved"
+    if not record.contexts and (record.reference or "").strip():
+        return "not retrieved", "no contexts"
+    return ("not retrieved", none) if recall.high == 0.0 else None
+
+
+def _partial_retrieval(record: AnswerRecord) -> str:
+    """Return the cause if the contexts have a part of the answer."""
+    missing = set(record.gold) - {each.id for each in record.contexts}
+    cut = record.gold and (not missing or missing & set(record.ranking))
+    return "retrieved but cut" if cut else "not retrieved"
+
+
+def _generation_fault(judged: JudgedAnswer) -> tuple[str, str]:
+    names = ("Contradicted", "AnswerRelevance", "ContextUtilization", "Completeness", "NotStated", "AnswerCorrectness")
+    scores = [score(parse(name), judged) for name in names]
+    contradicted, relevance, used, complete, not_stated, correct = scores
+    recall = score(parse("ContextRecall"), judged)
+    labels = judged.labels.get("answer-reference", ())
+    wrong = sum(label == "contradicted" for label in labels) / max(len(labels), 1)
+    # A fault is certain if no missing verdict could change it; comparisons with NaN are false.
+    steps = (
+        (
+            contradicted.low > 0,
+            "used but contradicted",
+            f"contexts contradict {Ratio(contradicted.low):.0%} of its claims",
+        ),
+        (wrong > 0, "used but contradicted", f"the reference contradicts {Ratio(wrong):.0%} of its claims"),
+        (relevance.high == 0, "does not address the question", "no claim addresses the question"),
+        (used.high == 0, "in the context but not used", "it has no claim of the reference"),
+        (
+            complete.high < 1 and used.low == 1,
+            _partial_retrieval(judged.record),
+            f"it has all claims of the contexts, {Ratio(complete.high):.0%} of the reference claims",
+        ),
+        (complete.high < 1, "partly used", f"it has {Ratio(complete.high):.0%} of the reference claims"),
+        (not_stated.low > 0, "unsupported claims", f"no context states {Ratio(not_stated.low):.0%} of its claims"),
+        (correct.high == 0, "in the context but not used", "it has no claim that the reference supports"),
+        (
+            recall.low == 0 < recall.high or any(each.missing and each.low != each.high for each in scores),
+            _UNKNOWN,
+            "verdicts are missing",
+        ),
+    )
+    return next(((cause, why) for fails, cause, why in steps if fails), (_GOOD, ""))
+
 
 _AT_LEAST = 0.5
 _DECIDING = ("R", "Success")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -244,36 +245,28 @@ class _Tally:
         self, outcomes: Iterator[Verdict | MissingVerdict], waiting: dict[str, Item], judge: Judge, replicate: int
     ) -> Generator[Verdict, None, None]:
         """Yield the verdicts among outcomes, and count items without an outcome as missing."""
-        try:
-            yield from self._checked(outcomes, waiting, judge, replicate)
-        finally:
-            # Stop the requests of the judge, also if the caller stops early.
-            if isinstance(outcomes, Generator):
-                outcomes.close()
+        # Stop the requests of the judge, also if the caller stops early.
+        with closing(outcomes) if isinstance(outcomes, Generator) else nullcontext():
+            for outcome in outcomes:
+                item = waiting.pop(outcome.key, None)
+                if item is None:
+                    raise InputError(
+                        f"an outcome for {outcome.key!r:.20}, which is not an item to judge or already has one",
+                        where=judge.name,
+                        fix="yield one outcome per item key",
+                    )
+                if isinstance(outcome, MissingVerdict):
+                    self._count_missing(outcome.code, outcome.reason)
+                else:
+                    check_verdict(outcome, item)
+                    self.labels.setdefault(item.relation, Counter())[outcome.label] += 1
+                    self.demoted += outcome.quoted is False
+                    yield replace(outcome, judge=judge.name, prompt=judge.version(item.relation), replicate=replicate)
+                self.done += 1
+                if self._progress is not None:
+                    self._progress(self.done, self.sent)
         for _ in waiting:
             self._count_missing("no verdict", "the judge did not return it")
-
-    def _checked(
-        self, outcomes: Iterator[Verdict | MissingVerdict], waiting: dict[str, Item], judge: Judge, replicate: int
-    ) -> Iterator[Verdict]:
-        for outcome in outcomes:
-            item = waiting.pop(outcome.key, None)
-            if item is None:
-                raise InputError(
-                    f"an outcome for {outcome.key!r:.20}, which is not an item to judge or already has one",
-                    where=judge.name,
-                    fix="yield one outcome per item key",
-                )
-            if isinstance(outcome, MissingVerdict):
-                self._count_missing(outcome.code, outcome.reason)
-            else:
-                check_verdict(outcome, item)
-                self.labels.setdefault(item.relation, Counter())[outcome.label] += 1
-                self.demoted += outcome.quoted is False
-                yield replace(outcome, judge=judge.name, prompt=judge.version(item.relation), replicate=replicate)
-            self.done += 1
-            if self._progress is not None:
-                self._progress(self.done, self.sent)
 
     def _count_missing(self, code: str, reason: str) -> None:
         self.missing[code] += 1

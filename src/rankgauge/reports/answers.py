@@ -15,7 +15,7 @@ from rankgauge.answers import (
     JudgedAnswer,
     items_of,
 )
-from rankgauge.answers.attribution import CAUSES, JUDGE_NOTE, RULES_NOTE, most_frequent
+from rankgauge.answers.diagnosis import CAUSES, JUDGE_NOTE, RULES_NOTE, most_frequent
 from rankgauge.comparison.comparison import compare
 from rankgauge.core.next_steps import next_step
 from rankgauge.core.text import many
