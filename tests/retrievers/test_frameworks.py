@@ -1,12 +1,14 @@
 """Common behavior of adapters, and errors if their framework is not installed."""
 
 import sys
+from types import SimpleNamespace as Object
 
 import pytest
 
+from rankgauge import Query
 from rankgauge.errors import InputError, MissingExtra
 from rankgauge.retrievers import TYPES, LangChain, PyTerrier
-from rankgauge.retrievers.frameworks import FrameworkRetriever, document_id, ranking_of
+from rankgauge.retrievers.frameworks import FrameworkRetriever, ranking_of
 
 
 @pytest.mark.parametrize(
@@ -36,13 +38,16 @@ def test_a_ranking_of_rows_as_they_came(rows, wanted):
     ],
 )
 def test_the_id_of_a_document(own, data, key, wanted):
-    assert document_id(own, data, key, adapter="LangChain") == wanted
+    pages = [Object(id=own, metadata=data)]
+    assert LangChain(Object(invoke=lambda _: pages), id_key=key).search([Query("q", "a")], 3) == [[wanted]]
 
 
 @pytest.mark.parametrize("found", [None, "", True, 1.5, ["a"], {"a": 1}])
 def test_a_missing_id_is_named(found):
+    page = Object(id="x", metadata={"source": found, "n": 1})
+    asked = LangChain(Object(invoke=lambda _: [page]), id_key="source")
     with pytest.raises(InputError, match=r"LangChain: a document has no source; keys .*: source, n"):
-        document_id("x", {"source": found, "n": 1}, "source", adapter="LangChain")
+        asked.search([Query("q", "a")], 3)
 
 
 class Mine(FrameworkRetriever):

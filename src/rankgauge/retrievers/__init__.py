@@ -51,7 +51,7 @@ with lazy_imports(globals()):
     from rankgauge.llm.endpoints import EmbeddingEndpoint as EmbeddingEndpoint
     from rankgauge.retrievers.baselines import Oracle as Oracle, Random as Random, SavedRun as SavedRun
     from rankgauge.retrievers.bm25 import BM25 as BM25
-    from rankgauge.retrievers.chunked import Chunked as Chunked
+    from rankgauge.retrievers.composite import Chunked as Chunked, Filtered as Filtered, Hybrid as Hybrid
     from rankgauge.retrievers.dense import Dense as Dense
     from rankgauge.retrievers.elasticsearch import Elasticsearch as Elasticsearch, OpenSearch as OpenSearch
     from rankgauge.retrievers.encoders import (
@@ -61,18 +61,18 @@ with lazy_imports(globals()):
         SentenceTransformersEncoder as SentenceTransformersEncoder,
         named_encoder as named_encoder,
     )
-    from rankgauge.retrievers.filtered import Filtered as Filtered
-    from rankgauge.retrievers.haystack import Haystack as Haystack
+    from rankgauge.retrievers.frameworks import (
+        Haystack as Haystack,
+        LangChain as LangChain,
+        LlamaIndex as LlamaIndex,
+        PyTerrier as PyTerrier,
+    )
     from rankgauge.retrievers.hits import Hits as Hits, hits_of as hits_of
     from rankgauge.retrievers.http import HTTPRetriever as HTTPRetriever
-    from rankgauge.retrievers.hybrid import Hybrid as Hybrid
-    from rankgauge.retrievers.langchain import LangChain as LangChain
-    from rankgauge.retrievers.llama_index import LlamaIndex as LlamaIndex
     from rankgauge.retrievers.protocol import Retriever as Retriever
-    from rankgauge.retrievers.pyterrier import PyTerrier as PyTerrier
-    from rankgauge.retrievers.rerank import Rerank as Rerank
-    from rankgauge.retrievers.rerankers import (
+    from rankgauge.retrievers.rerank import (
         CrossEncoderReranker as CrossEncoderReranker,
+        Rerank as Rerank,
         RerankEndpoint as RerankEndpoint,
     )
     from rankgauge.retrievers.tantivy import Tantivy as Tantivy

@@ -11,15 +11,13 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from rankgauge.corpus.collection import Document, Query
+from rankgauge.corpus.collection import Document
 from rankgauge.errors import InputError
-from rankgauge.retrievers.hits import Hits
-from rankgauge.retrievers.protocol import search, settings_of
+from rankgauge.retrievers.protocol import settings_of
 
 Item = TypeVar("Item")
 Ranking: TypeAlias = list[tuple[str, float]]
 _OWN = frozenset({"title", "text"})
-_STEP = 4
 
 
 class CallableDelegate:
@@ -98,29 +96,6 @@ def part_settings(*parts: Any) -> list[dict[str, Any]] | None:
     found = [settings_of(part) for part in parts]
     known = [dict(one) for one in found if one is not None]
     return known if len(known) == len(found) else None
-
-
-def search_deeper(
-    retriever: Any, queries: Sequence[Query], k: int, *, depth: int, most: int, select: Callable[[Query, Hits], Ranking]
-) -> list[Ranking]:
-    """Return the top k of each query after its hits are filtered or aggregated by ``select``.
-
-    The search starts with ``k * depth`` hits and requests four times as many until k results remain
-    or the retriever has no more.
-    """
-    rankings: list[Ranking] = [[] for _ in queries]
-    pending = list(range(len(queries))) if most else []
-    limit = min(k * depth, most)
-    while pending:
-        responses = search(retriever, [queries[n] for n in pending], limit)
-        incomplete = []
-        for n, hits in zip(pending, responses, strict=True):
-            rankings[n] = select(queries[n], hits)[:k]
-            exhausted = len(hits) + hits.repeated < limit or limit >= most
-            if len(rankings[n]) < k and not exhausted:
-                incomplete.append(n)
-        pending, limit = incomplete, min(limit * _STEP, most)
-    return rankings
 
 
 def field_names(given: Any) -> tuple[str, ...] | None:

@@ -1,17 +1,23 @@
-"""Base of framework adapters: settings, depth, and ids and scores of results."""
+"""Adapters of LangChain, LlamaIndex, Haystack, and PyTerrier: settings, depth, and ids and scores of results."""
 
 from __future__ import annotations
 
+import copy
+import inspect
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from typing import Any, ClassVar
 
-from rankgauge.core.arguments import integer, of_kind
+from rankgauge.core.arguments import choice, integer, of_kind
+from rankgauge.core.libraries import library
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
+from rankgauge.retrievers.base import batches, not_indexed
 
 _IDS = ("id", "doc_id", "_id", "docno", "document_id", "docid")
+_BATCH = 256
+_SCORES = ("similarity", "distance")
 
 
 class FrameworkRetriever:
@@ -36,6 +42,7 @@ class FrameworkRetriever:
                 f"got {type(source).__name__}, which has no {self.METHODS[0]}()", where=name, fix=f"pass {self.WANTED}"
             )
         self._source = source
+        self._id_key = options.get("id_key")
         self._depth = 0 if depth is None else integer("depth", depth)
         self.settings: Mapping[str, Any] | None = None
         if settings is None:
@@ -63,15 +70,29 @@ class FrameworkRetriever:
         """Return one ranking per query."""
         depth = max(k, self._depth)
         asked = self._with_depth(depth)
-        return [self._ranking(asked, query.text, depth, k) if query.text.strip() else [] for query in queries]
+        return [ranking_of(self._rows(asked, query.text, depth), k) if query.text.strip() else [] for query in queries]
 
     def _with_depth(self, depth: int) -> Any:  # noqa: ARG002 - most have no such option
         """Return the object, or a copy of it that returns ``depth`` hits."""
         return self._source
 
-    def _ranking(self, asked: Any, text: str, depth: int, k: int) -> list[Any]:
-        """Return at most `k` documents, best first."""
+    def _rows(self, asked: Any, text: str, depth: int) -> Iterable[tuple[str, float | None]]:
+        """Return the id and the score of each hit, best first."""
         raise NotImplementedError
+
+    def _document_id(self, own: Any, data: Mapping[str, Any]) -> str:
+        """Return the id of a document: `id_key` of its metadata if set, else its own id, else a common key."""
+        found = data.get(self._id_key) if self._id_key else own
+        if not (found or self._id_key):
+            found = next((data[key] for key in _IDS if _is_id(data.get(key))), None)
+        if not _is_id(found):
+            keys, adapter = ", ".join(map(str, data)) or "none", type(self).__name__
+            raise InputError(
+                f"a document has no {self._id_key or 'id'}; keys of its metadata: {keys}",
+                where=adapter,
+                fix=f"name the key of the document id: {adapter}(..., id_key='...')",
+            )
+        return str(found)
 
 
 def ranking_of(rows: Iterable[tuple[str, float | None]], k: int) -> list[tuple[str, float]] | list[str]:
@@ -90,21 +111,422 @@ def ranking_of(rows: Iterable[tuple[str, float | None]], k: int) -> list[tuple[s
     return scored
 
 
-def document_id(own: Any, data: Mapping[str, Any], id_key: str | None, *, adapter: str) -> str:
-    """Return a document id: `id_key` of its metadata if set, else its own id, else a common key."""
-    if id_key is not None:
-        found = data.get(id_key)
-    else:
-        found = own or next((data[key] for key in _IDS if _is_id(data.get(key))), None)
-    if not _is_id(found):
-        keys = ", ".join(map(str, data)) or "none"
-        raise InputError(
-            f"a document has no {id_key or 'id'}; keys of its metadata: {keys}",
-            where=adapter,
-            fix=f"name the key of the document id: {adapter}(..., id_key='...')",
-        )
-    return str(found)
-
-
 def _is_id(value: Any) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool) and value != ""
+
+
+class LangChain(FrameworkRetriever):
+    """A LangChain retriever, vector store, or chain as a retriever.
+
+    A retriever is invoked with the text of each query and returns documents, best first. If it has
+    a parameter for the number of documents (``search_kwargs["k"]``, by default 4, or ``k``), the
+    parameter is set to `k`. A vector store is searched with ``similarity_search``. Ties keep the
+    order of the framework. Empty queries have no results and are not sent.
+
+    Args:
+        retriever: An object with ``invoke``, or a ``VectorStore``.
+        id_key: The metadata field of the document id. Default: the id of the document, else the
+            first of the metadata fields ``id``, ``doc_id``, ``_id``, ``docno``, ``document_id``,
+            ``docid``.
+        score: The kind of scores: ``"similarity"`` (higher is better) or ``"distance"`` (negated).
+            A vector store is then searched with ``similarity_search_with_score``, whose scores
+            depend on the store. By default, scores are not read.
+        score_key: The metadata field of the score, such as ``relevance_score``.
+        depth: The number of hits to request, if more than `k`: if hits are chunks with the id of
+            their document, `k` chunks may belong to fewer than `k` documents.
+        indexing: Whether to add the documents to the vector store, after removing those added
+            before; by default, the store is used unchanged.
+        settings: Settings that identify this retriever, such as the name of its model; without
+            them, results are not reused.
+
+    Raises:
+        InputError: If the object can be neither invoked nor searched, or options are incompatible.
+        MissingExtra: If `indexing` is set and langchain-core is not installed.
+
+    Example:
+        >>> from types import SimpleNamespace as Object
+        >>> found = Object(id=None, metadata={"source": "d7"}, page_content="We open at nine.")
+        >>> retriever = LangChain(Object(invoke=lambda text: [found]), id_key="source")
+        >>> retriever.search([Query("q1", "opening hours")], 10)
+        [['d7']]
+    """
+
+    TYPE = "langchain"
+    LIBRARY = "langchain-core"
+    METHODS = ("invoke", "similarity_search")
+    WANTED = "a retriever, a vector store, or a chain that returns documents"
+
+    def __init__(
+        self,
+        retriever: Any,
+        *,
+        id_key: str | None = None,
+        score: str | None = None,
+        score_key: str | None = None,
+        depth: int | None = None,
+        indexing: bool = False,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._searched = hasattr(retriever, "similarity_search")
+        if score is not None:
+            score = choice("kind of score", score, _SCORES)
+        if score and not score_key and not self._searched:
+            raise InputError(
+                "retrievers return no scores",
+                where="LangChain",
+                fix="pass the vector store itself, or score_key for a score in metadata",
+            )
+        self._score_key = score_key
+        self._score = score or ("similarity" if score_key else None)
+        options = {"id_key": id_key, "score": self._score, "score_key": score_key, "indexing": indexing}
+        super().__init__(retriever, settings=settings, options=options, depth=depth)
+        self._store = self._store_of(retriever) if indexing else None
+        self._indexed: list[str] | None = None
+        if self._store is not None:
+            loaded = library("langchain_core.documents", extra="langchain", of="indexing")
+            self._page = loaded.Document
+
+    @staticmethod
+    def _store_of(retriever: Any) -> Any:
+        store = getattr(retriever, "vectorstore", retriever)
+        if not hasattr(store, "add_documents") or not hasattr(store, "delete"):
+            raise InputError(
+                f"{type(retriever).__name__} has no vector store to add documents to",
+                where="LangChain",
+                fix="omit indexing, and add the documents yourself",
+            )
+        return store
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Add the documents to the vector store if `indexing` is set."""
+        if self._store is None:
+            return
+        for earlier in batches(self._indexed or (), _BATCH):
+            self._store.delete(ids=earlier)
+        self._indexed = []
+        for batch in batches(documents, _BATCH):
+            pages = [
+                self._page(
+                    id=document.id,
+                    page_content=document.full_text,
+                    metadata={self._id_key or "doc_id": document.id, "title": document.title},
+                )
+                for document in batch
+            ]
+            self._store.add_documents(pages, ids=[document.id for document in batch])
+            self._indexed += [document.id for document in batch]
+
+    def search(self, queries: Sequence[Query], k: int) -> list[Any]:
+        """Return one ranking per query.
+
+        Raises:
+            InputError: If a document has no id, or if scores get better from first to last.
+        """
+        if self._store is not None and self._indexed is None:
+            raise not_indexed(self)
+        return super().search(queries, k)
+
+    def _with_depth(self, depth: int) -> Any:
+        """Return a copy of the retriever that returns ``depth`` hits, if it has such an option."""
+        source = self._source
+        fields = {} if self._searched else getattr(type(source), "model_fields", {})
+        if "search_kwargs" in fields:
+            kept = {**source.search_kwargs, "k": depth}
+            return source.model_copy(update={"search_kwargs": kept})
+        return source.model_copy(update={"k": depth}) if "k" in fields else source
+
+    def _rows(self, asked: Any, text: str, depth: int) -> Iterable[tuple[str, float | None]]:
+        if not self._searched:
+            pages = [(page, None) for page in asked.invoke(text)]
+        elif self._score and not self._score_key:
+            pages = asked.similarity_search_with_score(text, k=depth)
+        else:
+            pages = [(page, None) for page in asked.similarity_search(text, k=depth)]
+        rows = [
+            (self._document_id(page.id, page.metadata), self._higher_is_better(score, page.metadata))
+            for page, score in pages
+        ]
+        if self._score and len(rows) > 1:
+            first, last = rows[0][1], rows[-1][1]
+            if first is not None and last is not None and first < last:
+                other = _SCORES[self._score == _SCORES[0]]
+                raise InputError(
+                    f"scores get better from first to last, interpreted as {self._score}",
+                    where="LangChain",
+                    fix=f'set score="{other}"',
+                )
+        return rows
+
+    def _higher_is_better(self, score: Any, data: Mapping[str, Any]) -> float | None:
+        """Return the score, higher is better."""
+        if self._score_key is not None:
+            score = data.get(self._score_key)
+        if score is None:
+            return None
+        return -float(score) if self._score == "distance" else float(score)
+
+
+class LlamaIndex(FrameworkRetriever):
+    """A LlamaIndex retriever.
+
+    It returns nodes, which are documents or chunks; a document occurs once, at the rank of its best
+    node. The index is not changed. If the retriever has a ``similarity_top_k`` (by default 2), this
+    option is set to `k`. Ties keep the order of the framework. Empty queries have no results and
+    are not sent.
+
+    Args:
+        retriever: An object with ``retrieve``, such as ``index.as_retriever()``.
+        id_key: The metadata field of the document id; default: the id of the source document of the
+            node, else the id of the node.
+        ids: The unit to rank: ``"document"``, or ``"node"`` for nodes with their own ids.
+        depth: The number of nodes to request, if more than `k`: `k` nodes may belong to fewer than
+            `k` documents.
+        settings: Settings that identify this retriever, such as the name of its model; without
+            them, results are not reused.
+
+    Raises:
+        InputError: If the object has no ``retrieve``, or options are incompatible.
+
+    Example:
+        >>> from types import SimpleNamespace as Object
+        >>> from rankgauge import Query
+        >>> node = Object(ref_doc_id="d7", node_id="d7-part-1", metadata={})
+        >>> retriever = LlamaIndex(Object(retrieve=lambda text: [Object(node=node, score=0.5)]))
+        >>> retriever.search([Query("q1", "opening hours")], 10)
+        [[('d7', 0.5)]]
+    """
+
+    TYPE = "llama-index"
+    LIBRARY = "llama-index-core"
+    METHODS = ("retrieve",)
+    WANTED = "a retriever: index.as_retriever()"
+
+    def __init__(
+        self,
+        retriever: Any,
+        *,
+        id_key: str | None = None,
+        ids: str = "document",
+        depth: int | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        ids = choice("kind of ids", ids, ("document", "node"))
+        if ids == "node" and id_key is not None:
+            raise InputError(
+                "id_key names documents, but nodes are requested", where="LlamaIndex", fix='omit id_key, or ids="node"'
+            )
+        super().__init__(retriever, settings=settings, options={"id_key": id_key, "ids": ids}, depth=depth)
+        self._ids = ids
+
+    def _with_depth(self, depth: int) -> Any:
+        found = self._source
+        if hasattr(found, "similarity_top_k") and found.similarity_top_k != depth:
+            # Copy the retriever rather than change the caller's object.
+            found = copy.copy(found)
+            found.similarity_top_k = depth
+        return found
+
+    def _rows(self, asked: Any, text: str, depth: int) -> Iterable[tuple[str, float | None]]:  # noqa: ARG002
+        return [(self._node_id(hit.node), hit.score) for hit in asked.retrieve(text)]
+
+    def _node_id(self, node: Any) -> str:
+        if self._ids == "node":
+            return str(node.node_id)
+        return self._document_id(getattr(node, "ref_doc_id", None) or node.node_id, node.metadata)
+
+
+class Haystack(FrameworkRetriever):
+    """A Haystack pipeline or component as a retriever.
+
+    The document store is not changed. The order of the documents is the ranking; their scores are
+    kept if they descend. Ties keep the order of the framework. Empty queries have no results and
+    are not sent, because many components fail on them.
+
+    Args:
+        pipeline: A ``Pipeline``, or a component with ``run(query=...)`` such as
+            ``InMemoryBM25Retriever``.
+        input: The input for the query text: ``"component.input"``, or a list of several, as for a
+            hybrid pipeline. For a component, the name of its input.
+        output: The output that contains the documents: ``"component.documents"``. For a component,
+            the name of its output.
+        top_k: The input for `k`, such as ``"retriever.top_k"``, or a list of several. Default for a
+            component: its input ``top_k``, if present. Without such an input, the default number of
+            documents is retrieved and truncated to `k`.
+        id_key: The field of ``meta`` that contains the document id; default: the id of the
+            document.
+        depth: The number of hits to request, if more than `k`: if hits are chunks with their
+            document id in `id_key`, `k` chunks may belong to fewer than `k` documents.
+        settings: Settings that identify this retriever; without them, results are not reused.
+
+    Raises:
+        InputError: If the object has no ``run``, or a path is invalid.
+
+    Example:
+        >>> from rankgauge import Query
+        >>> class Retriever:
+        ...     def run(self, query, top_k=10):
+        ...         return {"documents": [Found()][:top_k]}
+        >>> class Found:
+        ...     id, meta, score = "d7", {}, 0.5
+        >>> Haystack(Retriever()).search([Query("q1", "opening hours")], 10)
+        [[('d7', 0.5)]]
+    """
+
+    TYPE = "haystack"
+    LIBRARY = "haystack-ai"
+    METHODS = ("run",)
+    WANTED = "a pipeline, or a component such as InMemoryBM25Retriever"
+
+    def __init__(
+        self,
+        pipeline: Any,
+        *,
+        input: str | Sequence[str] | None = None,  # noqa: A002 - Haystack's name
+        output: str | None = None,
+        top_k: str | Sequence[str] | None = None,
+        id_key: str | None = None,
+        depth: int | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        # Only a pipeline has named components.
+        self._many = hasattr(pipeline, "add_component")
+        run = getattr(pipeline, "run", None)
+        if not self._many and top_k is None and _has_parameter(run, "top_k"):
+            top_k = "top_k"
+        self._inputs = self._paths("input", input or ("retriever.query" if self._many else "query"))
+        self._top_k = self._paths("top_k", top_k or ())
+        default = "retriever.documents" if self._many else "documents"
+        (self._output,) = self._paths("output", output or default)
+        options = {
+            "input": [".".join(path) for path in self._inputs],
+            "output": ".".join(self._output),
+            "top_k": [".".join(path) for path in self._top_k],
+            "id_key": id_key,
+        }
+        super().__init__(pipeline, settings=settings, options=options, depth=depth)
+
+    def _paths(self, name: str, given: str | Sequence[str]) -> list[tuple[str, ...]]:
+        paths = [tuple(path.split(".")) for path in ([given] if isinstance(given, str) else given)]
+        wanted = 2 if self._many else 1
+        wrong = next((path for path in paths if len(path) != wanted or not all(path)), None)
+        if wrong is not None:
+            last = wrong[-1] or {"input": "query", "output": "documents"}.get(name, name)
+            example = f"retriever.{last}" if self._many else last
+            raise InputError(
+                f"{name}={'.'.join(wrong)!r} is not the name of "
+                f"{'an input or output of a component' if self._many else 'an input or output'}",
+                where="Haystack",
+                fix=f'write {name}="{example}"',
+            )
+        return paths
+
+    def _rows(self, asked: Any, text: str, depth: int) -> Iterable[tuple[str, float | None]]:
+        values = [*((path, text) for path in self._inputs), *((path, depth) for path in self._top_k)]
+        if self._many:
+            data: dict[str, dict[str, Any]] = {}
+            for (component, name), value in values:
+                data.setdefault(component, {})[name] = value
+            # Outputs that feed another component are omitted unless requested.
+            found = asked.run(data, include_outputs_from={self._output[0]})
+        else:
+            found = asked.run(**{name: value for (name,), value in values})
+        for name in self._output:
+            if not isinstance(found, Mapping) or name not in found:
+                there = ", ".join(found) if isinstance(found, Mapping) else type(found).__name__
+                raise InputError(
+                    f"there is no output {'.'.join(self._output)!r}; found: {there or 'nothing'}",
+                    where="Haystack",
+                    fix='write output="component.documents"',
+                )
+            found = found[name]
+        return [(self._document_id(hit.id, hit.meta), hit.score) for hit in found]
+
+
+def _has_parameter(call: Any, name: str) -> bool:
+    try:
+        return name in inspect.signature(call).parameters
+    except (TypeError, ValueError):  # some callables written in C have no signature
+        return False
+
+
+class PyTerrier(FrameworkRetriever):
+    """A PyTerrier transformer or pipeline as a retriever.
+
+    It receives a batch of queries as a data frame of ``qid`` and ``query``, and returns a frame of
+    ``qid``, ``docno``, and ``score``. The existing index is used. Ties are broken by the column
+    ``rank`` if present, else by the order of the rows. The transformer returns its configured
+    number of documents (usually 1000), truncated to `k`.
+
+    Query texts are passed unchanged. In Terrier's query language, quotes, brackets, ``+``, ``-``,
+    ``^``, and ``:`` have a meaning, and many ordinary texts are invalid; put
+    ``pt.rewrite.tokenise()`` in front of its retrievers. Empty queries have no results and are not
+    passed on.
+
+    Args:
+        transformer: An object with ``transform``, such as ``pt.terrier.Retriever(index)`` or a
+            pipeline.
+        settings: Settings that identify this retriever; without them, results are not reused.
+
+    Raises:
+        InputError: If the object has no ``transform``.
+        MissingExtra: If pandas is not installed.
+
+    Example:
+        >>> class Longest:
+        ...     def transform(self, queries):
+        ...         return queries.assign(docno="d7", score=0.5)
+        >>> PyTerrier(Longest()).search([Query("q1", "opening hours")], 10)
+        [[('d7', 0.5)]]
+    """
+
+    TYPE = "pyterrier"
+    LIBRARY = "python-terrier"
+    METHODS = ("transform",)
+    WANTED = "a transformer, such as pt.terrier.Retriever(index)"
+
+    def __init__(self, transformer: Any, *, settings: Mapping[str, Any] | None = None) -> None:
+        super().__init__(transformer, settings=settings, options={})
+        self._frame = library("pandas", extra="pyterrier", of="PyTerrier").DataFrame
+
+    def search(self, queries: Sequence[Query], k: int) -> list[list[tuple[str, float]]]:
+        """Return one ranking per query.
+
+        Raises:
+            InputError: If the result lacks a column, or contains an unknown query.
+        """
+        # Numbers as ids: a query may occur twice, and its id may be any text.
+        numbers = [str(number) for number, query in enumerate(queries) if query.text.strip()]
+        if not numbers:
+            return [[] for _ in queries]
+        texts = [queries[int(number)].text for number in numbers]
+        found = self._source.transform(self._frame({"qid": numbers, "query": texts}))
+        columns = list(getattr(found, "columns", ()))
+        if not len(found):
+            return [[] for _ in queries]
+        missing = {"qid", "docno", "score"} - set(columns)
+        if missing:
+            raise InputError(
+                f"the transformer returned no {', '.join(sorted(missing))}; columns: "
+                f"{', '.join(map(str, columns)) or 'none'}",
+                where="PyTerrier",
+                fix="pass a transformer that retrieves documents for queries",
+            )
+        places = found["rank"].tolist() if "rank" in columns else range(len(found))
+        rows: dict[str, list[tuple[float, float, str]]] = {number: [] for number in numbers}
+        scored = zip(found["qid"].tolist(), found["docno"].tolist(), found["score"].tolist(), places, strict=True)
+        for number, name, score, place in scored:
+            if str(number) not in rows:
+                raise InputError(
+                    f"the transformer returned an unknown query: qid {number!r}",
+                    where="PyTerrier",
+                    fix="keep the qid of each query",
+                )
+            rows[str(number)].append((-float(score), place, str(name)))
+        return [_best_places(rows.get(str(number), []), k) for number in range(len(queries))]
+
+
+def _best_places(rows: list[tuple[float, float, str]], k: int) -> list[tuple[str, float]]:
+    scores: dict[str, float] = {}
+    for worse, _, name in sorted(rows):
+        scores.setdefault(name, -worse)
+    return list(scores.items())[:k]
