@@ -31,7 +31,7 @@ def test_five_of_five_attainable_is_no_reason():
     found = diagnosed(record("q1", "abcde", "abcde"))
     assert found.retrieval.mean()["P@5"] == 1.0
     assert found.retrieval_first == ()
-    assert found.summary() == "No fault was found in 1 answer (the judge is not calibrated)"
+    assert found.summary() == "No fault was found in 1 answer (judge not calibrated)"
 
 
 def test_one_relevant_document_found_first_is_all_that_is_attainable():
@@ -67,7 +67,7 @@ def test_without_known_documents_the_claims_of_references_decide():
     answers = AnswerSet("a", (one,))
     unjudged = diagnose_answers(answers, verdicts(answers, "not stated"))
     assert unjudged.retrieval_first == ()
-    assert "(the judge is not calibrated)" in unjudged.summary()
+    assert "(judge not calibrated)" in unjudged.summary()
     ann = {"name": "ann", "person": True}
     found = diagnose_answers(answers, verdicts(answers, "not stated"), judge=ann)
     assert found.retrieval is None

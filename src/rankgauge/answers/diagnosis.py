@@ -159,7 +159,7 @@ class Blame(Result):
         count = stages[first[0]]
         if len(first) > 1:
             return f"{either(first, 'and')} limit {count} of {answers} each"
-        most = ", more than any other stage" if len(stages) > 1 else ""
+        most = ", the most" if len(stages) > 1 else ""
         return f"{first[0]} limits {count} of {answers}{most}"
 
     def _data(self) -> dict[str, Any]:
@@ -390,7 +390,7 @@ class AnswerDiagnosis(Result):
         states = {each["state"] for each in self.answers.judge.get("measures", {}).values()}
         for state in ("not calibrated", "not usable"):
             if state in states:
-                text += f" (the judge is {state})"
+                text += f" (judge {state})"
                 break
         return text[:1].upper() + text[1:]
 

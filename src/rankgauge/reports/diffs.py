@@ -49,7 +49,8 @@ def _overview(diff: RunDiff, *, narrow: bool) -> Table:
     ]
     names = [shorten(name, _NAME) if narrow else name for name in (diff.run_a, diff.run_b)]
     heads = ("query", *names, "change", "RBO", "first rel.")
-    if any(query.text for query in diff.shown):
+    with_text = any(query.text for query in diff.shown)
+    if with_text:
         heads = (*heads, "query text")
         rows = [(*row, query.text) for row, query in zip(rows, diff.shown, strict=True)]
     nothing = "no query to show" if diff.wins + diff.losses else f"no query changed its {diff.measure}"
@@ -62,7 +63,7 @@ def _overview(diff: RunDiff, *, narrow: bool) -> Table:
         title="; ".join(first) or diff.title(),
         subtitle=diff.title() if first else "",
         notes=tuple(notes),
-        shortened=frozenset({6}),
+        shortened=frozenset({6}) if with_text else frozenset(),
     )
 
 
