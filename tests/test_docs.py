@@ -445,7 +445,7 @@ def test_the_numbers_of_the_readme_are_those_of_the_package():
     page = README.read_text(encoding="utf-8")
     assert len(page.splitlines()) <= 130
     assert len(rankgauge.list_measures()) > int(re.search(r"\[more than (\d+) measures\]", page)[1])
-    assert f"our {len(rankgauge.fusion.FUSION_METHODS)}," in page
+    assert f"our {len(rankgauge.retrievers.FUSION_METHODS)}," in page
 
 
 def test_the_two_commands_of_the_readme_are_targets_of_the_makefile():

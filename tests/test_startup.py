@@ -249,5 +249,5 @@ def test_names_listed_in_help_are_the_known_ones():
     formats = next(option for option in evaluate.params if option.name == "format")
     assert tuple(formats.type.choices) == (*rankgauge.reports.FORMATS, "trec")
     method, norm = (next(o for o in fuse.params if o.name == name) for name in ("method", "norm"))
-    assert method.help == f"The method: {', '.join(rankgauge.fusion.FUSION_METHODS)}."
-    assert f": {', '.join(rankgauge.fusion.FUSION_NORMS)}." in norm.help
+    assert method.help == f"The method: {', '.join(rankgauge.retrievers.FUSION_METHODS)}."
+    assert f": {', '.join(rankgauge.retrievers.FUSION_NORMS)}." in norm.help

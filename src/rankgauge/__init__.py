@@ -24,7 +24,6 @@ with lazy_imports(globals()):
         explanation as explanation,
         formats as formats,
         functional as functional,
-        fusion as fusion,
         gates as gates,
         history as history,
         measures as measures,
@@ -84,7 +83,6 @@ with lazy_imports(globals()):
         unjudged_report as unjudged_report,
     )
     from rankgauge.explanation import explain as explain, reconcile as reconcile, reproduce as reproduce
-    from rankgauge.fusion import fuse as fuse, tune_fusion as tune_fusion
     from rankgauge.gates import Baseline as Baseline, GateRules as GateRules, gate as gate
     from rankgauge.history import History as History
     from rankgauge.measures import (
@@ -126,7 +124,7 @@ with lazy_imports(globals()):
     )
     from rankgauge.rendering import plot as plot
     from rankgauge.reports import html_report as html_report
-    from rankgauge.retrievers import Hits as Hits, Retriever as Retriever
+    from rankgauge.retrievers import Hits as Hits, Retriever as Retriever, fuse as fuse, tune_fusion as tune_fusion
     from rankgauge.sample import sample_path as sample_path
     from rankgauge.tutorials import RetrievalBenchmark as RetrievalBenchmark, RetrievalEvaluator as RetrievalEvaluator
 

@@ -17,12 +17,12 @@ from rankgauge import functional
 from rankgauge.core import native
 from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable, offsets_of
+from rankgauge.data.alignment import align
 from rankgauge.data.ranking import ranked
 from rankgauge.formats import fast_trec
 from rankgauge.formats.columns import RUN
 from rankgauge.formats.pieces import read_blocks
 from rankgauge.formats.readers import read_table
-from rankgauge.fusion.alignment import align
 from rankgauge.tutorials.evaluator import RetrievalEvaluator
 
 pytestmark = pytest.mark.skipif(native.core is None, reason="the compiled core was not built")

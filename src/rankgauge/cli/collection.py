@@ -250,10 +250,10 @@ def fuse(
     given = None if weights is None else tuple(_numbers(weights, "--weights", ","))
     with working(f"fusing {len(runs)} runs"):
         if tune is None:
-            how, count = rankgauge.fusion.fuse_files(
+            how, count = rankgauge.retrievers.fuse_files(
                 [formats.run(run) for run in runs],
                 output,
-                rankgauge.fusion.Fusion(method, norm, given, k, phi),
+                rankgauge.retrievers.Fusion(method, norm, given, k, phi),
                 ties=ties,
                 name=name,
             )

@@ -1,15 +1,14 @@
 """Rank-biased overlap: similarity of two rankings without judgments.
 
 A common document counts from the deeper of its two ranks on. Therefore all sums of the paper are
-sums over common documents, and the join of judgments and runs finds them: run B takes the place of
-the judgments, with ranks as grades.
+sums over common documents.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
@@ -21,9 +20,8 @@ from rankgauge.core.ids import Id, IntArray, freeze, id_bytes, show_id
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.core.policies import Order
 from rankgauge.core.text import Ratio, many, some
-from rankgauge.data.join import join
+from rankgauge.data.alignment import align
 from rankgauge.data.judged_run import Values
-from rankgauge.data.qrels import Qrels
 from rankgauge.data.ranking import ranked
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError, MismatchError
@@ -165,7 +163,7 @@ def rbo(
     shared = find_common_documents(first, second, list(known))
     ext, low, residual = compute_rbo(shared, patience)
     common, _ = shared.top(k)
-    longest = np.minimum(np.maximum(shared.length_a, shared.length_b), k)
+    longest = np.minimum(shared.lengths.max(axis=1), k)
     return Overlap(
         run_a=first.name,
         run_b=second.name,
@@ -185,64 +183,51 @@ def rbo(
 class CommonDocuments:
     """Documents that two runs have in common, with their ranks in both."""
 
-    length_a: IntArray  # (Q,) number of documents in the first run per query
-    length_b: IntArray  # (Q,) number of documents in the second run per query
+    lengths: IntArray  # (Q, 2) number of documents in each run per query
     query: IntArray  # (n,) query number of each common document, ascending
-    rank_a: IntArray  # (n,) rank in the first run
-    rank_b: IntArray  # (n,) rank in the second run
+    ranks: IntArray  # (n, 2) rank in each run
 
     def top(self, k: int) -> tuple[IntArray, IntArray]:
         """Count common documents in the first k, and those at the same rank, each (Q,)."""
-        queries = len(self.length_a)
-        inside = (self.rank_a <= k) & (self.rank_b <= k)
-        alike = inside & (self.rank_a == self.rank_b)
+        queries = len(self.lengths)
+        inside = (self.ranks <= k).all(axis=1)
+        alike = inside & (self.ranks[:, 0] == self.ranks[:, 1])
         return (np.bincount(self.query[inside], minlength=queries), np.bincount(self.query[alike], minlength=queries))
 
     def same_top(self, k: int) -> npt.NDArray[np.bool_]:
         """Return whether the first k documents of both runs are the same in the same order (Q,)."""
         _, alike = self.top(k)
-        shown_a, shown_b = np.minimum(self.length_a, k), np.minimum(self.length_b, k)
-        return (alike == shown_a) & (alike == shown_b)
+        same: npt.NDArray[np.bool_] = (np.minimum(self.lengths, k) == alike[:, None]).all(axis=1)
+        return same
 
     def upto(self, depth: int) -> CommonDocuments:
         """Restrict both rankings to the first ranks."""
-        kept = (self.rank_a <= depth) & (self.rank_b <= depth)
-        return CommonDocuments(
-            length_a=np.minimum(self.length_a, depth),
-            length_b=np.minimum(self.length_b, depth),
-            query=self.query[kept],
-            rank_a=self.rank_a[kept],
-            rank_b=self.rank_b[kept],
-        )
+        kept = (self.ranks <= depth).all(axis=1)
+        return CommonDocuments(np.minimum(self.lengths, depth), self.query[kept], self.ranks[kept])
 
 
 def find_common_documents(run_a: Run, run_b: Run, queries: Sequence[bytes]) -> CommonDocuments:
     """Find the documents that two runs in rank order (see `ranked`) have in common."""
+    aligned = align([run_a, run_b])
     number_of = {query: number for number, query in enumerate(queries)}
-    first, second = run_a.table, run_b.table
-    starts = np.repeat(second.offsets[:-1], np.diff(second.offsets))
-    ranks = (np.arange(1, len(second) + 1) - starts).astype(np.float64)
-    joined = join(Qrels(replace(second, values=ranks)), run_a, ties="input", table=first)
-    of_b = _numbers(run_b, number_of)[np.repeat(joined.numbers, np.diff(joined.offsets))]
-    kept = np.flatnonzero(of_b >= 0)
-    kept = kept[np.argsort(of_b[kept], kind="stable")]
-    return CommonDocuments(
-        length_a=_lengths(run_a, number_of),
-        length_b=_lengths(run_b, number_of),
-        query=of_b[kept],
-        rank_a=joined.rank[kept],
-        rank_b=joined.grade[kept].astype(np.int64),
-    )
+    numbers = np.array([number_of.get(query, -1) for query in aligned.queries.tolist()], dtype=np.int64)
+    lengths = np.zeros((len(queries), 2), dtype=np.int64)
+    lengths[numbers[numbers >= 0]] = aligned.retrieved[numbers >= 0]
+    owner = np.repeat(np.arange(len(numbers)), np.diff(aligned.offsets))
+    common = np.flatnonzero((aligned.rows >= 0).all(axis=1) & (numbers[owner] >= 0))
+    owner = owner[common]
+    order = np.argsort(numbers[owner], kind="stable")
+    ranks = aligned.rows[common] - aligned.starts[owner] + 1
+    return CommonDocuments(lengths, numbers[owner][order], ranks[order])
 
 
 def compute_rbo(shared: CommonDocuments, p: float) -> tuple[Values, Values, Values]:
     """Return extrapolated RBO (equation 32), RBO_min, and the residual (equation 30), each (Q,)."""
-    short = np.minimum(shared.length_a, shared.length_b)
-    long = np.maximum(shared.length_a, shared.length_b)
+    short, long = shared.lengths.min(axis=1), shared.lengths.max(axis=1)
     queries, of = len(long), shared.query
     # Rank at which a common document has appeared in both rankings; sorted, so that sums are
     # reproducible.
-    since = np.maximum(shared.rank_a, shared.rank_b)
+    since = shared.ranks.max(axis=1)
     order = np.lexsort((since, of))
     of, since = of[order], since[order]
     seen = np.bincount(of, minlength=queries)
@@ -286,19 +271,6 @@ def _persistence(p: Any) -> float:
     if not number or not 0 < p < 1:
         raise InputError(f"p={p!r:.40} is not valid", where="rbo", fix="pass a number above 0 and below 1, such as 0.9")
     return float(p)
-
-
-def _numbers(run: Run, number_of: dict[bytes, int]) -> IntArray:
-    """Return the number of each query of a run among the selected ones; -1 if not selected."""
-    return np.array([number_of.get(query, -1) for query in run.query_index], dtype=np.int64)
-
-
-def _lengths(run: Run, number_of: dict[bytes, int]) -> IntArray:
-    lengths = np.zeros(len(number_of), dtype=np.int64)
-    numbers = _numbers(run, number_of)
-    wanted = numbers >= 0
-    lengths[numbers[wanted]] = np.diff(run.table.offsets)[wanted]
-    return lengths
 
 
 def _check_common_queries(run_a: Run, run_b: Run) -> None:

@@ -14,6 +14,7 @@ from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.next_steps import next_step
 from rankgauge.core.text import inflect, many
 from rankgauge.corpus.collection import Collection
+from rankgauge.data.alignment import map_query_blocks
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import name_of, readable_again
 from rankgauge.diagnosis.causes import (
@@ -37,7 +38,6 @@ from rankgauge.errors import InputError, MismatchError, UnknownName
 from rankgauge.evaluation.evaluation import evaluate, evaluate_blocks
 from rankgauge.evaluation.input_checks import collection_findings
 from rankgauge.evaluation.result import Evaluation
-from rankgauge.fusion.alignment import map_query_blocks
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table

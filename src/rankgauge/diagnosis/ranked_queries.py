@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core.ids import IntArray
+from rankgauge.data.alignment import Alignment, align
 from rankgauge.data.join import join
 from rankgauge.data.judged_run import BoolArray
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.ranking import ranked
 from rankgauge.data.run import Run
-from rankgauge.fusion.alignment import Alignment, align
 
 __all__ = ["RankedQuery", "Rankings", "judgments_of", "ranked_queries", "rankings_of"]
 

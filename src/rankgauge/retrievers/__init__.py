@@ -1,4 +1,4 @@
-"""Baseline retrievers, and adapters for existing ones.
+"""Baseline retrievers, adapters for existing ones, and fusion of their runs.
 
 Each retriever needs the library of at most one extra, which is imported when the retriever is
 created. All implement :class:`rankgauge.Retriever` and have ``settings`` that identify them.
@@ -66,6 +66,19 @@ with lazy_imports(globals()):
         LangChain as LangChain,
         LlamaIndex as LlamaIndex,
         PyTerrier as PyTerrier,
+    )
+    from rankgauge.retrievers.fusion import (
+        FUSION_METHODS as FUSION_METHODS,
+        FUSION_NORMS as FUSION_NORMS,
+        Fusion as Fusion,
+        fuse as fuse,
+        fuse_files as fuse_files,
+    )
+    from rankgauge.retrievers.fusion_tuning import (
+        Fold as Fold,
+        TunedFusion as TunedFusion,
+        tune_fusion as tune_fusion,
+        weight_grid as weight_grid,
     )
     from rankgauge.retrievers.hits import Hits as Hits, hits_of as hits_of
     from rankgauge.retrievers.http import HTTPRetriever as HTTPRetriever

@@ -11,11 +11,11 @@ from rankgauge.core.arguments import integer, of_kind
 from rankgauge.corpus.chunking import FIRST, Chunker, chunk_documents
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.corpus.spans import Span
+from rankgauge.data.alignment import align
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.fusion.alignment import align
-from rankgauge.fusion.fusion import Fusion, fuse_aligned, rank_runs
 from rankgauge.retrievers.base import CompositeRetriever, Ranking, not_indexed, part_settings
+from rankgauge.retrievers.fusion import Fusion, fuse_aligned, rank_runs
 from rankgauge.retrievers.hits import Hits
 from rankgauge.retrievers.protocol import has_index, index_documents, search
 

@@ -17,6 +17,7 @@ from rankgauge.core.ids import Ids, id_bytes, show_id
 from rankgauge.core.pair_table import PairTable, offsets_of
 from rankgauge.core.policies import Order
 from rankgauge.core.text import many
+from rankgauge.data.alignment import Alignment, align
 from rankgauge.data.judged_run import Values
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
@@ -24,11 +25,10 @@ from rankgauge.data.subsets import drawn, given_ids, of_queries, only
 from rankgauge.errors import InputError, MismatchError, UnknownName
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.result import Evaluation
-from rankgauge.fusion.alignment import Alignment, align
-from rankgauge.fusion.fusion import FUSION_NORMS, METHODS, Fusion, find_method, fuse_aligned, rank_runs
 from rankgauge.measures.measure import Measure, parse_directed
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
+from rankgauge.retrievers.fusion import FUSION_NORMS, METHODS, Fusion, find_method, fuse_aligned, rank_runs
 
 _K = (60, 20, 100, 10, 200, 5, 500, 1)
 _PHI = (0.8, 0.9, 0.7, 0.95, 0.6, 0.98, 0.5, 0.99)

@@ -16,7 +16,7 @@ from strategies import few_scores, ids
 from rankgauge import InputError, Run, UnknownName, fuse, write_run
 from rankgauge.data import ranked
 from rankgauge.formats import fast_trec
-from rankgauge.fusion import FUSION_METHODS, FUSION_NORMS, Fusion, fuse_files
+from rankgauge.retrievers import FUSION_METHODS, FUSION_NORMS, Fusion, fuse_files
 
 READS_SCORES = ("combsum", "combmnz", "combanz", "combmin", "combmax", "combmed", "wsum")
 READS_RANKS = ("rrf", "isr", "rbc", "borda", "condorcet")

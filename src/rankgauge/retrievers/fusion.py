@@ -19,13 +19,13 @@ from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
 from rankgauge.core.policies import Order, order_of
 from rankgauge.core.text import many
+from rankgauge.data.alignment import Alignment, Block, align, map_query_blocks
 from rankgauge.data.ranking import ranked
 from rankgauge.data.run import Run, named_runs, named_sources
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.columns import RUN
 from rankgauge.formats.lines import Source
 from rankgauge.formats.writers import write_tables
-from rankgauge.fusion.alignment import Alignment, Block, align, map_query_blocks
 
 # Far above any real score; sums of products of two such values are still finite.
 _MOST = 1e100

@@ -20,7 +20,7 @@ from rankgauge import (
     sample_path,
     tune_fusion,
 )
-from rankgauge.fusion import FUSION_NORMS, weight_grid
+from rankgauge.retrievers import FUSION_NORMS, weight_grid
 
 QRELS = read_qrels(sample_path("qrels.txt"))
 BM25, KEYWORD = (read_run(sample_path(f"runs/{name}.run")) for name in ("bm25", "keyword"))
