@@ -58,6 +58,14 @@ def has_index(retriever: Any) -> bool:
     return isinstance(retriever, Retriever)
 
 
+def is_async(retriever: Any) -> bool:
+    """Return whether the responses of the retriever have to be awaited."""
+    call = retriever.search if has_index(retriever) else retriever
+    return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(
+        getattr(call, "__call__", None)  # noqa: B004 - the method is inspected, not called
+    )
+
+
 def settings_of(retriever: Any) -> Mapping[str, Any] | None:
     """Return the settings of a retriever; None if it has none."""
     try:
@@ -227,20 +235,23 @@ def responses_of(retriever: Any, *, batched: bool = False) -> Callable[[Sequence
     ask = _with_k(retriever)
     if batched:
         return lambda queries, k: ask([query.text for query in queries], k)
+    if is_async(retriever):
 
-    def ask_each(queries: Sequence[Query], k: int) -> Any:
-        responses = (ask(query.text, k) for query in queries)
-        first = next(responses, None)
+        async def one_by_one(queries: Sequence[Query], k: int) -> list[Any]:
+            return [await ask(query.text, k) for query in queries]
+
+        return one_by_one
+
+    def all_of_them(queries: Sequence[Query], k: int) -> Any:
+        found = [ask(query.text, k) for query in queries]
         # A function that is not a coroutine function may still return awaitables.
-        if inspect.isawaitable(first):
-            return _await_each(first, responses)
-        return [first, *responses] if queries else []
+        return _all(found) if found and inspect.isawaitable(found[0]) else found
 
-    return ask_each
+    return all_of_them
 
 
-async def _await_each(first: Awaitable[Any], rest: Iterable[Awaitable[Any]]) -> list[Any]:
-    return [await first, *[await response for response in rest]]
+async def _all(found: Iterable[Awaitable[Any]]) -> list[Any]:
+    return [await one for one in found]
 
 
 def takes_k(retriever: Any) -> bool:
