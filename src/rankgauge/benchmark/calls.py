@@ -168,27 +168,24 @@ class _InvalidResponse(NamedTuple):
 _Outcomes = Sequence[Hits | _InvalidResponse] | _InvalidResponse
 
 
-def _outcomes(found: Any, wanted: int, k: int) -> _Outcomes:
-    """Convert the result of a call to hits; rankings that cannot be read are failures."""
+def _convert(convert: Callable[[], Any]) -> Any:
+    """Return the converted response of a retriever; any error in reading it is a failure."""
     try:
-        listed = aligned(found, wanted)
-        rankings = [listed[place] for place in range(wanted)]
+        return convert()
     except _INTERRUPTS:
         raise
-    except BaseException as error:  # noqa: BLE001 - the result may be any object
+    except BaseException as error:  # noqa: BLE001 - the response may be any object, whose code may raise anything
         return _invalid(error)
-    return [_outcome(ranking, k) for ranking in rankings]
+
+
+def _outcomes(found: Any, wanted: int, k: int) -> _Outcomes:
+    """Convert the result of a call to hits; rankings that cannot be read are failures."""
+    rankings = _convert(lambda: [aligned(found, wanted)[place] for place in range(wanted)])
+    return rankings if isinstance(rankings, _InvalidResponse) else [_outcome(ranking, k) for ranking in rankings]
 
 
 def _outcome(ranking: Any, k: int) -> Hits | _InvalidResponse:
-    if isinstance(ranking, _InvalidResponse):
-        return ranking
-    try:
-        return hits_of(ranking, k)
-    except _INTERRUPTS:
-        raise
-    except BaseException as error:  # noqa: BLE001 - a ranking may be an iterator that fails
-        return _invalid(error)
+    return ranking if isinstance(ranking, _InvalidResponse) else _convert(lambda: hits_of(ranking, k))
 
 
 def _invalid(error: BaseException) -> _InvalidResponse:
@@ -199,14 +196,7 @@ def _invalid(error: BaseException) -> _InvalidResponse:
 
 def _materialized(ranking: Any, k: int) -> Any:
     """Read a ranking that is a lazy iterator, so that reading it is timed."""
-    if not isinstance(ranking, Iterator):
-        return ranking
-    try:
-        return listed_hits(ranking, k)
-    except _INTERRUPTS:
-        raise
-    except BaseException as error:  # noqa: BLE001 - its code may raise anything
-        return _invalid(error)
+    return _convert(lambda: listed_hits(ranking, k)) if isinstance(ranking, Iterator) else ranking
 
 
 class _Result(NamedTuple):

@@ -16,7 +16,7 @@ import shutil
 import time
 import weakref
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -71,6 +71,11 @@ def query_key(query: Query) -> str:
     if query.fields:
         message += "\0" + json.dumps(query.fields, sort_keys=True, default=str)
     return blake2b(message.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def query_keys(queries: Mapping[str, Query]) -> set[tuple[str, str]]:
+    """Return the id and hash of each query, which a response repeats."""
+    return {(query.id, query_key(query)) for query in queries.values()}
 
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
@@ -277,17 +282,16 @@ class Journal:
             good[row["query"], row["key"]] = "ids" in row
         return {query for query, fine in good.items() if fine or failed}
 
-    def responses(self, wanted: Callable[[Response], bool]) -> Iterator[Response]:
-        """Yield the last response to each query, in order of arrival."""
+    def responses(self, keys: Container[tuple[str, str]]) -> Iterator[Response]:
+        """Yield the last response to each query with one of these keys, in order of arrival."""
         last: dict[tuple[str, str], int] = {}
         if self.resumed:
             for number, row in enumerate(self._rows()):
                 last[row["query"], row["key"]] = number
         for number, row in enumerate(self._rows()):
-            if last.get((row["query"], row["key"]), number) == number:
-                response = _response(row)
-                if wanted(response):
-                    yield response
+            key = row["query"], row["key"]
+            if key in keys and last.get(key, number) == number:
+                yield _response(row)
 
     def stamp(self) -> str:
         """Return the identity of the current content; empty if the journal was never started."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -30,80 +30,22 @@ def _display(wanted: bool | None) -> str:  # noqa: FBT001 - its only argument
 
 
 class Progress:
-    """Count of queries with a response; this base class shows nothing."""
+    """Count of queries with a response, shown at intervals with the rate per second and the failures."""
 
-    def __init__(self, total: int = 0, done: int = 0, every: float = math.inf) -> None:
-        self._total, self._done, self._every = total, done, every
+    def __init__(self, done: int, every: float, show: Callable[[float, str], None]) -> None:
+        self.done, self._every, self._show = done, every, show
         self._begun = self._last = time.monotonic()
         self._seen = self._failures = 0
 
     def step(self, *, failed: bool) -> None:
         """Count one response, and update the display at intervals."""
         self._seen += 1
-        self._done += 1
+        self.done += 1
         self._failures += failed
         now = time.monotonic()
         if now - self._last >= self._every:
             self._last = now
-            bad = f"{self._failures} failed" if self._failures else ""
-            self._show(self._seen / (now - self._begun), bad)
-
-    def _show(self, rate: float, bad: str) -> None:
-        """Show the count, the rate per second, and the failures."""
-
-    def end(self) -> None:
-        """Remove the display if possible."""
-
-
-class _Line(Progress):
-    """A line of text, overwritten in a notebook and repeated in a log."""
-
-    def __init__(self, what: str, total: int, done: int, *, notebook: bool) -> None:
-        super().__init__(total, done, _EVERY_LINE if notebook else _EVERY_IN_A_LOG)
-        self._what, self._notebook = what, notebook
-        self._width = 0
-
-    def _show(self, rate: float, bad: str) -> None:
-        left = timedelta(seconds=round((self._total - self._done) / rate))
-        parts = [f"{self._what}: {self._done}/{self._total}", f"{rate:.1f}/s", f"{left} left", bad]
-        line = ", ".join(filter(None, parts))
-        self._write(f"\r{line.ljust(self._width)}" if self._notebook else f"{line}\n")
-        self._width = len(line)
-
-    def _write(self, text: str) -> None:
-        sys.stderr.write(text)
-        sys.stderr.flush()
-
-    def end(self) -> None:
-        if self._notebook and self._width:
-            self._write("\r" + " " * self._width + "\r")
-
-
-class _Bar(Progress):
-    """A bar on a terminal; with ``between``, it is drawn only between queries."""
-
-    def __init__(self, what: str, total: int, done: int, *, between: bool) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-
-        super().__init__(total, done, _EVERY)
-        self._between = between
-        columns = (
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"),
-            TimeRemainingColumn(),
-            TextColumn("[red]{task.fields[bad]}[/red]"),
-        )
-        self._bar = _rich(columns, auto_refresh=not between)
-        self._task = self._bar.add_task(what, total=total, completed=done, rate="", bad="")
-        self._bar.start()
-
-    def _show(self, rate: float, bad: str) -> None:
-        self._bar.update(self._task, completed=self._done, rate=f"{rate:.1f}/s", bad=bad, refresh=self._between)
-
-    def end(self) -> None:
-        self._bar.update(self._task, completed=self._done)
-        self._bar.stop()
+            self._show(self._seen / (now - self._begun), f"{self._failures} failed" if self._failures else "")
 
 
 def _rich(columns: tuple[Any, ...], *, auto_refresh: bool = True) -> Any:
@@ -121,15 +63,62 @@ def show_progress(
 ) -> Iterator[Progress]:
     """Show the progress of a block; with ``between``, it is drawn only between queries."""
     place, what = _display(wanted), for_terminal(what)
-    made = Progress()
-    if place == "terminal":
-        made = _Bar(what, total, done, between=between)
-    elif place:
-        made = _Line(what, total, done, notebook=place == "notebook")
+    if not place:
+        yield Progress(done, math.inf, lambda _rate, _failures: None)
+    elif place == "terminal":
+        with _bar(what, total, done, between=between) as progress:
+            yield progress
+    else:
+        with _line(what, total, done, notebook=place == "notebook") as progress:
+            yield progress
+
+
+@contextmanager
+def _bar(what: str, total: int, done: int, *, between: bool) -> Iterator[Progress]:
+    """Show a bar on a terminal."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        TextColumn("[red]{task.fields[failures]}[/red]"),
+    )
+    with _rich(columns, auto_refresh=not between) as bar:
+        task = bar.add_task(what, total=total, completed=done, rate="", failures="")
+
+        def draw(rate: float, failures: str) -> None:
+            bar.update(task, completed=progress.done, rate=f"{rate:.1f}/s", failures=failures, refresh=between)
+
+        progress = Progress(done, _EVERY, draw)
+        yield progress
+
+
+@contextmanager
+def _line(what: str, total: int, done: int, *, notebook: bool) -> Iterator[Progress]:
+    """Show a line of text, overwritten in a notebook and repeated in a log."""
+    width = 0
+
+    def write(rate: float, failures: str) -> None:
+        nonlocal width
+        left = timedelta(seconds=round((total - progress.done) / rate))
+        parts = [f"{what}: {progress.done}/{total}", f"{rate:.1f}/s", f"{left} left", failures]
+        line = ", ".join(filter(None, parts))
+        _write(f"\r{line.ljust(width)}" if notebook else f"{line}\n")
+        width = len(line)
+
+    progress = Progress(done, _EVERY_LINE if notebook else _EVERY_IN_A_LOG, write)
     try:
-        yield made
+        yield progress
     finally:
-        made.end()
+        if notebook and width:
+            _write("\r" + " " * width + "\r")
+
+
+def _write(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()
 
 
 @contextmanager
@@ -138,8 +127,7 @@ def show_activity(what: str, *, wanted: bool | None = None) -> Iterator[None]:
     place, what = _display(wanted), for_terminal(what)
     if place != "terminal":
         if place:
-            sys.stderr.write(f"{what}\n")
-            sys.stderr.flush()
+            _write(f"{what}\n")
         yield
         return
     from rich.progress import SpinnerColumn, TimeElapsedColumn

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from rankgauge.benchmark.calls import Limits, TimeLimit, call_within, send_queries
-from rankgauge.benchmark.journal import Journal, Response, query_key
+from rankgauge.benchmark.journal import Journal, Response, query_keys
 from rankgauge.benchmark.latency import Latency, measure_latency, measure_resources
 from rankgauge.benchmark.progress import show_activity, show_progress
 from rankgauge.benchmark.reuse import Rerun, Reuse, identify
-from rankgauge.benchmark.run import BenchmarkRun, Failure, IndexCost, Tally, TallyCounter, is_response_to
+from rankgauge.benchmark.run import BenchmarkRun, IndexCost, tally_responses
 from rankgauge.core.arguments import is_number
 from rankgauge.core.provenance import versions
 from rankgauge.core.text import many
@@ -159,8 +159,6 @@ class Session:
         key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:20]
         self.folder = options.store / f"{self.identity.word}-{key}"
         self._journal = Journal(self.folder, keeper=options.keeper)
-        self._counter = TallyCounter(corpus.ids)
-        self._index: IndexCost | None = None
         self._remarks: list[str] = []
 
     def run(self, rerun: Rerun, timed: int, prices: Mapping[str, float]) -> BenchmarkRun:
@@ -178,14 +176,17 @@ class Session:
                     f"{reused} of {many(len(queries), 'response')} reused from {where}: {self._reuse.reason}"
                 )
             self._time(timed)
-            tally, failures = self._counted(reused)
+            # Earlier responses count, too, and a failed query that was sent again counts once.
+            responses = journal.responses(query_keys(queries))
+            tally, failures = tally_responses(responses, self._corpus.ids, queries=len(queries), reused=reused)
             # A run with failures is incomplete: its responses are reused.
             finished = not (tally.failed or tally.missing)
             journal.note(finished=finished)
             if finished:
                 journal.forget_earlier()
         head = journal.head
-        index, latency = head.get("index"), self._latency()
+        index, kept = head.get("index"), head.get("latency")
+        latency = None if kept is None else Latency(**kept)
         return BenchmarkRun(
             name=self._name,
             settings=self._settings(latency),
@@ -207,12 +208,12 @@ class Session:
     def _send(self, *, failed: bool) -> int:
         """Send the queries without a stored response; return how many have one."""
         journal, queries = self._journal, self._options.queries
-        known = journal.known(failed=not failed)
-        done = sum((one.id, query_key(one)) in known for one in queries.values()) if known else 0
+        known = {query for query, _ in journal.known(failed=not failed) & query_keys(queries)}
+        done = len(known)
         if done == len(queries):
             return done
         self._prepare()
-        left = (one for one in queries.values() if not known or (one.id, query_key(one)) not in known)
+        left = (query for query in queries.values() if query.id not in known)
         journal.note(
             finished=False,
             name=self._name,
@@ -227,7 +228,6 @@ class Session:
 
             def record(response: Response) -> None:
                 journal.append(response)
-                self._counter.add(response)
                 costs.step()
                 bar.step(failed=response.hits is None)
 
@@ -238,15 +238,6 @@ class Session:
         if costs.failure:
             self._remarks.append(f"WARNING: the cost of the queries is unknown: {costs.failure}")
         return done
-
-    def _counted(self, reused: int) -> tuple[Tally, tuple[Failure, ...]]:
-        queries, counter = self._options.queries, self._counter
-        if reused:
-            # Earlier responses count, too, and a failed query that was sent again counts once.
-            counter = TallyCounter(self._corpus.ids)
-            for response in self._journal.responses(is_response_to(queries)):
-                counter.add(response)
-        return counter.result(len(queries), reused)
 
     def _time(self, timed: int) -> None:
         """Send some queries one at a time, unless the journal contains their latency."""
@@ -269,13 +260,8 @@ class Session:
     def _prepare(self) -> None:
         """Index the documents, unless this process has already done so."""
         cost = self._corpus.index(self._retriever, self._limits.index_timeout)
-        if cost is not None and cost is not self._index:
-            self._index = cost
+        if cost is not None:
             self._journal.note(index=asdict(cost))
-
-    def _latency(self) -> Latency | None:
-        kept = self._journal.head.get("latency")
-        return None if kept is None else Latency(**kept)
 
     def _settings(self, latency: Latency | None) -> Mapping[str, Any]:
         """Return the settings that produced the run."""

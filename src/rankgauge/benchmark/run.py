@@ -7,13 +7,13 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from rankgauge.benchmark.journal import Journal, Response, query_key
+from rankgauge.benchmark.journal import Journal, Response, query_keys
 from rankgauge.benchmark.latency import Latency
 from rankgauge.comparison.comparison import COMPARED
 from rankgauge.core.files import write_atomically
@@ -324,7 +324,7 @@ class BenchmarkRun(Result):
                 fix="use the latest run, or run it again",
             )
         found = 0
-        for response in self.journal.responses(is_response_to(self.queries)):
+        for response in self.journal.responses(query_keys(self.queries)):
             found += 1
             yield response
         if found < self.tally.queries - self.tally.missing:
@@ -336,48 +336,28 @@ class BenchmarkRun(Result):
             )
 
 
-def is_response_to(queries: Mapping[str, Query]) -> Callable[[Response], bool]:
-    """Return a predicate for responses to the current queries."""
-
-    def wanted(response: Response) -> bool:
-        query = queries.get(response.query)
-        return query is not None and query_key(query) == response.key
-
-    return wanted
-
-
-class TallyCounter:
-    """Counts properties of responses as they arrive."""
-
-    def __init__(self, documents: frozenset[str] | None) -> None:
-        self._documents = documents
-        self._seen = 0
-        self._counts: Counter[str] = Counter()
-        self._failures: list[Failure] = []
-
-    def add(self, response: Response) -> None:
-        """Count one response."""
-        self._seen += 1
-        hits, counts = response.hits, self._counts
+def tally_responses(
+    responses: Iterable[Response], documents: frozenset[str] | None, *, queries: int, reused: int
+) -> tuple[Tally, tuple[Failure, ...]]:
+    """Return the counts of the responses to this number of queries, and the first failures."""
+    counts: Counter[str] = Counter(missing=queries)
+    failures: list[Failure] = []
+    for response in responses:
+        counts["missing"] -= 1
+        hits = response.hits
         if hits is None:
             counts["failed"] += 1
-            if len(self._failures) < _LISTED:
-                self._failures.append(Failure(response.query, response.kind, response.error, response.attempts))
-            return
+            if len(failures) < _LISTED:
+                failures.append(Failure(response.query, response.kind, response.error, response.attempts))
+            continue
         counts["empty"] += not hits.ids
         counts["repeated"] += hits.repeated
         counts["beyond"] += hits.beyond
         counts["ascending"] += hits.ascending
         counts["hits"] += len(hits)
-        known = self._documents
-        if known is not None and not known.issuperset(hits.ids):
-            counts["unknown"] += sum(name not in known for name in hits.ids)
-
-    def result(self, queries: int, reused: int) -> tuple[Tally, tuple[Failure, ...]]:
-        """Return the counts and the first failures."""
-        missing = queries - self._seen
-        tally = Tally(queries=queries, reused=reused, missing=missing, **self._counts)
-        return tally, tuple(self._failures)
+        if documents is not None and not documents.issuperset(hits.ids):
+            counts["unknown"] += sum(name not in documents for name in hits.ids)
+    return Tally(queries=queries, reused=reused, **counts), tuple(failures)
 
 
 # ---- a run as a file
