@@ -13,7 +13,14 @@ import pytrec_eval
 from hypothesis import given, strategies as st
 
 from rankgauge import Qrels, RankgaugeError, Run, evaluate, parse
-from rankgauge.data.source_joins import join_dicts
+from rankgauge.core.policies import Policies
+from rankgauge.data.joined_blocks import Judgments, join_dicts
+
+
+def judgments_of(source: Any) -> Judgments:
+    qrels = Qrels.of(source)
+    return Judgments(qrels, qrels, Policies())
+
 
 MEASURES = [
     "nDCG@3",
@@ -165,7 +172,7 @@ UNUSUAL: list[Any] = [
 def test_unusual_dicts_are_left_to_the_table(ranking: Any, known: bool) -> None:  # noqa: FBT001
     qrels = {"q1": {"d1": 1, "d2": 2, "b": 0}, "q2": {"d1": 1}}
     run = {"q2": {"d1": 0.5, "x": 0.75}, ("q1" if known else "u"): ranking}
-    assert join_dicts(Qrels.of(qrels), run, None, ties="trec") is None
+    assert join_dicts(run, judgments_of(qrels)) is None
     same(qrels, run)
 
 
@@ -183,7 +190,7 @@ UNUSUAL_RUNS: list[Any] = [
 
 @pytest.mark.parametrize("run", UNUSUAL_RUNS, ids=map(str, range(len(UNUSUAL_RUNS))))
 def test_unusual_queries_are_left_to_the_table(run: Any) -> None:
-    assert join_dicts(Qrels.of({"q1": {"d1": 1}}), run, None, ties="trec") is None
+    assert join_dicts(run, judgments_of({"q1": {"d1": 1}})) is None
     same({"q1": {"d1": 1}}, run)
 
 
@@ -258,7 +265,7 @@ def test_many_queries_are_joined_alike() -> None:
 def test_a_key_with_a_hash_of_its_own_is_seen_among_many(size: int) -> None:
     run = {"q1": {**{f"x{number}": 1.0 for number in range(size)}, A: 2.0}}
     same({"q1": {"d1": 1}}, run)
-    assert join_dicts(Qrels.of({"q1": {"d1": 1}}), run, None, ties="trec") is None
+    assert join_dicts(run, judgments_of({"q1": {"d1": 1}})) is None
     del run["q1"][A]
 
 

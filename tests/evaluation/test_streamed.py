@@ -11,9 +11,8 @@ import pytest
 
 from rankgauge import MismatchError, Qrels, RankgaugeError, Run, compare, diff, evaluate, gate, read_qrels, read_run
 from rankgauge.core.ids import Ids
-from rankgauge.data import cut, run as runs
+from rankgauge.data import cut, joined_blocks, run as runs
 from rankgauge.data.run import run_blocks
-from rankgauge.evaluation import blocks as evaluation_blocks
 from rankgauge.formats import fast_trec
 from rankgauge.formats.pieces import NotInBlocksError
 from rankgauge.gates import Baseline
@@ -56,8 +55,8 @@ def small_blocks(monkeypatch):
 
 @pytest.fixture
 def blocks(monkeypatch):
-    """Disable joining while reading, which `tests/data/test_source_joins.py` tests."""
-    monkeypatch.setattr(evaluation_blocks, "join_file", lambda *_, **__: None)
+    """Disable joining while reading, which `tests/data/test_joined_blocks.py` tests."""
+    monkeypatch.setattr(joined_blocks, "join_file", lambda *_, **__: None)
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@
    rank_rows     rows of each ranking, best first                             (data/ranking.py)
    align         documents of several runs side by side                       (data/alignment.py)
    join          columns of a run and judgments -> ranks of judged documents  (data/join.py)
-   join_lines    the same from lines of a TREC file, query by query           (data/source_joins.py)
-   join_table    the same from a table with rows of some queries              (data/source_joins.py)
+   join_lines    the same from lines of a TREC file, query by query           (data/joined_blocks.py)
+   join_table    the same from a table with rows of some queries              (data/joined_blocks.py)
    pack_dicts    the columns of a table of Python dicts                       (formats/mappings.py)
    measure_dicts, measure_grades
                  common measures of dicts and of a single ranking             (measures/compiled.py)
@@ -1996,7 +1996,7 @@ done:
 
 /* ---- join_lines ---- */
 
-/* Counts of a run, as in data/run_summary.py. */
+/* Counts of a run, as in data/joined_blocks.py. */
 typedef struct {
     int64_t documents, rising, varied, longer, uneven, tied;
 } Tally;

@@ -151,7 +151,7 @@ def _columns(rows: Any) -> tuple[Any, Any, Any]:
 def _measure_run(rows: Any, name: str, context: Any) -> Measured | None:
     """Return the values of a run; None if it has no judged query, with queries='intersection'."""
     parts = []
-    seen = np.zeros(len(context.qrels), dtype=bool)
+    seen = np.zeros(len(context.judgments.qrels), dtype=bool)
     if rows.num_rows:
         try:
             block = Run.from_columns(*_columns(rows), name=name)
@@ -162,7 +162,7 @@ def _measure_run(rows: Any, name: str, context: Any) -> Measured | None:
             parts.append(result.measured)
         seen[result.measured.numbers] = True
     absent = np.flatnonzero(~seen)
-    if len(absent) and context.policies.queries != "intersection":
+    if len(absent) and context.judgments.policies.queries != "intersection":
         parts.append(measure_absent(absent, context))
     return merge_measured(parts) if parts else None
 

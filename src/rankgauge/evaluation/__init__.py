@@ -8,7 +8,6 @@ with lazy_imports(globals()):
     from rankgauge.evaluation.context import read_judgments as read_judgments
     from rankgauge.evaluation.evaluation import evaluate as evaluate
     from rankgauge.evaluation.groups import GroupMean as GroupMean, GroupMeans as GroupMeans, group_means as group_means
-    from rankgauge.evaluation.origins import question_fields as question_fields, split_origins as split_origins
     from rankgauge.evaluation.pool_reliability import (
         LeftOut as LeftOut,
         Reliability as Reliability,
@@ -16,6 +15,7 @@ with lazy_imports(globals()):
     )
     from rankgauge.evaluation.profile_deviations import Case as Case, Deviation as Deviation, Profile as Profile
     from rankgauge.evaluation.profiles import PROFILES as PROFILES, profile_of as profile_of
+    from rankgauge.evaluation.questions import question_fields as question_fields, split_origins as split_origins
     from rankgauge.evaluation.result import AppliedProfile as AppliedProfile, Evaluation as Evaluation
     from rankgauge.evaluation.tie_sensitivity import (
         TieReport as TieReport,

@@ -10,8 +10,8 @@ import numpy as np
 
 from rankgauge.core import native
 from rankgauge.core.arguments import memory_size
-from rankgauge.core.ids import IntArray
 from rankgauge.core.policies import BY_GRADE, Policies
+from rankgauge.data.joined_blocks import Judgments
 from rankgauge.data.judged_run import BoolArray
 from rankgauge.data.qrels import Qrels, judged_number, read_qrels
 from rankgauge.data.run import Run
@@ -36,11 +36,9 @@ _QUERY_BYTES, _VALUE_BYTES = 250, 17
 class Context(NamedTuple):
     """Data shared by all blocks of an evaluation."""
 
-    qrels: Qrels  # judgments
-    graded: Qrels  # judgments with grades; mostly the same object
+    judgments: Judgments  # judgments, and the policies
     special: SpecialQrels | None  # special judgments, if a measure reads them
     plan: Plan  # the measures and their inputs
-    policies: Policies  # the policies
     # The measures to compute: without unjudged documents if the policies remove them.
     measures: Sequence[Measure]
     # `Plan.first_ranks`, with the same treatment of unjudged documents
@@ -49,8 +47,6 @@ class Context(NamedTuple):
     estimated: Sequence[int]
     selected: BoolArray  # (Q,) whether each judged query is evaluated
     notes: tuple[str, ...]  # notes of the reader of the judgments
-    # Judgments on disk; `qrels` then has only the data for notes and checks.
-    stored: StoredQrels | None = None
 
 
 def make_context(
@@ -82,25 +78,17 @@ def make_context(
     condensed, averaged = policies.unjudged == "removed", policies.ties == "mean"
     # The mean rank over all orders of ties is not the rank of a document.
     firsts = () if averaged else plan.first_ranks
+    compiled = policies.ties not in BY_GRADE and not condensed and selected.all()
     return Context(
-        qrels,
-        graded or qrels,
+        Judgments(qrels, graded or qrels, policies, plan.program if compiled else None, stored),
         special,
         plan,
-        policies,
         measures=plan.condensed if condensed else plan.measures,
         first_ranks=[first(judged_only=True) for first in firsts] if condensed else firsts,
         estimated=plan.open if averaged else (),
         selected=selected,
         notes=(*qrels.table.notes, *notes),
-        stored=stored,
     )
-
-
-def part_of(context: Context, stored: StoredQrels, numbers: IntArray) -> Context:
-    """Return a context with the judgments of the queries with these numbers (ascending)."""
-    part = stored.part(numbers)
-    return context._replace(qrels=part, graded=part, selected=context.selected[numbers], notes=(), stored=None)
 
 
 def read_context(  # noqa: PLR0917 - what an evaluation is of
@@ -124,7 +112,7 @@ def read_context(  # noqa: PLR0917 - what an evaluation is of
 
 def _refuse_many_values(context: Context, memory: int) -> None:
     """Raise an error if the values of all queries, which stay in memory, exceed the limit."""
-    plan, queries = context.plan, len(context.qrels)
+    plan, queries = context.plan, len(context.judgments.qrels)
     columns = len(plan.measures) + len(plan.depths) + len(context.first_ranks)
     wanted = queries * (_QUERY_BYTES + _VALUE_BYTES * columns)
     if wanted > memory:

@@ -1,13 +1,13 @@
 """`evaluate()`: evaluate a run against judgments.
 
-The steps, in order: check the arguments, read the judgments (`context.py`), measure the run block
-by block, merge the blocks, and build the `Evaluation` (`blocks.evaluate_run`).
+The steps, in order: check the arguments, read the judgments (`context.py`), join and measure the
+run block by block, merge the blocks, and build the `Evaluation` (`blocks.py`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
@@ -17,14 +17,7 @@ from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjud
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run, map_blocks
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.evaluation.blocks import (
-    BlockResult,
-    add_weights,
-    build_evaluation,
-    evaluate_run,
-    measure_block,
-    merge_blocks,
-)
+from rankgauge.evaluation.blocks import BlockResult, build_evaluation, measure_block, measure_run, merge_blocks
 from rankgauge.evaluation.context import read_context, read_records
 from rankgauge.evaluation.plan import make_plan
 from rankgauge.evaluation.result import Evaluation
@@ -116,36 +109,31 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
         >>> evaluate({"q1": {"d1", "d3"}}, {"q1": ["d1", "d2", "d3"]}, "P@2").mean()
         {'P@2': 0.5}
     """
-    fields: Mapping[str, Mapping[str, Any]] | None = None
-    if questions is not None or isinstance(weights, str) or isinstance(groups, str):
-        from rankgauge.evaluation.origins import field_of, question_fields
+    fields = None
+    if questions is not None or weights is not None or groups is not None:
+        from rankgauge.evaluation.questions import QueryFields
 
-        fields = known = question_fields(questions)
-        weights, groups = field_of(known, weights, "weight"), field_of(known, groups, "group")
+        fields = QueryFields.of(questions, weights, groups)
     plan = make_plan(measures, profile if isinstance(profile, str) else None)
     words = (ties, queries_policy(queries), duplicates, undefined, unjudged)
     policies = _make_policies(words, draws, seed)
     ids = selected_ids(queries)
-    limit = None if memory is None else _memory_limit(memory, run, profile)
+    limit = None if memory is None else memory_size(memory)
+    if limit is not None and (profile is not None or run is None):
+        raise _read_whole(memory, "for records" if profile is None else "with a profile")
     if profile is not None:
         from rankgauge.evaluation.profile_evaluation import evaluate_profile
 
-        made, judged = evaluate_profile(
-            profile, plan.measures, (qrels, run), policies, queries=ids, usual=measures is None
+        evaluation = evaluate_profile(
+            qrels, run, profile, plan.measures, policies=policies, queries=ids, usual=measures is None
         )
     else:
         if run is None:
             context, run = read_records(qrels, plan, policies, ids)
         else:
             context = read_context(qrels, plan, policies, ids, limit)
-        made, judged = evaluate_run(run, context, limit), context.qrels
-    if weights is not None or groups is not None:
-        made = add_weights(made, judged, weights, groups)
-    if fields is None:
-        return made
-    from rankgauge.evaluation.origins import add_origins
-
-    return add_origins(made, fields, mix_origins=mix_origins)
+        evaluation = build_evaluation(measure_run(run, context, limit), context)
+    return evaluation if fields is None else fields.add_to(evaluation, mix_origins=mix_origins)
 
 
 def queries_policy(queries: Queries) -> Literal["all", "intersection", "given"]:
@@ -180,17 +168,12 @@ def _make_policies(words: tuple[Any, ...], draws: int, seed: int) -> Policies:
 _cached_policies = lru_cache(maxsize=64)(Policies)
 
 
-def _memory_limit(memory: str | int, run: Any, profile: object) -> int:
-    """Return the memory limit in bytes; raise an error for inputs that are read whole."""
-    limit = memory_size(memory)
-    if profile is not None or run is None:
-        what = "with a profile" if run is not None else "for records"
-        raise InputError(
-            f"got memory={memory!r:.60} {what}, which is read whole",
-            where="memory",
-            fix="leave it out" if run is not None else "pass judgments and a run",
-        )
-    return limit
+def _read_whole(memory: object, what: str) -> InputError:
+    return InputError(
+        f"got memory={memory!r:.60} {what}, which is read whole",
+        where="memory",
+        fix="leave it out, or pass judgments and a run without a profile",
+    )
 
 
 def evaluate_blocks(

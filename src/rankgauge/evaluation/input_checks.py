@@ -20,8 +20,8 @@ import numpy as np
 from rankgauge.core.findings import INPUT_KINDS, Finding, Severity
 from rankgauge.core.ids import Ids, IntArray, near_match, renumbered, show_id
 from rankgauge.core.text import inflect, many, some
+from rankgauge.data.joined_blocks import Ends, InputSummary
 from rankgauge.data.qrels import Qrels
-from rankgauge.data.run_summary import Ends, InputSummary
 from rankgauge.errors import MismatchError
 
 if TYPE_CHECKING:

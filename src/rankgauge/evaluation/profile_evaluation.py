@@ -19,7 +19,7 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.data.records import Records
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.evaluation.blocks import evaluate_run
+from rankgauge.evaluation.blocks import build_evaluation, measure_run
 from rankgauge.evaluation.context import make_context
 from rankgauge.evaluation.notes import info, single_measure_note
 from rankgauge.evaluation.plan import Plan
@@ -44,20 +44,21 @@ class _Part:
 
 
 def evaluate_profile(
+    qrels: Any,
+    run: Any,
     profile: str | Profile,
     measures: Sequence[Measure],
-    inputs: tuple[Any, Any],
-    policies: Policies,
     *,
+    policies: Policies,
     queries: Sequence[Any] | None = None,
     usual: bool = False,
-) -> tuple[Evaluation, Qrels]:
-    """Evaluate a run as another tool does; return the evaluation and the judgments."""
+) -> Evaluation:
+    """Evaluate a run as another tool does."""
     found = profile_of(profile)
     if usual:
         measures = [measure for measure in measures if _has(found, measure)]
     deviations = [found.deviations(measure) for measure in measures]
-    source = _source(inputs)
+    source = _source(qrels, run)
     clean = replace(source.run, table=source.run.without_repeats(policies.duplicates))
     cases = [
         Case(source.graded if measure.declaration.reads == "grades" else source.qrels, clean, measure, policies)
@@ -68,9 +69,9 @@ def evaluate_profile(
         _part([(n, cases[n], deviations[n]) for n in places], source.qrels, queries)
         for places in _groups(cases, deviations)
     ]
-    made = _join(found, measures, parts, source)
+    evaluation = _merge(found, measures, parts, source)
     removed = len(source.run.table) - len(clean.table)
-    return replace(made, counts={**made.counts, "duplicates_removed": removed}), source.qrels
+    return replace(evaluation, counts={**evaluation.counts, "duplicates_removed": removed})
 
 
 def _has(found: Profile, measure: Measure) -> bool:
@@ -81,8 +82,7 @@ def _has(found: Profile, measure: Measure) -> bool:
     return True
 
 
-def _source(inputs: tuple[Any, Any]) -> Records:
-    qrels, run = inputs
+def _source(qrels: Any, run: Any) -> Records:
     if run is None:
         return Records.of(qrels)
     if isinstance(run, Iterator):
@@ -146,11 +146,11 @@ def _part(
         tuple(place for place, _, _ in members),
         tuple(measures),
         tuple(tuple(step.name for step in deviations) for _, _, deviations in members),
-        evaluate_run(case.run, context),
+        build_evaluation(measure_run(case.run, context), context),
     )
 
 
-def _join(found: Profile, asked: Sequence[Measure], parts: Sequence[_Part], source: Records) -> Evaluation:
+def _merge(found: Profile, asked: Sequence[Measure], parts: Sequence[_Part], source: Records) -> Evaluation:
     """Combine all parts into one evaluation."""
     index = {query: number for number, query in enumerate(source.qrels.query_ids)}
     rows = [np.array([index[q] for q in part.evaluation.query_ids]) for part in parts]

@@ -19,7 +19,7 @@ from rankgauge.data.preference_qrels import PreferenceQrels
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.sampled_qrels import SampledQrels
 from rankgauge.errors import InputError
-from rankgauge.evaluation.origins import STATEMENT
+from rankgauge.evaluation.questions import STATEMENT
 from rankgauge.judging.events import Judgment
 from rankgauge.judging.pools import pool_warning
 from rankgauge.judging.project import JudgingProject

@@ -21,7 +21,7 @@ from rankgauge.core.files import write_atomically
 from rankgauge.core.text import many
 from rankgauge.corpus import Collection, Document, Query
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.evaluation.origins import STATEMENT
+from rankgauge.evaluation.questions import STATEMENT
 from rankgauge.llm import ChatModel, ChatRequest, ModelError, Reply, Usage
 from rankgauge.llm.replies import fenced_messages, object_schema, prompt_version
 from rankgauge.production.question_sets import EvaluationQuestion

@@ -10,9 +10,10 @@ from rankgauge import InputError
 from rankgauge.core import native
 from rankgauge.core.ids import Ids
 from rankgauge.core.policies import Policies
-from rankgauge.data import source_joins
-from rankgauge.data.run import map_blocks, run_name
-from rankgauge.evaluation.blocks import measure_block, measure_part, merge_blocks
+from rankgauge.data import joined_blocks
+from rankgauge.data.joined_blocks import Judgments, join_file
+from rankgauge.data.run import map_blocks
+from rankgauge.evaluation.blocks import measure_block, measure_joined, merge_blocks
 from rankgauge.evaluation.context import make_context
 from rankgauge.evaluation.plan import make_plan
 from rankgauge.formats import fast_trec, pieces
@@ -43,14 +44,14 @@ def run_file(path, seed, *, queries=120, docs=30, line="q{} Q0 d{} {} {!r} tag\n
 
 def measure_file(path, context, memory=None):
     """Return the results of the parts of a file, or None if the core declines it."""
-
-    def measure(part):
-        return measure_part(part, context, run_name(path))
-
     try:
-        return source_joins.join_file(context.qrels, path, measure, ties=context.policies.ties, memory=memory)
+        return join_file(path, context.judgments, lambda block: measure_joined(block, context), memory)
     except InputError:
         return None
+
+
+def judgments_of(qrels):
+    return Judgments(qrels, qrels, Policies())
 
 
 def outcome(parts):
@@ -79,7 +80,7 @@ def outcome(parts):
 @pytest.mark.parametrize("piece", [600, 5_000, 1 << 20])
 def test_a_file_is_measured_as_its_blocks_are(tmp_path, monkeypatch, ties, piece):
     monkeypatch.setattr(fast_trec, "_PIECE", piece)
-    monkeypatch.setattr(source_joins, "_AT_ONCE", 1 << 17 if piece > 600 else 100)
+    monkeypatch.setattr(joined_blocks, "_AT_ONCE", 1 << 17 if piece > 600 else 100)
     path = tmp_path / "a.run"
     for seed in range(5):
         qrels = run_file(path, seed)
@@ -109,13 +110,13 @@ def test_a_query_with_more_lines_than_a_piece_gets_more_memory(tmp_path, monkeyp
     monkeypatch.setattr(fast_trec, "_PIECE", 1_000)
     path = tmp_path / "a.run"
     path.write_text("".join(f"q1 Q0 d{rank} {rank} {900 - rank}.5 t\n" for rank in range(1, 800)))
-    monkeypatch.setattr(source_joins, "DOCUMENTS", 2)
-    found = source_joins.join_file(rg.Qrels.of({"q1": {"d790": 1}}), path, lambda part: part, ties="trec")
-    assert found[0].joined.rank.tolist() == [790]
+    monkeypatch.setattr(joined_blocks, "DOCUMENTS", 2)
+    found = join_file(path, judgments_of(rg.Qrels.of({"q1": {"d790": 1}})), lambda block: block, None)
+    assert found[0].joined().rank.tolist() == [790]
     assert found[0].summary.rankings == {0: [b"d1", b"d2"]}
     monkeypatch.setattr(fast_trec, "_BLOCK", 4_000)
     qrels = rg.Qrels.of({"q1": {"d790": 1}})
-    assert source_joins.join_file(qrels, path, len, ties="trec") is None
+    assert join_file(path, judgments_of(qrels), len, None) is None
     assert rg.evaluate(qrels, path, "RR").mean()["RR"] == 1 / 790
 
 
@@ -152,7 +153,7 @@ def test_a_table_is_measured_as_its_blocks_are(tmp_path, monkeypatch, ties, memo
     monkeypatch.setattr(pieces, "_LEAST", 1)
     monkeypatch.setattr(pieces, "_MOST", 100_000)
     monkeypatch.setattr(pieces, "_ROW", 1_000)
-    monkeypatch.setattr(source_joins, "_AT_ONCE", 300)
+    monkeypatch.setattr(joined_blocks, "_AT_ONCE", 300)
     monkeypatch.setattr(fast_trec, "_PIECE", 8_000)
     plain = tmp_path / "a.run"
     qrels = run_file(plain, 3, queries=300)
@@ -213,17 +214,17 @@ def test_unusual_lines_are_left_to_the_table_reader(tmp_path, more):
     path = tmp_path / "a.run"
     path.write_text("q1 Q0 d1 1 1.5 t\nq1 Q0 d2 2 0.5 t\nq2 Q0 d3 3 0.5 t\n" + LINE + more)
     qrels = rg.Qrels.of({"q1": {"d2": 1}, "q2": {"d3": 1}})
-    assert source_joins.join_file(qrels, path, len, ties="trec") is None
+    assert join_file(path, judgments_of(qrels), len, None) is None
 
 
 def test_the_first_documents_of_the_lowest_numbers_are_kept_in_any_order(tmp_path, monkeypatch):
-    monkeypatch.setattr(source_joins, "RANKINGS", 5)
-    monkeypatch.setattr(source_joins, "DOCUMENTS", 1)
+    monkeypatch.setattr(joined_blocks, "RANKINGS", 5)
+    monkeypatch.setattr(joined_blocks, "DOCUMENTS", 1)
     path = tmp_path / "a.run"
     numbers = random.Random(3).sample(range(40), 40)
     path.write_text("".join(f"q{n} Q0 d{n} 1 1 t\nq{n} Q0 x{n} 2 0 t\n" for n in numbers))
     qrels = rg.Qrels.of({f"q{n}": {"d1": 1} for n in range(30)})
-    (found,) = source_joins.join_file(qrels, path, lambda part: part, ties="trec")
+    (found,) = join_file(path, judgments_of(qrels), lambda block: block, None)
     assert found.summary.rankings == {n: [b"d%d" % n] for n in range(5)}
     assert [*found.summary.unknown] == sorted(b"q%d" % n for n in range(30, 40))
 

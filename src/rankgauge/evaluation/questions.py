@@ -1,18 +1,25 @@
-"""Origins of questions: generated questions are averaged with others only on request."""
+"""Fields of questions: weights, groups, and origins of the queries of an evaluation.
+
+Generated questions are averaged with others only on request.
+"""
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from rankgauge.core.findings import Finding
 from rankgauge.core.ids import id_bytes, show_id
 from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError
+from rankgauge.evaluation import notes
 from rankgauge.evaluation.result import Evaluation
 
+# The largest weight; sums of weights up to here do not overflow.
+_MOST_WEIGHT = 1e100
 _GENERATED = "generated"
 #: Note on every number from generated questions.
 STATEMENT = "users ask other questions: a high value here does not predict quality in production"
@@ -66,7 +73,43 @@ def question_fields(questions: Any) -> Fields:
     return found
 
 
-def field_of(fields: Fields, given: Any, what: str) -> Any:
+class QueryFields(NamedTuple):
+    """Fields of the evaluated queries."""
+
+    questions: Fields
+    weights: Any  # mapping of query id to weight, or None
+    groups: Any  # mapping of query id to group, or None
+
+    @classmethod
+    def of(cls, questions: Any, weights: Any, groups: Any) -> QueryFields:
+        """Read the fields of questions, given these arguments of :func:`evaluate`."""
+        fields = question_fields(questions)
+        return cls(fields, _field_of(fields, weights, "weight"), _field_of(fields, groups, "group"))
+
+    def add_to(self, evaluation: Evaluation, *, mix_origins: bool) -> Evaluation:
+        """Return an evaluation with the weights and groups of its queries, and a note on origins.
+
+        Raises:
+            InputError: If only some questions are generated and `mix_origins` is not set.
+        """
+        query_ids, findings, weights = evaluation.query_ids, evaluation.findings, None
+        if self.weights is not None:
+            from rankgauge.stats.intervals import effective_size
+
+            weights = _weights(self.weights, query_ids)
+            findings += (
+                notes.info("means are weighted by query"),
+                notes.info(
+                    f"effective sample size of the weights (Kish): {effective_size(weights):.1f} of "
+                    f"{many(len(query_ids), 'query')}"
+                ),
+            )
+        groups = None if self.groups is None else _groups(self.groups, query_ids)
+        evaluation = replace(evaluation, findings=findings, weights=weights, groups=groups)
+        return _add_origins(evaluation, self.questions, mix_origins=mix_origins)
+
+
+def _field_of(fields: Fields, given: Any, what: str) -> Any:
     """Return the values of the named field of the questions; return a mapping unchanged."""
     if not isinstance(given, str):
         return given
@@ -79,6 +122,56 @@ def field_of(fields: Fields, given: Any, what: str) -> Any:
             fix=f"name one of: {', '.join(names)}" if names else "pass questions with fields",
         )
     return {query: None if value == "" else value for query, value in values.items()}
+
+
+def _per_query(given: Any, query_ids: Sequence[str], what: str) -> list[Any]:
+    """Return the values of a mapping in the order of the evaluated queries."""
+    # A pandas series also has items.
+    if not hasattr(given, "items"):
+        raise InputError(
+            f"got {type(given).__name__} for the {what}s, expected a mapping",
+            where=f"{what}s",
+            fix=f"pass {what}s as {{query id: {what}}}",
+        )
+    try:
+        known = {show_id(id_bytes(query, "query id")): value for query, value in given.items()}
+    except InputError as error:
+        raise InputError(error.what, where=f"{what}s", fix=error.fix) from None
+    values = [known.get(query) for query in query_ids]
+    for query, value in zip(query_ids, values, strict=True):
+        if value is None or value != value:  # noqa: PLR0124 - only NaN differs from itself
+            raise InputError(
+                f"query {query!r} has no {what}",
+                where=f"{what}s",
+                fix=f"pass one for every evaluated query ({len(query_ids)} of them)",
+            )
+    return values
+
+
+def _groups(given: Any, query_ids: Sequence[str]) -> tuple[str, ...]:
+    """Return the group of each query, with lone surrogates escaped so that files can store them."""
+    groups = _per_query(given, query_ids, "group")
+    return tuple(str(group).encode("utf-8", "backslashreplace").decode() for group in groups)
+
+
+def _weights(given: Any, query_ids: Sequence[str]) -> tuple[float, ...]:
+    """Return the weight of each query."""
+    weights = []
+    for query, weight in zip(query_ids, _per_query(given, query_ids, "weight"), strict=True):
+        try:
+            number = float(weight)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not 0 <= number <= _MOST_WEIGHT:
+            raise InputError(
+                f"weight {weight!r} of query {query!r} is not valid",
+                where="weights",
+                fix=f"a weight is a number from 0 to {_MOST_WEIGHT:g}",
+            )
+        weights.append(number)
+    if not any(weights):
+        raise InputError("all weights are 0", where="weights", fix="give one query a weight above 0")
+    return tuple(weights)
 
 
 def split_origins(evaluation: Evaluation, questions: Any) -> dict[str, list[str]]:
@@ -108,12 +201,8 @@ def split_origins(evaluation: Evaluation, questions: Any) -> dict[str, list[str]
     return parts
 
 
-def add_origins(evaluation: Evaluation, fields: Fields, *, mix_origins: bool) -> Evaluation:
-    """Return an evaluation that records whether its questions are generated.
-
-    Raises:
-        InputError: If only some questions are generated and `mix_origins` is not set.
-    """
+def _add_origins(evaluation: Evaluation, fields: Fields, *, mix_origins: bool) -> Evaluation:
+    """Return an evaluation that records whether its questions are generated."""
     number = len(split_origins(evaluation, fields).get(_GENERATED, ()))
     total = len(evaluation.query_ids)
     if not number:

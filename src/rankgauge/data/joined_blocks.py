@@ -1,0 +1,384 @@
+"""Runs from any source, joined with judgments block by block.
+
+`map_joined` is the only place that chooses how a source is read and joined. The compiled core
+reads and joins plain dicts, and most files, in one pass, one ranking at a time: the lines of a
+query, its rows of a columnar file, or a dict. It declines unusual sources, which are then read into
+a table and joined by `join`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from heapq import nsmallest
+from itertools import chain, islice, pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.core import native
+from rankgauge.core.ids import IntArray
+from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of, ranges_of
+from rankgauge.core.policies import Policies
+from rankgauge.core.threads import check_stopped
+from rankgauge.data.join import Joined, join
+from rankgauge.data.judged_run import discount_table
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run, map_blocks, run_name
+from rankgauge.errors import InputError
+from rankgauge.formats.columns import RUN, columns_of
+from rankgauge.formats.fast_trec import LinesPiece
+from rankgauge.formats.frames import is_frame
+from rankgauge.formats.lines import Source, source_name
+from rankgauge.formats.pieces import adjacent, read_lines, read_tables
+
+if TYPE_CHECKING:
+    # Only needed for judgments that do not fit in memory.
+    from rankgauge.data.stored_qrels import StoredQrels
+
+_T = TypeVar("_T")
+# Integer values; float64 if they exceed 32 bits.
+Ends: TypeAlias = npt.NDArray[np.float64 | np.int32]
+# Sizes of the sample of ids: rankings, documents per ranking, and queries without judgments.
+RANKINGS, DOCUMENTS, UNKNOWN = 50, 20, 5_000
+_INT_32 = 2.0**31
+_NO_STEPS = np.zeros((0, 4))
+# Number of rankings plus judged documents that are measured together, to limit memory.
+_AT_ONCE = 1 << 17
+
+
+class InputCounts(NamedTuple):
+    """Counts that add up over blocks.
+
+    Attributes:
+        documents: Documents in the rankings.
+        rising: Rankings whose scores increase in input order.
+        varied: Rankings whose scores are not all equal.
+        longer: Above 0 if a ranking has two or more documents.
+        uneven: Above 0 if the scores of such a ranking are not all equal.
+        removed: Repeated documents that were removed.
+        unknown: Queries without judgments; a query in two blocks counts twice.
+        unpaired: Above 0 if a ranking is not a list of pairs.
+    """
+
+    documents: int
+    rising: int
+    varied: int
+    longer: int
+    uneven: int
+    removed: int = 0
+    unknown: int = 0
+    unpaired: int = 1
+
+
+class InputSummary(NamedTuple):
+    """Statistics of a run that the checks of the input read."""
+
+    numbers: IntArray  # (n,) numbers of the judged queries in the run, ascending, evaluated or not
+    # (n, 8) per query: retrieved documents; judged ones among them; number of relevant documents
+    # and the sum of their ranks; the same two for documents judged not relevant; the rank of the
+    # first relevant document from the top and from the end, 0 without one.
+    ends: Ends
+    tally: InputCounts
+    unknown: tuple[bytes, ...]  # the first queries without judgments, ascending
+    # Query number to the first documents of the ranking in input order, for the first `numbers`.
+    rankings: Mapping[int, Sequence[str | bytes]]
+    source: str = ""  # path of the run; empty if unknown
+    notes: Mapping[str, int] = {}  # notes of the reader of the run, with their positions
+
+    @property
+    def without_judgments(self) -> int:
+        """Number of queries without judgments."""
+        few = self.tally.unknown <= UNKNOWN
+        return len(self.unknown) if few else self.tally.unknown
+
+    def renumbered(self, numbers: IntArray) -> InputSummary:
+        """Return the summary with `numbers[n]` in place of the query number n."""
+        rankings = {int(numbers[number]): docs for number, docs in self.rankings.items()}
+        return self._replace(numbers=numbers[self.numbers], rankings=rankings)
+
+
+class Judgments(NamedTuple):
+    """Judgments and policies for the join with a run."""
+
+    qrels: Qrels
+    graded: Qrels  # judgments with grades; mostly the same object
+    policies: Policies
+    # Instructions for the compiled core (see `measures.compiled`); None if it cannot apply them.
+    program: FloatArray | None = None
+    # Judgments on disk; `qrels` then has only the data for notes and checks.
+    stored: StoredQrels | None = None
+
+    def part(self, numbers: IntArray) -> Judgments:
+        """Return those of the queries with these numbers (ascending), read from disk."""
+        assert self.stored is not None  # noqa: S101 - only called for these
+        part = self.stored.part(numbers)
+        return self._replace(qrels=part, graded=part, stored=None)
+
+
+class JoinedBlock(NamedTuple):
+    """A block of a run, joined with judgments."""
+
+    summary: InputSummary
+    joined: Callable[[], Joined]  # returns the ranks of its judged documents
+    graded: Joined | None = None  # those by `Judgments.graded`, if that is another object
+    name: str = Run.name  # name of the run
+    settings: Mapping[str, Any] = {}  # settings of the retriever
+    # (M, n) results of the instructions, if the compiled core carried them out, and the number of
+    # queries that a different order of ties could change
+    cells: FloatArray | None = None
+    tied: int = 0
+    # With judgments on disk, the number of each query of the part that was read.
+    numbers: IntArray | None = None
+
+
+def map_joined(
+    source: Any, judgments: Judgments, function: Callable[[JoinedBlock], _T], memory: int | None = None
+) -> list[_T]:
+    """Join a run from any source, call `function` with each block, and return the results.
+
+    `memory` limits the memory of a file, in bytes.
+    """
+    if not isinstance(source, str | os.PathLike):
+        return [function(join_block(block, judgments)) for block in _blocks_of(source)]
+    results = None
+    if judgments.stored is None and judgments.graded is judgments.qrels:
+        # The other reader reports an error with its line number.
+        with suppress(InputError):
+            results = join_file(source, judgments, function, memory)
+    return results or map_blocks(source, lambda block: function(join_block(block, judgments)), memory=memory)
+
+
+def join_block(block: Any, judgments: Judgments) -> JoinedBlock:
+    """Join a block of whole queries: a run, or anything that :meth:`Run.of` accepts."""
+    if judgments.stored is not None:
+        block = Run.of(block)
+        found = judgments.stored.numbers_of(block.table.queries)
+        numbers = np.sort(found[found >= 0])
+        return join_block(block, judgments.part(numbers))._replace(numbers=numbers)
+    joined = None if judgments.graded is not judgments.qrels else join_dicts(block, judgments)
+    return joined or _join_run(Run.of(block), judgments)
+
+
+def _blocks_of(run: Any) -> Iterator[Any]:
+    """Yield the blocks of an iterator of blocks; yield any other run whole."""
+    if not isinstance(run, Iterator):
+        yield run
+        return
+    first = next(run, None)
+    if first is None:
+        raise InputError("the iterator is empty", where="run", fix="yield at least one block of queries")
+    if not _is_block(first):
+        yield chain([first], run)
+        return
+    yield first
+    yield from run
+
+
+def _is_block(item: Any) -> bool:
+    """Return whether an item of an iterator is a block of queries, not a row of a run."""
+    if isinstance(item, Run):
+        return True
+    if isinstance(item, Mapping):
+        if all(isinstance(ranking, Mapping) for ranking in item.values()):
+            return True  # no need to read all names as those of columns
+        columns = columns_of(item, RUN)
+        return columns is None or not isinstance(item[columns.query], str | int | bytes)
+    return is_frame(item)
+
+
+def _join_run(run: Run, judgments: Judgments) -> JoinedBlock:
+    """Join a run that was read into a table."""
+    qrels, graded, policies = judgments[:3]
+    table = run.without_repeats(policies.duplicates)
+    joined = join(qrels, run, ties=policies.ties, table=table)
+    by_grade = None if graded is qrels else join(graded, run, ties=policies.ties, table=table)
+    (rising, varied, *_), (*_, longer, uneven) = run.table.orders(), table.orders()
+    removed, unpaired = len(run.table) - len(table), int(not run.table.paired)
+    tally = InputCounts(len(table), rising, varied, longer, uneven, removed, unpaired=unpaired)
+    unknown = run.table.queries.take(joined.unknown_queries).tolist()
+    summary = _summary(joined, tally, unknown, _first_documents(table, joined), run.table.source, run.table.notes)
+    return JoinedBlock(summary, lambda: joined, by_grade, run.name, run.settings)
+
+
+def join_dicts(run: Any, judgments: Judgments) -> JoinedBlock | None:
+    """Join and measure a run of dicts or lists in the compiled core; None if it declines the run."""
+    qrels, ties = judgments.qrels, judgments.policies.ties
+    run = _scored(run)
+    if native.core is None or type(run) is not dict or not all(type(ranking) is dict for ranking in run.values()):
+        return None
+    names, pools = qrels.texts
+    steps = _NO_STEPS if judgments.program is None else judgments.program
+    deepest = max(qrels.largest_pool, max(map(len, run.values()), default=0))
+    columns = (qrels.table.values, qrels.table.offsets, *qrels.ideal, discount_table(deepest))
+    found = native.core.measure_dicts(run, names, pools, columns, steps, (RANKINGS, DOCUMENTS), ties == "trec")
+    if found is None:
+        return None
+    numbered, cells, ends, (*counts, tied), texts, rankings, rows, ranks = found
+    numbers, positions = np.frombuffer(numbered, np.int64), np.frombuffer(ends).reshape(-1, 8)
+    tally, unknown = InputCounts(*counts)._replace(unknown=len(texts)), [query.encode() for query in texts]
+
+    def joined() -> Joined:
+        return _of_entries(qrels, ties, (numbers, positions[:, 0].astype(np.int64), rows, ranks))
+
+    if judgments.program is None:
+        block = joined()
+        return JoinedBlock(_summary(block, tally, unknown, rankings), lambda: block)
+    summary = InputSummary(numbers, positions, tally, first_ids(unknown), rankings)
+    return JoinedBlock(summary, joined, cells=np.frombuffer(cells).reshape(len(steps), len(numbers)), tied=tied)
+
+
+def _scored(run: Any) -> Any:
+    """Convert a run of plain lists to dicts, giving the first documents the highest scores.
+
+    Any other run is returned unchanged, as is one in which a list contains a duplicate.
+    """
+    if type(run) is not dict or set(map(type, run.values())) != {list}:
+        return run
+    if columns_of(run, RUN) is not None:
+        return run
+    longest = max(map(len, run.values()))
+    scores = [*map(float, range(longest, 0, -1))]
+    rankings = {}
+    for query, docs in run.items():
+        try:
+            ranking = dict(zip(docs, islice(scores, longest - len(docs), None), strict=True))
+        except TypeError:
+            # A document that is a list or otherwise unhashable.
+            return run
+        if len(ranking) < len(docs):
+            return run
+        rankings[query] = ranking
+    return rankings
+
+
+def join_file(
+    path: Source, judgments: Judgments, function: Callable[[JoinedBlock], _T], memory: int | None
+) -> list[_T] | None:
+    """Join a file in parts in the compiled core; return None if it declines the file."""
+    core, qrels, by_id = native.core, judgments.qrels, judgments.policies.ties == "trec"
+    if core is None:
+        return None
+    names = qrels.table.queries.columns()
+    run, results = core.lines_run(*names, RANKINGS, DOCUMENTS), list[_T]()
+
+    def read(lines: LinesPiece, notes: tuple[str, ...]) -> int | None:
+        found = core.join_lines(run, qrels.judged, *lines, by_id)
+        if found is None:
+            return None
+        end, held = found
+        if lines.last or held > _AT_ONCE:
+            results.append(function(_part_of_file(path, judgments, run, notes)))
+        return end
+
+    if read_lines(path, RUN, read):
+        return results
+    run, results, notes, held = core.lines_run(*names, RANKINGS, DOCUMENTS), [], dict[str, None](), 0
+    for table in adjacent((table, False) for table in read_tables(path, RUN, memory)):
+        check_stopped()
+        columns = table.queries.columns(), table.docs.columns()
+        held = core.join_table(run, qrels.judged, *columns, np.ascontiguousarray(table.values), table.offsets, by_id)
+        if held is None:
+            return None
+        notes.update(dict.fromkeys(table.notes))
+        if held > _AT_ONCE:
+            results.append(function(_part_of_file(path, judgments, run, notes)))
+            held = 0
+    if held:
+        results.append(function(_part_of_file(path, judgments, run, notes)))
+    return results or None
+
+
+def _part_of_file(path: Source, judgments: Judgments, run: Any, notes: Iterable[str]) -> JoinedBlock:
+    """Return the part of a file that the compiled core holds in `run`, and clear it there."""
+    of_run, retrieved, rows, ranks, tally, unknown, heads = native.core.joined_lines(run)  # type: ignore[union-attr]
+    entries = np.frombuffer(of_run, np.int64), np.frombuffer(retrieved, np.int64), rows, ranks
+    joined = _of_entries(judgments.qrels, judgments.policies.ties, entries)
+    rankings = {number: heads[number].split(b"\0")[:-1] for number in sorted(heads)}
+    summary = _summary(joined, InputCounts(*tally), unknown, rankings, source_name(path), notes)
+    return JoinedBlock(summary, lambda: joined, name=run_name(path))
+
+
+def _of_entries(qrels: Qrels, ties: str, entries: tuple[IntArray, IntArray, bytearray, bytearray]) -> Joined:
+    """Join the entries of the compiled core."""
+    of_run, retrieved, rows, ranks = entries
+    columns = [*np.frombuffer(ranks, np.int64).reshape(-1, 3).T]
+    return Joined.of_entries(qrels, of_run, np.frombuffer(rows, np.int64), columns, retrieved=retrieved, ties=ties)
+
+
+def _summary(  # noqa: PLR0917 - the columns of a summary
+    joined: Joined,
+    tally: InputCounts,
+    unknown: Sequence[bytes],
+    rankings: Mapping[int, Sequence[str | bytes]],
+    source: str = "",
+    notes: Iterable[str] = (),
+) -> InputSummary:
+    """Summarize a block, given its queries without judgments and its first documents."""
+    tally = tally._replace(unknown=len(unknown))
+    places = {note: place for place, note in enumerate(notes)}
+    return InputSummary(joined.numbers, _ends(joined), tally, first_ids(unknown), rankings, source, places)
+
+
+def first_ids(ids: Iterable[bytes]) -> tuple[bytes, ...]:
+    """Return the first of these queries, sorted, as in `InputSummary.unknown`."""
+    different = set(ids)
+    few = len(different) <= UNKNOWN
+    return tuple(sorted(different) if few else nsmallest(UNKNOWN, different))
+
+
+def merge_summaries(parts: list[InputSummary]) -> InputSummary:
+    """Merge the summaries of blocks, in any order; `parts` is emptied to free memory."""
+    numbers = np.concatenate([part.numbers for part in parts])
+    order = np.argsort(numbers, kind="stable")
+    rankings = sorted(item for part in parts for item in part.rankings.items())
+    notes: dict[str, int] = {}
+    for note, place in (item for part in parts for item in part.notes.items()):
+        notes[note] = min(place, notes.get(note, place))
+    tally = InputCounts(*map(sum, zip(*(part.tally for part in parts), strict=True)))
+    unknown = first_ids(query for part in parts for query in part.unknown)
+    source = min(filter(None, (part.source for part in parts)), default="")
+    ends = [part.ends for part in parts]
+    parts.clear()
+    return InputSummary(numbers[order], _taken(ends, order), tally, unknown, dict(rankings[:RANKINGS]), source, notes)
+
+
+def _taken(parts: list[Ends], order: IntArray) -> Ends:
+    """Return the rows of all parts in this order; `parts` is emptied to free memory."""
+    whole: Ends = np.concatenate(parts)
+    parts.clear()
+    return whole[order]
+
+
+def _ends(joined: Joined) -> Ends:
+    """Return the positions of judged documents in the rankings: `InputSummary.ends`."""
+    starts, stops = joined.offsets[:-1], joined.offsets[1:]
+    relevant, other = joined.grade > 0, joined.grade == 0
+    sums = np.zeros((4, len(joined.grade) + 1))
+    sums[0, 1:], sums[2, 1:] = relevant, other
+    np.multiply(sums[::2, 1:], joined.rank, out=sums[1::2, 1:])
+    np.cumsum(sums, axis=1, out=sums)
+    before = sums[:, starts]
+    ends = np.zeros((len(starts), 8))
+    ends[:, 0], ends[:, 1] = joined.retrieved, stops - starts
+    ends[:, 2:6] = (sums[:, stops] - before).T
+    found = np.flatnonzero(ends[:, 2])
+    if len(found):
+        rows, first = np.flatnonzero(relevant), before[0, found].astype(np.int64)
+        # Ranks as if the lowest score were the best; ties keep their order.
+        last = np.repeat(joined.retrieved[found], ends[found, 2].astype(np.int64)) + 1
+        end = last - joined.tie_last[rows] + joined.rank[rows] - joined.tie_first[rows]
+        ends[found, 6], ends[found, 7] = joined.rank[rows[first]], np.minimum.reduceat(end, first)
+    # Saves half the memory; the integers are unchanged.
+    return ends.astype(np.int32) if ends.max(initial=0) < _INT_32 else ends
+
+
+def _first_documents(table: PairTable, joined: Joined) -> dict[int, Sequence[str | bytes]]:
+    """Return the first documents of the first judged queries, in input order."""
+    queries = joined.in_run[:RANKINGS]
+    starts, sizes = table.offsets[queries], np.minimum(np.diff(table.offsets)[queries], DOCUMENTS)
+    docs = table.docs.take(ranges_of(starts, sizes)).tolist()
+    parts = pairwise(offsets_of(sizes).tolist())
+    return {number: docs[a:b] for number, (a, b) in zip(joined.numbers.tolist(), parts, strict=False)}
