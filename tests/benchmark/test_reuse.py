@@ -10,7 +10,7 @@ import pytest
 from counting import Words, worse
 
 from rankgauge import InputError
-from rankgauge.benchmark.reuse import PartialSettings, are_same, identify, source_of, undescribed
+from rankgauge.benchmark.retriever_run import PartialSettings, are_same, identify, source_of, undescribed
 from rankgauge.retrievers import BM25, Dense, Hybrid, LangChain
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 import rankgauge
 from rankgauge.comparison.differences import Design
 from rankgauge.distributed.comparison import compare_sums, spread_job
-from rankgauge.distributed.pairs import PairJob, read_spreads, read_sums, sum_pairs, sum_spreads
+from rankgauge.distributed.worker import PairJob, PairSums, SpreadSums, Sum, read_sums, sum_pairs, sum_spreads
 from rankgauge.errors import InputError
 from rankgauge.evaluation import Evaluation
 from rankgauge.stats import poisson_bootstrap_interval
@@ -60,10 +60,13 @@ def compared(values, measures=MEASURES, cuts=(), *, skip=False, **words):
     job = PairJob(shown, names, tuple(design.pairs_of(names)), skip)
     parts = list(parts_of(values, measures, cuts))
     random.Random(len(cuts)).shuffle(parts)
-    found, sums = read_sums(text for part in parts for b in sum_pairs(part, job) for text in b["sums"].to_pylist())
+    batches = [batch for part in parts for batch in sum_pairs(part, job)]
+    means = read_sums((text for batch in batches for text in batch["sums"].to_pylist()), Sum)
+    sums = read_sums((text for batch in batches for text in batch["pairs"].to_pylist()), PairSums)
     around = spread_job(job, sums, design)
-    spreads = read_spreads(text for part in parts for b in sum_spreads(part, around) for text in b["sums"].to_pylist())
-    return compare_sums(names, design, found, sums, spreads, skip_undefined=skip)
+    batches = [batch for part in parts for batch in sum_spreads(part, around)]
+    spreads = read_sums((text for batch in batches for text in batch["sums"].to_pylist()), SpreadSums)
+    return compare_sums(names, design, means, sums, spreads, skip_undefined=skip)
 
 
 def evaluations_of(values, measures, undefined):

@@ -13,7 +13,16 @@ from hypothesis import given, strategies as st
 
 import rankgauge
 from rankgauge.core.policies import Policies
-from rankgauge.distributed.partition import Job, Sum, mean_of, measure_batches, sum_batches, sum_of, whole_queries
+from rankgauge.distributed.worker import (
+    Job,
+    Sum,
+    mean_of,
+    measure_batches,
+    read_sums,
+    sum_batches,
+    sum_of,
+    whole_queries,
+)
 from rankgauge.errors import InputError
 
 pa = pytest.importorskip("pyarrow", reason="without pyarrow no batch is made")
@@ -77,7 +86,7 @@ def test_any_split_of_the_rows_gives_the_values_of_evaluate(qrels, a, b, cuts, s
     a, b = {"q0": {"a": 1.0}} | a, {"q0": {"b": 1.0}} | b
     job = Job(MEASURES, ("a", "b"), Policies())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rankgauge.distributed.partition.CHUNK_ROWS", size)
+        patch.setattr("rankgauge.distributed.worker.CHUNK_ROWS", size)
         found = values_of(measure_batches(batches_of(rows_of(qrels, {"a": a, "b": b}), cuts), job))
     assert found == evaluated(qrels, a, "a") | evaluated(qrels, b, "b")
 
@@ -126,9 +135,11 @@ def test_means_of_parts_are_the_mean_of_the_whole(measure, values, cut, skip):
 
 def test_sums_of_a_partition_are_by_run_and_measure():
     batch = pa.RecordBatch.from_pydict({"run": ["b", "a", "a"], "query_id": ["q1", "q1", "q2"], "RR": [0.5, 0.1, None]})
-    rows = [row for part in sum_batches([batch, batch], ["RR"]) for row in part.to_pylist()]
-    found = {row["run"]: Sum(int(row["whole"], 16), row["defined"], row["queries"]) for row in rows}
-    assert found == {"b": Sum(2**1074, 2, 2), "a": sum_of("RR", [0.1, 0.1, math.nan, math.nan])}
+    texts = [text for part in sum_batches([batch, batch], ["RR"]) for text in part["sums"].to_pylist()]
+    assert read_sums(texts, Sum) == {
+        ("b", "RR"): Sum(2**1074, 2, 2),
+        ("a", "RR"): sum_of("RR", [0.1, 0.1, math.nan, math.nan]),
+    }
 
 
 @pytest.mark.parametrize(
@@ -158,7 +169,7 @@ def test_code_is_pickled_for_processes_without_the_package(tmp_path):
     from rankgauge.distributed.spark import _on_worker
 
     qrels, run = {"q1": {"a": 1, "b": 2}, "q2": {"a": 1}}, {"q1": {"b": 0.5, "a": 1.0}}
-    work = _on_worker("partition.measure_batches", Job(MEASURES, ("run",), Policies()), "value")
+    work = _on_worker("worker.measure_batches", Job(MEASURES, ("run",), Policies()), "value")
     packed = tmp_path / "job"
     packed.write_bytes(cloudpickle.dumps((work, batches_of(rows_of(qrels, {"run": run})))))
     code = (

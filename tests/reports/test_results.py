@@ -16,8 +16,7 @@ import rankgauge
 from rankgauge import judging, production
 from rankgauge.core.json_text import dump_json, plain
 from rankgauge.distributed.comparison import compare_sums
-from rankgauge.distributed.pairs import PairSums
-from rankgauge.distributed.partition import sum_of
+from rankgauge.distributed.worker import PairSums, sum_of
 from rankgauge.llm import Usage
 from rankgauge.rendering import Result
 from rankgauge.reports import FORMATS, Options, render

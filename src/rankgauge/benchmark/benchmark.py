@@ -15,8 +15,7 @@ from typing import Any, TypeAlias, get_args
 
 from rankgauge.benchmark.calls import Limits
 from rankgauge.benchmark.comparison import BenchmarkComparison, compare_runs
-from rankgauge.benchmark.retriever_run import Corpus, RunOptions, Session, attribute_of
-from rankgauge.benchmark.reuse import Rerun, are_same, undescribed
+from rankgauge.benchmark.retriever_run import Corpus, Rerun, RunOptions, Session, are_same, attribute_of, undescribed
 from rankgauge.benchmark.run import BenchmarkRun, Errors
 from rankgauge.comparison.differences import Design
 from rankgauge.core.arguments import integer, number, of_kind

@@ -22,9 +22,15 @@ from rankgauge.core.arguments import integer, is_number, number
 from rankgauge.corpus.collection import Query
 from rankgauge.errors import InputError, RankgaugeError
 from rankgauge.retrievers.base import batches
-from rankgauge.retrievers.event_loop import abandon_blocked_loop, awaited
 from rankgauge.retrievers.hits import Hits, hits_of, listed_hits
-from rankgauge.retrievers.protocol import aligned, describe_error, has_index, responses_of
+from rankgauge.retrievers.protocol import (
+    abandon_blocked_loop,
+    aligned,
+    awaited,
+    describe_error,
+    has_index,
+    responses_of,
+)
 
 _LONGEST_WAIT = 120.0
 _POLL = 0.1  # seconds: on Windows, a longer wait ignores Ctrl-C

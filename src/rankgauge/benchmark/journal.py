@@ -145,19 +145,17 @@ class Journal:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = _lock_file(self.folder / ".lock")
             _JOURNALS.add(self)
-            path = self.folder / RESPONSES
             self.notes.clear()
             self.head = self._read_head()
             if fresh:
-                self._clear(RESPONSES, HEAD, _EARLIER)
+                for name in (RESPONSES, HEAD, _EARLIER):
+                    (self.folder / name).unlink(missing_ok=True)
+                self.head = {}
             elif not self.head and (self.folder / HEAD).exists():
                 self.notes.append(
                     f"WARNING: {self.folder / HEAD} is damaged: times and costs of earlier responses are unknown"
                 )
-            mode = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
-            self._file = os.open(path, mode, 0o644)
-            _cut_torn_line(self._file)
-            self._drop_damaged()
+            self._open_responses()
         except OSError as error:
             self.close()
             raise _unwritable(self.folder, error) from None
@@ -166,10 +164,28 @@ class Journal:
         self.resumed = os.fstat(self._file).st_size > 0
         self._synced = time.monotonic()
 
-    def _clear(self, *names: str) -> None:
-        for name in names:
-            (self.folder / name).unlink(missing_ok=True)
-        self.head = {}
+    def _open_responses(self) -> None:
+        """Open the file of responses for appending, without its damaged lines."""
+        path = self.folder / RESPONSES
+        whole = lines = torn = 0
+        if path.exists():
+            with path.open("rb") as stream:
+                for line in stream:
+                    lines += 1
+                    whole += self._row(line) is not None
+                    torn = not line.endswith(b"\n")  # the last line of a killed process
+        damaged = lines - whole - torn
+        if whole < lines:
+            with path.open("rb") as stream, write_atomically(path) as kept:
+                kept.writelines(line for line in stream if self._row(line) is not None)
+        if damaged:
+            self.notes.append(
+                f"WARNING: {many(damaged, 'damaged line')} in {path}: "
+                + ("its query is" if damaged == 1 else "their queries are")
+                + " run again"
+            )
+        mode = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+        self._file = os.open(path, mode, 0o644)
 
     def set_aside(self) -> None:
         """Start an empty journal, and keep the earlier responses for :meth:`take_back`."""
@@ -188,8 +204,10 @@ class Journal:
             return
         try:
             self._add_to_earlier()
-            self._replace(earlier)
-            self._drop_damaged()
+            os.close(self._file)
+            self._file = -1
+            earlier.replace(self.folder / RESPONSES)
+            self._open_responses()
         except OSError as error:
             raise _unwritable(self.folder, error) from None
         self.resumed = os.fstat(self._file).st_size > 0
@@ -205,35 +223,6 @@ class Journal:
         """Delete the responses that were set aside."""
         with contextlib.suppress(OSError):
             (self.folder / _EARLIER).unlink(missing_ok=True)
-
-    def _replace(self, other: Path) -> None:
-        path = self.folder / RESPONSES
-        os.close(self._file)
-        self._file = -1
-        other.replace(path)
-        self._file = _open_to_append(path)
-
-    def _drop_damaged(self) -> None:
-        """Rewrite the journal without its damaged lines, if any."""
-        path = self.folder / RESPONSES
-        whole = lines = 0
-        with path.open("rb") as stream:
-            for line in stream:
-                lines += 1
-                whole += self._row(line) is not None
-        if whole == lines:
-            return
-        os.close(self._file)
-        self._file = -1
-        with path.open("rb") as stream, write_atomically(path) as kept:
-            kept.writelines(line for line in stream if self._row(line) is not None)
-        self._file = _open_to_append(path)
-        damaged = lines - whole
-        self.notes.append(
-            f"WARNING: {many(damaged, 'damaged line')} in {path}: "
-            + ("its query is" if damaged == 1 else "their queries are")
-            + " run again"
-        )
 
     def append(self, response: Response) -> None:
         """Append a response; when this returns, the operating system has it."""
@@ -355,22 +344,6 @@ def _head_sum(head: Mapping[str, Any]) -> str:
     return f"{zlib.crc32(body.encode()):08x}"
 
 
-def _cut_torn_line(file: int) -> None:
-    """Truncate an incomplete last line."""
-    size = os.fstat(file).st_size
-    end = size
-    while end > 0:
-        start = max(0, end - 65536)
-        os.lseek(file, start, os.SEEK_SET)
-        place = os.read(file, end - start).rfind(b"\n")
-        if place >= 0:
-            end = start + place + 1
-            break
-        end = start
-    if end < size:
-        os.ftruncate(file, end)
-
-
 def _lock_file(path: Path) -> int:
     """Lock a file until the process ends; on systems without flock, nothing is locked."""
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
@@ -402,10 +375,6 @@ def _close_in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_close_in_child)
-
-
-def _open_to_append(path: Path) -> int:
-    return os.open(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0))
 
 
 def _unwritable(folder: Path, error: OSError) -> InputError:

@@ -16,7 +16,7 @@ from rankgauge import retrievers
 from rankgauge.benchmark.benchmark import Benchmark
 from rankgauge.benchmark.exploration import Exploration, explore
 from rankgauge.benchmark.plan import BenchmarkPlan, PlanBuilder
-from rankgauge.benchmark.reuse import PartialSettings, Rerun
+from rankgauge.benchmark.retriever_run import PartialSettings, Rerun
 from rankgauge.benchmark.run import BenchmarkRun, Errors
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.keyed_hash import keyed_hash

@@ -20,8 +20,17 @@ from rankgauge.comparison.differences import (
     unit_of,
 )
 from rankgauge.core.findings import Finding
-from rankgauge.distributed.pairs import Key, PairJob, PairSums, SpreadJob, SpreadSums, moments_of, skewness_of
-from rankgauge.distributed.partition import Sum, mean_of
+from rankgauge.distributed.worker import (
+    Key,
+    PairJob,
+    PairSums,
+    SpreadJob,
+    SpreadSums,
+    Sum,
+    mean_of,
+    moments_of,
+    skewness_of,
+)
 from rankgauge.errors import InputError
 from rankgauge.measures.measure import parse
 from rankgauge.stats.poisson_bootstrap import interval_of_sums

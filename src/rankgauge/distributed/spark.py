@@ -25,9 +25,8 @@ from rankgauge.core.libraries import library
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
 from rankgauge.core.text import many
 from rankgauge.distributed.comparison import DistributedComparison, compare_sums, spread_job
-from rankgauge.distributed.pairs import PairJob, read_spreads, read_sums
-from rankgauge.distributed.partition import Job, Sum, mean_of
 from rankgauge.distributed.sql import column_names
+from rankgauge.distributed.worker import Job, PairJob, PairSums, SpreadSums, Sum, mean_of, read_sums
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation import Evaluation
 from rankgauge.evaluation.plan import make_plan
@@ -373,7 +372,7 @@ def evaluate(  # noqa: PLR0913 - one parameter per choice
     job = Job(tuple(map(str, plan.measures)), found, policies)
     doubles = "".join(f", `{measure}` double" for measure in job.measures)
     return sorted_rows.mapInArrow(
-        _on_worker("partition.measure_batches", job, ship), f"run string, query_id string{doubles}"
+        _on_worker("worker.measure_batches", job, ship), f"run string, query_id string{doubles}"
     )
 
 
@@ -428,18 +427,11 @@ def summarize(
     """
     Policies(undefined=undefined)
     measures = _measures_of(values)
-    parts = values.mapInArrow(
-        _on_worker("partition.sum_batches", measures, ship),
-        "run string, measure string, whole string, defined long, queries long",
-    )
-    sums: dict[str, dict[str, Sum]] = {}
-    for row in parts.collect():
-        of_run = sums.setdefault(row["run"], {})
-        part = Sum(int(row["whole"], 16), row["defined"], row["queries"])
-        of_run[row["measure"]] = of_run.get(row["measure"], Sum(0, 0, 0)) + part
+    parts = values.mapInArrow(_on_worker("worker.sum_batches", measures, ship), "sums string")
+    sums = read_sums((row["sums"] for row in parts.collect()), Sum)
     return {
-        run: {measure: mean_of(measure, of_run[measure], skip_undefined=undefined == "skip") for measure in measures}
-        for run, of_run in sorted(sums.items())
+        run: {measure: mean_of(measure, sums[run, measure], skip_undefined=undefined == "skip") for measure in measures}
+        for run in sorted({run for run, _ in sums})
     }
 
 
@@ -513,12 +505,13 @@ def compare(  # noqa: PLR0913 - one parameter per choice
     shown = tuple(dict.fromkeys([*map(str, design.tested), *measures]))
     job = PairJob(shown, names, tuple(design.pairs_of(names)), undefined == "skip")
     by_query = values.repartition("query_id").sortWithinPartitions("query_id")
-    first = by_query.mapInArrow(_on_worker("pairs.sum_pairs", job, ship), "sums string")
-    found, sums = read_sums(row["sums"] for row in first.collect())
+    first = by_query.mapInArrow(_on_worker("worker.sum_pairs", job, ship), "sums string, pairs string").collect()
+    means = read_sums((row["sums"] for row in first), Sum)
+    sums = read_sums((row["pairs"] for row in first), PairSums)
     around = spread_job(job, sums, design)
-    second = by_query.mapInArrow(_on_worker("pairs.sum_spreads", around, ship), "sums string")
-    spreads = read_spreads(row["sums"] for row in second.collect()) if around.centers else {}
-    return compare_sums(names, design, found, sums, spreads, skip_undefined=job.skip_undefined)
+    second = by_query.mapInArrow(_on_worker("worker.sum_spreads", around, ship), "sums string")
+    spreads = read_sums((row["sums"] for row in second.collect()), SpreadSums) if around.centers else {}
+    return compare_sums(names, design, means, sums, spreads, skip_undefined=job.skip_undefined)
 
 
 def to_evaluations(values: Any) -> dict[str, Evaluation]:
