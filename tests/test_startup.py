@@ -106,7 +106,6 @@ REPORT = {"rendering", "rendering.result", "rendering.tables", "reports", "repor
 COMMANDS = {
     "cli",
     "cli.evaluate",
-    "cli.inputs",
     "cli.main",
     "cli.options",
     "cli.output",

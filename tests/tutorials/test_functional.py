@@ -519,7 +519,7 @@ BAD = [
         lambda: fn.mean_reciprocal_rank([TWO, TWO], [RELEVANT]),
         (
             "records: the columns have different lengths: 'retrieved' has 2, 'relevant' has 1\n"
-            "fix: give every column one entry for each query"
+            "fix: give every column one entry for each record"
         ),
     ),
     (

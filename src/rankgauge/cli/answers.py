@@ -13,7 +13,7 @@ import click
 import rankgauge
 from rankgauge import answers as package
 from rankgauge.cli import options
-from rankgauge.cli.inputs import encoder_of, settings_of
+from rankgauge.cli.options import encoder_of, settings_of
 from rankgauge.cli.output import (
     Output,
     check_writable,

@@ -9,7 +9,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import located, read_runs, unique_names
+from rankgauge.cli.options import located, read_runs, unique_names
 from rankgauge.cli.output import (
     Output,
     check_writable,

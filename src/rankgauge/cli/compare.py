@@ -9,7 +9,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import located, named_paths, read_evaluations
+from rankgauge.cli.options import located, named_paths, read_evaluations
 from rankgauge.cli.output import Output, check_writable, output_format, print_message, working, write_report
 from rankgauge.cli.parameters import Count, Positive, argument, command, option
 

@@ -11,7 +11,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import drift_finding, named_paths, read_drift, read_runs
+from rankgauge.cli.options import drift_finding, named_paths, read_drift, read_runs
 from rankgauge.cli.output import Output, output_format, print_text, working
 from rankgauge.cli.parameters import Count, Group, Positive, argument, command, declare, option
 

@@ -11,7 +11,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import unique_names
+from rankgauge.cli.options import unique_names
 from rankgauge.cli.output import Output, output_format, print_message, working
 from rankgauge.cli.parameters import Count, argument, command, option
 

@@ -10,7 +10,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import read_evaluations
+from rankgauge.cli.options import read_evaluations
 from rankgauge.cli.output import (
     Output,
     check_writable,

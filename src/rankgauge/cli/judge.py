@@ -14,8 +14,8 @@ import click
 import rankgauge
 from rankgauge import judging
 from rankgauge.cli import options
-from rankgauge.cli.inputs import encoder_of, read_runs
 from rankgauge.cli.judge_results import agreement, answers, backup, export, import_, relevance, restore, size, votes
+from rankgauge.cli.options import encoder_of, read_runs
 from rankgauge.cli.output import Output, counted, output_format, print_message, print_result, print_text, working
 from rankgauge.cli.parameters import Count, Group, Positive, argument, command, option
 from rankgauge.core.escaping import for_terminal

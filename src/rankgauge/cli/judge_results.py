@@ -10,7 +10,7 @@ import click
 import rankgauge
 from rankgauge import judging
 from rankgauge.cli import options
-from rankgauge.cli.inputs import read_runs
+from rankgauge.cli.options import read_runs
 from rankgauge.cli.output import Output, counted, output_format, print_message, print_result, working
 from rankgauge.cli.parameters import command, option
 

@@ -9,7 +9,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import read_drift
+from rankgauge.cli.options import read_drift
 from rankgauge.cli.output import (
     Output,
     check_writable,

@@ -11,7 +11,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.evaluate import measures_of
-from rankgauge.cli.inputs import named_paths
+from rankgauge.cli.options import named_paths
 from rankgauge.cli.output import Output, print_message
 from rankgauge.cli.parameters import argument, command, declare, option
 from rankgauge.distributed import DIALECTS, sql_checks, sql_query

@@ -1,17 +1,18 @@
-"""Reports on checks: for people, for programs, and as annotations."""
+"""Reports on checks (for people, for programs, and as annotations) and on collections."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import astuple, replace
 
 from rankgauge.checks.result import FINDING_KINDS, CheckResult
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.findings import COMPARISON_KINDS, Effect, Finding, Location, Severity
-from rankgauge.core.text import many
+from rankgauge.core.text import Ratio, many
+from rankgauge.corpus.description import PARTS, CollectionInfo
 from rankgauge.errors import UnknownName
-from rankgauge.rendering.tables import Table, wrapped
-from rankgauge.reports.annotations import Annotation, annotation_lines
-from rankgauge.reports.registry import Options, Report
+from rankgauge.rendering.tables import Cell, Table, wrapped
+from rankgauge.reports.registry import Annotation, Options, Report, annotation_lines
 
 _INDENT = " " * 11
 _LOCATIONS = 3
@@ -77,7 +78,7 @@ def explain_problem(code: str) -> str:
 # ---- for people
 
 
-def _blocks(result: CheckResult, format: str, options: Options) -> Iterator[Table | str]:
+def _check_blocks(result: CheckResult, format: str, options: Options) -> Iterator[Table | str]:
     """Yield the table or, for a terminal, the findings as text."""
     if options.quiet:
         columns = ("code", "name", "source", "count", "of")
@@ -233,4 +234,54 @@ def _github(result: CheckResult, _options: Options) -> str:
     return annotation_lines(map(_annotation, result.findings), "rankgauge check")
 
 
-REPORTS = {CheckResult: Report(_blocks, formats={"github": _github})}
+# ---- collections
+
+_GRADES, _CHARACTERS = "judgments of grade", "characters"  # rows that only a full report shows
+_PROBLEMS = 2
+
+
+def _collection_blocks(info: CollectionInfo, format: str, options: Options) -> Iterator[Table]:
+    """Yield counts, lengths, and quality problems; short on a terminal."""
+    short = format == "table" and not options.full
+    notes = list(info.notes)
+    if info.judgments is None:
+        notes.append("no judgments were given: checks that need them were skipped")
+    elif info.documents:
+        notes.append(f"{Ratio(info.judged_share):.1%} of the documents are judged for some query")
+    if not info.documents:
+        notes.append("no documents were given: checks that need them were skipped")
+    if not info.findings:
+        notes.append("no quality problems found: checked for empty and duplicate texts, missing ids, leaks")
+    counts = [row for row in info.counts().items() if not (short and row[0].startswith(_GRADES))]
+    lengths: tuple[tuple[Cell, ...], ...] = tuple(
+        (name, *astuple(spread))
+        for name, spread in info.spreads.items()
+        if not (short and name.startswith(_CHARACTERS))
+    )
+    found: tuple[tuple[Cell, ...], ...] = tuple(
+        (one.message, one.evidence.count, one.evidence.of, ", ".join(one.evidence.examples)) for one in info.findings
+    )
+    effects = [f"{one.message}: {one.effect} ({one.code})" for one in info.findings]
+    notes = [*effects[: _PROBLEMS if short else None], *notes]
+    if short and len(effects) > _PROBLEMS:
+        notes.append(f"{len(effects) - _PROBLEMS} more effects: --full (full=True)")
+    if short:
+        notes.append("judgments by grade, characters: --full (full=True)")
+    heads = ("length", *PARTS)
+    *tables, last = (
+        table
+        for table in (
+            Table(("what", "number"), tuple(counts), title=info.name),
+            Table(heads, lengths, title="" if short else "lengths", digits=1),
+            Table(("what", "number", "of", "such as"), found, title="quality problems", shortened=frozenset({3})),
+        )
+        if table.rows
+    )
+    yield from tables
+    yield replace(last, notes=tuple(notes))
+
+
+REPORTS = {
+    CheckResult: Report(_check_blocks, formats={"github": _github}),
+    CollectionInfo: Report(_collection_blocks),
+}

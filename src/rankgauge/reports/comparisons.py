@@ -1,16 +1,18 @@
-"""Reports on comparisons: means side by side, then differences."""
+"""Reports on comparisons (means side by side, then differences) and on diffs (changed queries, then their rankings)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 from rankgauge.comparison.comparison import Comparison, PairedComparison
+from rankgauge.comparison.run_diff import DocumentDiff, QueryDiff, RunDiff
 from rankgauge.core.text import many
 from rankgauge.distributed import DistributedComparison
 from rankgauge.evaluation.tie_sensitivity import TieReport
 from rankgauge.measures.measure import Measure
-from rankgauge.rendering.tables import BEST, Cell, Table
+from rankgauge.rendering.tables import BEST, Cell, Table, shorten
 from rankgauge.reports.registry import Options, Report
 
 # Number of measures in a short report, if there are more than fit on a screen.
@@ -83,8 +85,163 @@ def _ties(found: TieReport, options: Options) -> Table:
     return found.table(per_query=options.per_query)
 
 
+# ---- diffs
+
+# Beyond this number of queries, a short report has no rankings.
+_RANKINGS = 2
+_NEXT = "rankings side by side: --query ID for one query, --full (full=True) for all"
+# Width of a document on either side, next to ranks, grades, and moves.
+_DOCUMENT = 19
+# If less width remains next to the id, the title is on a separate line.
+_TITLE = 12
+# Maximum length of a run name above a column of values.
+_NAME = 11
+_GAP = 3
+_UNJUDGED = "·"
+_ARROWS = {"up": "↑", "down": "↓"}
+_LEGEND = (
+    f"grade {_UNJUDGED}: not judged; now, was: the rank in the other run (= the same, gone or new: not retrieved there)"
+)
+
+
+def _diff_blocks(diff: RunDiff, format: str, options: Options) -> Iterator[Table]:
+    """Yield the queries, then both rankings of each; short on a terminal, with truncated texts."""
+    narrow = format == "table"
+    short = narrow and not options.full and len(diff.shown) > _RANKINGS
+    overview = _overview(diff, narrow=narrow)
+    if short:
+        # The last note explains the rankings, which are omitted.
+        yield replace(overview, notes=(*overview.notes[:-1], _NEXT))
+        return
+    yield overview
+    for query in diff.shown:
+        yield _side_by_side(diff, query, narrow=narrow)
+
+
+def _overview(diff: RunDiff, *, narrow: bool) -> Table:
+    """Return the shown queries, one per row."""
+    rows: list[tuple[Cell, ...]] = [
+        (query.query, query.value_a, query.value_b, f"{query.change:+.4f}", query.rbo, _firsts(query))
+        for query in diff.shown
+    ]
+    names = [shorten(name, _NAME) if narrow else name for name in (diff.run_a, diff.run_b)]
+    heads = ("query", *names, "change", "RBO", "first rel.")
+    with_text = any(query.text for query in diff.shown)
+    if with_text:
+        heads = (*heads, "query text")
+        rows = [(*row, query.text) for row, query in zip(rows, diff.shown, strict=True)]
+    nothing = "no query to show" if diff.wins + diff.losses else f"no query changed its {diff.measure}"
+    first = [f"WARNING: {run}: {one}" for run, one in diff.findings if one.severity == "error"]
+    notes = [note for note in diff.notes if note not in first]
+    notes.append(_LEGEND if diff.shown else nothing)
+    return Table(
+        columns=heads,
+        rows=tuple(rows),
+        title="; ".join(first) or diff.title(),
+        subtitle=diff.title() if first else "",
+        notes=tuple(notes),
+        shortened=frozenset({6}) if with_text else frozenset(),
+    )
+
+
+def _side_by_side(diff: RunDiff, query: QueryDiff, *, narrow: bool) -> Table:
+    """Return both rankings of a query side by side."""
+    cells_a, cells_b = (_documents(ranking, narrow=narrow) for ranking in (query.ranking_a, query.ranking_b))
+    rows: list[tuple[Cell, ...]] = []
+    best: set[tuple[int, int]] = set()
+    places = zip_longest(query.ranking_a, query.ranking_b)
+    texts = zip_longest(cells_a, cells_b, fillvalue=("", ""))
+    for rank, ((a, b), (text_a, text_b)) in enumerate(zip(places, texts, strict=True), start=1):
+        best |= {(len(rows), column) for column, at in ((2, a), (5, b)) if _relevant(diff, at)}
+        rows.append((rank, text_a[0], _grade(a), _moved(a), text_b[0], _grade(b), _moved(b)))
+        if text_a[1] or text_b[1]:
+            rows.append(("", text_a[1], "", "", text_b[1], "", ""))
+    title = f"{query.query}: {query.text}" if query.text else query.query
+    facts, notes = _facts(diff, query), tuple(_notes(diff, query))
+    names = (diff.run_a, diff.run_b)
+    head_a, head_b = (shorten(name, _DOCUMENT) if narrow else name for name in names)
+    return Table(
+        columns=("rank", head_a, "grade", "now", head_b, "grade", "was"),
+        rows=tuple(rows),
+        title=title,
+        subtitle=facts if narrow else "",
+        notes=notes if narrow else (facts, *notes),
+        best=frozenset(best),
+    )
+
+
+def _facts(diff: RunDiff, query: QueryDiff) -> str:
+    values = " → ".join(_value(value) for value in (query.value_a, query.value_b))
+    return f"{diff.measure} {values} ({query.change:+.4f}), first relevant {_firsts(query)}, RBO {_value(query.rbo)}"
+
+
+def _notes(diff: RunDiff, query: QueryDiff) -> Iterator[str]:
+    """Yield notes on missing queries, and on relevant documents gained and lost."""
+    for run, retrieved in ((diff.run_a, query.retrieved_a), (diff.run_b, query.retrieved_b)):
+        if retrieved is None:
+            yield f"the query is not in {run}: an empty ranking"
+        elif retrieved == 0:
+            yield f"{run} retrieved nothing"
+    if query.lost:
+        yield f"relevant, left the top {diff.k}: {_listed(query.lost, 'now')}"
+    if query.gained:
+        yield f"relevant, entered the top {diff.k}: {_listed(query.gained, 'was')}"
+
+
+def _listed(places: Iterable[DocumentDiff], word: str) -> str:
+    return ", ".join(
+        f"{at.document} (grade {_grade(at)}, {at.move if at.other_rank is None else f'{word} {at.other_rank}'})"
+        for at in places
+    )
+
+
+def _relevant(diff: RunDiff, at: DocumentDiff | None) -> bool:
+    return at is not None and at.grade is not None and at.grade >= diff.level
+
+
+def _documents(ranking: Sequence[DocumentDiff], *, narrow: bool) -> list[tuple[str, str]]:
+    """Return ids with titles: on one line if they fit, otherwise on two."""
+    if not narrow:
+        return [(f"{at.document}: {at.text}" if at.text else at.document, "") for at in ranking]
+    longest = max((len(at.document) for at in ranking), default=0)
+    beside = longest <= _DOCUMENT - _TITLE
+    cells = []
+    for at in ranking:
+        if beside:
+            cells.append((shorten(f"{at.document:<{longest}} {at.text}".rstrip(), _DOCUMENT), ""))
+        else:
+            name = shorten(at.document, _DOCUMENT)
+            cells.append((name, f"  {shorten(at.text, _DOCUMENT - 2)}" if at.text else ""))
+    return cells
+
+
+def _grade(at: DocumentDiff | None) -> str:
+    if at is None:
+        return ""
+    return _UNJUDGED if at.grade is None else f"{at.grade:g}"
+
+
+def _moved(at: DocumentDiff | None) -> str:
+    """Format the rank in the other ranking, with an arrow from A to B."""
+    if at is None:
+        return ""
+    if at.move == "same":
+        return "="
+    return f"{_ARROWS[at.move]} {at.other_rank}" if at.move in _ARROWS else at.move
+
+
+def _firsts(query: QueryDiff) -> str:
+    ranks = ("–" if rank is None else str(rank) for rank in (query.first_a, query.first_b))
+    return " → ".join(ranks)
+
+
+def _value(value: float) -> str:
+    return "–" if value != value else f"{value:.4f}"  # noqa: PLR0124 - only NaN differs from itself
+
+
 REPORTS = {
     Comparison: Report(comparison_tables),
     DistributedComparison: Report(comparison_tables),
+    RunDiff: Report(_diff_blocks),
     TieReport: Report(lambda found, _format, options: (_ties(found, options),), _ties),
 }

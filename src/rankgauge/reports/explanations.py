@@ -1,17 +1,21 @@
-"""Reports on explanations: ranking, ideal ranking, and formula with numbers."""
+"""Reports on explanations (ranking, ideal ranking, formula with numbers) and on reconciliations of two numbers."""
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 from rankgauge.core.escaping import for_html, for_latex, for_terminal
 from rankgauge.core.text import many
-from rankgauge.explanation.calculation import number
+from rankgauge.explanation.calculation import Step, Term, number
 from rankgauge.explanation.explanation import Explanation
-from rankgauge.explanation.tables import GAP, UNJUDGED, shown_rows
-from rankgauge.rendering.tables import WIDTH, Table, render_table
+from rankgauge.explanation.reconciliation import QueryChange, Reconciliation
+from rankgauge.explanation.reproduction import Reproduction
+from rankgauge.explanation.tables import GAP, UNJUDGED, grade_of, shown_rows, terms_of
+from rankgauge.rendering.tables import WIDTH, Cell, Table, render_table, shorten
 from rankgauge.reports.registry import Options, Report
 
 # Columns that have a separate table on a terminal.
@@ -19,7 +23,7 @@ _FACTS = {"score", "relevant"}
 _MISSED = 5
 
 
-def _blocks(found: Explanation, format: str, options: Options) -> Iterator[Table | str]:
+def _explanation_blocks(found: Explanation, format: str, options: Options) -> Iterator[Table | str]:
     """Yield the ranking, the ideal ranking, the formula with numbers, and notes."""
     short = format == "table" and not options.full
     if not found.rows:
@@ -123,4 +127,252 @@ def _notes(found: Explanation, *, short: bool) -> Iterator[str]:
         yield f"every rank{ideal}, and scores: --full (full=True)"
 
 
-REPORTS = {Explanation: Report(_blocks)}
+# ---- reconciliations: steps between two numbers
+
+_QUERIES, _RANKS, _MOST = 5, 10, 20
+_FEW = 3
+_DOCUMENT, _NARROW, _STEP, _BY = 20, 13, 44, 44
+_FEWEST, _MANY = 6, 12
+_SHOWN, _WAY, _SAME = 4, 58, 3
+
+
+def _reconciliation_blocks(found: Reconciliation, format: str, options: Options) -> Iterator[Table | str]:
+    """Yield all parts, or the first ones on a terminal."""
+    short = format == "table" and not options.full
+    yield _steps(found)
+    more = _largest(found) if short and found.moved else ()
+    yield Table((), (), notes=(*found.notes, *_summed_up(found), *more))
+    if short:
+        return
+    if found.moved:
+        yield _queries(found)
+    if found.sides is not None:
+        ours, theirs = found.sides
+        yield _side_by_side(ours, theirs, _NARROW if format == "table" else _DOCUMENT)
+        yield steps_text(_formulas(ours, theirs), format)
+        yield Table((), (), notes=(first_difference(ours, theirs),))
+
+
+def _steps(found: Reconciliation) -> Table:
+    """Return the steps from our mean to the other; changes are differences of the printed means."""
+    digits = _digits(found)
+    rows: list[tuple[Cell, ...]] = [("rankgauge", f"{found.ours:.{digits}f}", "", "")]
+    before = round(found.ours, digits)
+    for one in found.contributions:
+        after = round(one.mean, digits)
+        gone = one.left + one.entered
+        touched = f"{one.touched}" + (f" (-{one.left} +{one.entered})" if gone else "")
+        rows.append((one.name, f"{after:.{digits}f}", f"{after - before:+.{digits}f}", touched))
+        before = after
+    last = round(found.theirs, digits)
+    if found.rest:
+        rows.append((found.left_over(), f"{last:.{digits}f}", f"{last - before:+.{digits}f}", ""))
+    whole = last - round(found.ours, digits)
+    rows.append((found.target.name, f"{last:.{digits}f}", f"{whole:+.{digits}f}", str(len(found.moved))))
+    return Table(("step", "mean", "change", "queries"), tuple(rows), title=found.title(), right=frozenset({1, 2, 3}))
+
+
+def _digits(found: Reconciliation) -> int:
+    """Return the number of decimals that makes the smallest change visible."""
+    changes = [abs(one.change) for one in found.contributions] + [abs(found.rest)]
+    least = min((change for change in changes if change > 10.0**-_MANY), default=1.0)
+    return min(max(_FEWEST, 2 - math.floor(math.log10(least))), _MANY)
+
+
+def _summed_up(found: Reconciliation) -> Iterator[str]:
+    here, there = found.queries
+    averaged = f"{many(here, 'query')} averaged by both"
+    if here != there:
+        averaged = f"{many(here, 'query')} averaged here, {there} there"
+    if not found.moved:
+        yield f"{averaged}; all have the same value there"
+    else:
+        yield f"{averaged}; {len(found.moved)} differ"
+    if any(one.left or one.entered for one in found.contributions):
+        yield "queries: number changed (-excluded from the mean +added to it)"
+
+
+def _queries(found: Reconciliation) -> Table:
+    shown = found.moved[:_QUERIES]
+    rows: list[tuple[Cell, ...]] = [
+        (one.query, _value(one.ours), _value(one.theirs), _change(one), _by(one)) for one in shown
+    ]
+    left = len(found.moved) - len(shown)
+    notes = (f"{many(left, 'more query')} changed",) if left else ()
+    return Table(
+        ("query", "here", "there", "change", "largest step"),
+        tuple(rows),
+        title="queries with the largest changes",
+        right=frozenset({1, 2, 3}),
+        notes=notes,
+    )
+
+
+def _largest(found: Reconciliation) -> Iterator[str]:
+    said = (f"{one.query} ({_value(one.ours)} to {_value(one.theirs)})" for one in found.moved[:_FEW])
+    yield f"largest changes: {', '.join(said)}"
+    yield "more queries, and one computed both ways: --full (full=True)"
+
+
+def _value(value: float | None) -> str:
+    return "left out" if value is None else f"{value:.4f}"
+
+
+def _change(one: QueryChange) -> str:
+    return "" if math.isnan(one.change) else f"{one.change:+.4f}"
+
+
+def _by(one: QueryChange) -> str:
+    if len(one.by) == 1:
+        return shorten(one.by[0][0], _BY)
+    # Largest change first; changes that do not fit are counted.
+    by = sorted(one.by, key=lambda part: -math.inf if math.isnan(part[1]) else -abs(part[1]))
+    parts = [shorten(name, _BY // 2) + ("" if math.isnan(change) else f" {change:+.4f}") for name, change in by]
+    shown = [part for place, part in enumerate(parts) if len(", ".join(parts[: place + 1])) <= _BY]
+    left = len(parts) - len(shown)
+    return ", ".join(shown) + (f", {left} more" if left else "")
+
+
+def _side_by_side(ours: Explanation, theirs: Explanation, room: int) -> Table:
+    """Return both rankings of a query side by side, with ids shortened to fit."""
+    pairs = list(zip_longest(ours.rows, theirs.rows))
+    kept = [
+        place
+        for place, pair in enumerate(pairs)
+        if place < _RANKS or any(row is not None and row.counts for row in pair)
+    ][:_MOST]
+    sides = [_cells(one, [pairs[place][side] for place in kept], room) for side, one in enumerate((ours, theirs))]
+    rows: list[tuple[Cell, ...]] = []
+    for place, left, right in zip(kept, *sides, strict=True):
+        mark = "" if _same(*pairs[place]) else "<"
+        rows.append((str(place + 1), *left, *right, mark))
+    return Table(
+        ("rank", "here", "grade", _head(ours), "there", "grade", _head(theirs), ""),
+        tuple(rows),
+        title=f"query {ours.query} on both sides: {number(ours.value)} here, {number(theirs.value)} there",
+        right=frozenset({0, 2, 3, 5, 6}),
+    )
+
+
+def _head(found: Explanation) -> str:
+    place = _contribution(found)
+    return found.calculation.columns[place] if found.calculation.columns else "counts"
+
+
+def _contribution(found: Explanation) -> int:
+    """Return the column of the most informative term of a document."""
+    columns = found.calculation.columns
+    return columns.index("contribution") if "contribution" in columns else len(columns) - 1
+
+
+def _cells(found: Explanation, rows: Sequence[Step | None], room: int) -> list[tuple[str, str, str]]:
+    place = _contribution(found)
+    terms: list[tuple[Term, ...]] = [
+        (None if row is None else row.terms[place] if row.terms else ("yes" if row.counts else ""),) for row in rows
+    ]
+    return [
+        ("", "", "") if row is None else (shorten(row.ranked.document, room), grade_of(row.ranked.grade), term)
+        for row, (term,) in zip(rows, terms_of(terms), strict=True)
+    ]
+
+
+def _same(left: Step | None, right: Step | None) -> bool:
+    if left is None or right is None:
+        return left is right
+    return _seen(left) == _seen(right) and left.counts == right.counts
+
+
+def _seen(row: Step) -> tuple[str, float | None]:
+    return row.ranked.document, row.ranked.grade
+
+
+def _formulas(ours: Explanation, theirs: Explanation) -> tuple[str, ...]:
+    """Return the lines that differ between the two calculations."""
+    same = set(ours.steps) & set(theirs.steps)
+    lines: list[str] = []
+    for side, found in (("here:  ", ours), ("there: ", theirs)):
+        own = [step for step in found.steps if step not in same]
+        lines += [f"{'       ' if place else side}{step}" for place, step in enumerate(own)]
+    return tuple(lines)
+
+
+def first_difference(ours: Explanation, theirs: Explanation) -> str:
+    """Describe the first difference between two calculations of a query."""
+    also = f"; here {ours.measure}, there {theirs.measure}" if str(ours.measure) != str(theirs.measure) else ""
+    for rank, (left, right) in enumerate(zip_longest(ours.rows, theirs.rows), start=1):
+        if left is None or right is None:
+            side = "there" if left is None else "here"
+            return f"the rankings differ from rank {rank}: evaluated only {side}{also}"
+        if left.ranked.document != right.ranked.document:
+            tie = " (a tie here)" if left.ranked.tied else ""
+            tie += " (a tie there)" if right.ranked.tied and not left.ranked.tied else ""
+            return f"the rankings differ from rank {rank}: different documents{tie}{also}"
+        if left.ranked.grade != right.ranked.grade:
+            grades = f"grade {_graded(left)} here, {_graded(right)} there"
+            return f"the grades differ from rank {rank}: {grades}{also}"
+        if left.terms != right.terms:
+            return f"the same ranking, but contributions differ from rank {rank}{also}"
+    for place, (one, other) in enumerate(zip_longest(ours.calculation.ideal, theirs.calculation.ideal), start=1):
+        if one is None or other is None or one.grade != other.grade or one.terms != other.terms:
+            return f"the same ranking; the ideal rankings differ from rank {place}{also}"
+    return f"the same ranking{also or ': the same calculation'}"
+
+
+def _graded(row: Step) -> str:
+    return UNJUDGED if row.ranked.grade is None else number(row.ranked.grade)
+
+
+# ---- how a number from another source was computed
+
+
+def _reproduction(found: Reproduction, format: str, options: Options) -> Iterator[Table | str]:
+    yield _ways(found)
+    yield Table((), (), notes=tuple(_fit_notes(found)))
+    if format == "table" and not options.full:
+        steps = "steps, and the queries that differ: --full (full=True)"
+        yield replace(_steps(found.reconciliation), notes=(steps,))
+        return
+    yield from _reconciliation_blocks(found.reconciliation, format, options)
+
+
+def _ways(found: Reproduction) -> Table:
+    """Return the variants that fit best, and ours."""
+    whole = bool(found.given.values)
+    ours = next(fit for fit in found.fits if not fit.deviations or fit.ours)
+    shown = list(found.fits[:_SHOWN])
+    if ours not in shown:
+        shown[-1] = ours
+    digits = max(4, min(found.given.digits, 8))
+    rows: list[tuple[Cell, ...]] = []
+    for fit in shown:
+        text = f"{fit.reproduced} of {fit.reproduced + fit.missed}"
+        off = fit.mean - found.given.mean
+        rows.append(
+            (shorten(fit.name, _WAY), *((text,) if whole else ()), f"{fit.mean:.{digits}f}", f"{off:+.{digits}f}")
+        )
+    heads = ("variant", *(("reproduced",) if whole else ()), "mean", "difference")
+    return Table(heads, tuple(rows), title=found.title(), right=frozenset(range(1, len(heads))))
+
+
+def _fit_notes(found: Reproduction) -> Iterator[str]:
+    yield f"{found.sure}: {found.why}"
+    if found.tied:
+        yield (
+            f"{found.tied} of the {found.best.missed} values that are missed are within the "
+            "range of some order of tied documents: an unstable sort explains them"
+        )
+    yield from found.given.notes
+    if found.sure != "not found":
+        yield f"found: {found.best.name}"
+        if found.best.same:
+            more = len(found.best.same) - _SAME
+            names = ", ".join(found.best.same[:_SAME]) + (f" and {more} more" if more > 0 else "")
+            yield f"these variants give the same values here: {names}"
+    yield (f"{found.tried} variants were tried: other tools, and combinations of up to three known deviations")
+
+
+REPORTS = {
+    Explanation: Report(_explanation_blocks),
+    Reconciliation: Report(_reconciliation_blocks),
+    Reproduction: Report(_reproduction),
+}

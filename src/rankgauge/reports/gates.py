@@ -10,10 +10,8 @@ from rankgauge.core.escaping import templates
 from rankgauge.core.text import inflect, many
 from rankgauge.gates.result import UNSURE, GateCheck, GateResult, GateVerdict
 from rankgauge.rendering.tables import Table
-from rankgauge.reports.annotations import MOST, Annotation, annotation_lines
-from rankgauge.reports.registry import Options, Report
-from rankgauge.reports.sections import Section
-from rankgauge.reports.templating import page
+from rankgauge.reports.registry import MOST, Annotation, Options, Report, annotation_lines
+from rankgauge.reports.sections import Section, page
 
 # Columns of the checks and number of queries in a short report.
 _COLUMNS, _LOSERS = 6, 3

@@ -38,8 +38,16 @@ from rankgauge.reports.answers import answer_conclusions, answer_sections
 from rankgauge.reports.catalogue import summary
 from rankgauge.reports.evaluations import notes_of
 from rankgauge.reports.queries import Queries, QueryDetails
-from rankgauge.reports.sections import Details, Part, Section, comparison_result, deciding_difference, diagnosis_section
-from rankgauge.reports.templating import asset, page
+from rankgauge.reports.sections import (
+    Details,
+    Part,
+    Section,
+    asset,
+    comparison_result,
+    deciding_difference,
+    diagnosis_section,
+    page,
+)
 
 _MOST_LOOKED = 8
 _ENDS = ("best", "worst")

@@ -9,8 +9,7 @@ from dataclasses import replace
 from rankgauge.core.text import Ratio
 from rankgauge.production import DriftReport, QuestionPoint
 from rankgauge.rendering.tables import Table
-from rankgauge.reports.sections import Details, Section
-from rankgauge.reports.templating import asset, page
+from rankgauge.reports.sections import Details, Section, asset, page
 
 _WIDTH, _HEIGHT, _MARGIN = 1000, 640, 24
 _MOST = 1500  # maximum number of points per set

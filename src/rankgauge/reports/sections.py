@@ -1,14 +1,21 @@
-"""Sections of a report: texts, tables, and plots."""
+"""Sections of a report (texts, tables, and plots), and the templates of pages."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from importlib import metadata
 from itertools import islice
-from typing import TYPE_CHECKING, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rankgauge.comparison.conclusions import difference_sentence, no_verdicts
+from rankgauge.core.escaping import templates
 from rankgauge.core.text import many
+from rankgauge.rendering.plot_drawing import Plot
 from rankgauge.rendering.tables import Cell, Table
 
 if TYPE_CHECKING:
@@ -16,7 +23,6 @@ if TYPE_CHECKING:
     from rankgauge.comparison.differences import Difference
     from rankgauge.diagnosis.diagnosis import Diagnosis
     from rankgauge.history import Trend, TrendPoint
-    from rankgauge.rendering.plot_drawing import Plot
 
 Part: TypeAlias = "str | Table | Plot | Details"
 
@@ -159,3 +165,65 @@ def _change(point: TrendPoint) -> str:
         return ""
     step = point.change
     return f"{step.difference:+.3f} ({step.low:+.3f} to {step.high:+.3f})"
+
+
+def asset(name: str) -> str:
+    """Return the text of a file from the templates folder."""
+    return (Path(__file__).parent / "templates" / name).read_text(encoding="utf-8")
+
+
+def _digest(script: str) -> str:
+    """Return the hash with which the content security policy of a page allows its script."""
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def readable(value: Any) -> str:
+    """Format a setting as text.
+
+    Example:
+        >>> readable({"name": "rules", "calibrated": [], "prompts": ["a", "b"]})
+        'name: rules; prompts: a, b'
+    """
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name}: {readable(held)}" for name, held in value.items() if readable(held))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(readable, value))
+    return "" if value is None else str(value)
+
+
+def page(template: str, *, script: str = "", **values: Any) -> str:
+    """Render a template with its values, style, script, and version."""
+    return str(
+        _environment()
+        .get_template(template)
+        .render(
+            **values,
+            version=metadata.version("rankgauge"),
+            style=asset("page.css"),
+            script=script,
+            script_digest=_digest(script),
+        )
+    )
+
+
+def _environment() -> Any:
+    """Return the Jinja environment with tests for the parts of a section."""
+    from jinja2 import FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    def inlined(shown: Plot, name: str) -> Markup:
+        return Markup(shown.inline(name))  # noqa: S704 - our own SVG, its texts escaped
+
+    made = templates(
+        loader=FileSystemLoader(Path(__file__).parent / "templates", encoding="utf-8"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.globals["inline"] = inlined
+    made.globals["readable"] = readable
+    made.globals["kind"] = lambda part: type(part).__name__
+    return made

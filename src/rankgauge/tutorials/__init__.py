@@ -5,15 +5,19 @@ from __future__ import annotations
 from rankgauge.core.lazy import lazy_imports
 
 with lazy_imports(globals()):
-    from rankgauge.tutorials.benchmark import RetrievalBenchmark as RetrievalBenchmark
     from rankgauge.tutorials.comparison import (
+        RetrievalBenchmark as RetrievalBenchmark,
         RetrieverComparison as RetrieverComparison,
         RetrieverValues as RetrieverValues,
     )
     from rankgauge.tutorials.evaluator import (
+        GradedRetrievalMetrics as GradedRetrievalMetrics,
+        GradedRetrievalResult as GradedRetrievalResult,
         MetricValues as MetricValues,
         QueryEvaluation as QueryEvaluation,
         RetrievalEvaluator as RetrievalEvaluator,
+        RetrievalMetrics as RetrievalMetrics,
+        RetrievalResult as RetrievalResult,
     )
     from rankgauge.tutorials.functional import (
         average_precision as average_precision,
@@ -35,10 +39,4 @@ with lazy_imports(globals()):
         recall_at_k as recall_at_k,
         reciprocal_rank as reciprocal_rank,
         success_at_k as success_at_k,
-    )
-    from rankgauge.tutorials.records import (
-        GradedRetrievalMetrics as GradedRetrievalMetrics,
-        GradedRetrievalResult as GradedRetrievalResult,
-        RetrievalMetrics as RetrievalMetrics,
-        RetrievalResult as RetrievalResult,
     )
