@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
 import re
@@ -16,7 +15,7 @@ from rankgauge.core.text import inflect
 from rankgauge.corpus.collection import Collection, Document, Query
 from rankgauge.errors import InputError
 from rankgauge.retrievers.hits import Hits, hits_of, listed_hits, rows_of_hits
-from rankgauge.retrievers.protocol import aligned, describe_error, has_index, index_documents, responses_of, search
+from rankgauge.retrievers.protocol import describe_error, has_index, index_documents, raw_rankings, responses_of
 from rankgauge.sample import sample_path
 
 __all__ = ["RetrieverCheck", "check_retriever", "has_compiled_core"]
@@ -192,13 +191,11 @@ class _CheckedRetriever:
 
     def __call__(self, queries: Sequence[Query], *, k: int | None = None, what: str = "the queries") -> list[Hits]:
         k = self.k if k is None else k
-        recording = _Recording(self._responses)
-        _checked(
-            lambda: search(recording, tuple(queries), k),
+        rankings = _checked(
+            lambda: raw_rankings(self._responses, queries, k),
             f"search() of {what} with k={k}",
             "return a ranking, empty if nothing is found",
         )
-        rankings = aligned(recording.found, len(queries))
         return [self._hits(found, query, k) for found, query in zip(rankings, queries, strict=True)]
 
     def _hits(self, found: Any, query: Query, k: int) -> Hits:
@@ -232,30 +229,6 @@ class _CheckedRetriever:
                 fix="return the best document first with the highest score; negate distances",
             )
         return hits_of(found, k)
-
-
-class _Recording:
-    """Recorder of the raw return value of a retriever, sync or async."""
-
-    def __init__(self, responses: Callable[[Sequence[Query], int], Any]) -> None:
-        self._responses = responses
-        self.found: Any = None
-
-    def index(self, documents: Iterable[Document]) -> None:
-        """Do nothing; retrievers must have this method."""
-
-    def search(self, queries: Sequence[Query], k: int) -> Any:
-        found = self._responses(queries, k)
-        if inspect.isawaitable(found):
-            return self._later(found, len(queries))
-        return self._kept(found, len(queries))
-
-    async def _later(self, found: Any, count: int) -> list[list[str]]:
-        return self._kept(await found, count)
-
-    def _kept(self, found: Any, count: int) -> list[list[str]]:
-        self.found = aligned(found, count)
-        return [[] for _ in range(count)]
 
 
 def _checked(call: Callable[[], Any], what: str, fix: str) -> Any:

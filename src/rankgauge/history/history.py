@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 _PLACE = ".rankgauge/history.db"
 _VARIABLE = "RANKGAUGE_HISTORY"
 _LONGEST = 200
-# Safe number of bound parameters per statement for every database.
-_AT_ONCE = 500
 
 
 def _define_tables(tables: MetaData) -> None:
@@ -299,8 +297,8 @@ class History(Store):
             chosen = [entry for entry in entries if str(wanted) in entry.means]
             if not chosen:
                 raise self._without(wanted, entries, run)
-            found = list(self._columns(connection, chosen, str(wanted)))
-        return trend_of(wanted, found)
+            followed = [(entry, self._load(connection, entry, str(wanted))) for entry in chosen]
+        return trend_of(wanted, followed)
 
     # ---- rows
 
@@ -345,14 +343,15 @@ class History(Store):
         except ValueError as error:
             raise self._broken(error) from None
 
-    def _load(self, connection: Connection, entry: HistoryEntry) -> Evaluation:
+    def _load(self, connection: Connection, entry: HistoryEntry, name: str = "") -> Evaluation:
+        """Return an evaluation, or only its values of the measure `name`."""
         table = SCHEMA.table("values")
-        rows = connection.execute(
-            table.select()
-            .with_only_columns(table.c.kind, table.c.name, table.c.body)
-            .where(table.c.evaluation == entry.id)
-        )
-        parts = {(kind, name): body for kind, name, body in rows}
+        columns = (table.c.kind, table.c.name, table.c.body)
+        asked = table.select().with_only_columns(*columns).where(table.c.evaluation == entry.id)
+        if name:
+            entry = replace(entry, means={name: entry.means[name]})
+            asked = asked.where(table.c.kind == VALUES, table.c.name == name)
+        parts = {(kind, own): body for kind, own, body in connection.execute(asked)}
         try:
             return unpack(entry, self._query_ids(connection, entry.query_set), parts)
         except ValueError as error:
@@ -364,32 +363,6 @@ class History(Store):
         if ids is None:
             raise self._database.damaged("the ids of its queries are missing")
         return unpack_ids(ids, query_set)
-
-    def _columns(
-        self, connection: Connection, entries: Sequence[HistoryEntry], name: str
-    ) -> Iterator[tuple[HistoryEntry, Evaluation]]:
-        """Yield each evaluation with the values of one measure."""
-        table = SCHEMA.table("values")
-        ids: dict[str, tuple[str, ...]] = {}
-        for begin in range(0, len(entries), _AT_ONCE):
-            some = entries[begin : begin + _AT_ONCE]
-            asked = (
-                table.select()
-                .with_only_columns(table.c.evaluation, table.c.body)
-                .where(
-                    table.c.evaluation.in_([entry.id for entry in some]), table.c.kind == VALUES, table.c.name == name
-                )
-            )
-            bodies = {row.evaluation: row.body for row in connection.execute(asked)}
-            for entry in some:
-                try:
-                    if entry.query_set not in ids:
-                        ids[entry.query_set] = self._query_ids(connection, entry.query_set)
-                    narrow = replace(entry, means={name: entry.means[name]})
-                    parts = {(VALUES, name): bodies[entry.id]} if entry.id in bodies else {}
-                    yield entry, unpack(narrow, ids[entry.query_set], parts)
-                except ValueError as error:
-                    raise self._broken(error) from None
 
     def _broken(self, error: ValueError) -> RankgaugeError:
         """Return the error for an unreadable evaluation."""

@@ -200,19 +200,19 @@ def _short(text: str, most: int = _TEXT) -> str:
 # ---- terminal
 
 
-def _blocks(several: Sequence[AnswerDiagnosis], format: str, options: Options) -> Iterator[Table | str]:
+def _blocks(several: Sequence[AnswerDiagnosis], options: Options) -> Iterator[Table | str]:
     """Yield one system, or several side by side and, for full reports, each system in detail."""
     if len(several) == 1:
-        yield from _one(several[0], format, options)
+        yield from _one(several[0], options)
         return
-    yield from _side_by_side(several, format, options)
-    if options.full or format != "table":
+    yield from _side_by_side(several, options)
+    if not options.short:
         for found in several:
-            yield from _one(found, format, options)
+            yield from _one(found, options)
 
 
-def _one(found: AnswerDiagnosis, format: str, options: Options) -> Iterator[Table]:
-    if format == "table":
+def _one(found: AnswerDiagnosis, options: Options) -> Iterator[Table]:
+    if options.on_terminal:
         yield _text(f"{found.summary()}.")
         yield from _screen(found, full=options.full)
         yield _next(found, "Next step", options)
@@ -261,11 +261,11 @@ def _screen(found: AnswerDiagnosis, *, full: bool) -> Iterator[Table]:
         yield _groups(found.blame)
 
 
-def _side_by_side(several: Sequence[AnswerDiagnosis], format: str, options: Options) -> Iterator[Table]:
+def _side_by_side(several: Sequence[AnswerDiagnosis], options: Options) -> Iterator[Table]:
     """Yield the means of each system, the verdict, and the limits of each system."""
     answers = [found.answers for found in several]
     means = [dict(found.retrieval.mean() if found.retrieval else {}) | _means(found.answers) for found in several]
-    if format == "table" and not options.full:
+    if options.short:
         means = [
             {k: v for k, v in mean.items() if k.removesuffix(_BY_JUDGE) in _FIRST or k.startswith(_RETRIEVAL)}
             for mean in means
@@ -275,14 +275,14 @@ def _side_by_side(several: Sequence[AnswerDiagnosis], format: str, options: Opti
         *dict.fromkeys(each.judge_note for each in answers),
     )
     result, best = _verdict(answers)
-    yield from _means_tables(answers, means, (result, *notes), format)
-    if format == "table":
+    yield from _means_tables(answers, means, (result, *notes), options)
+    if options.on_terminal:
         chosen = next(found for found in several if found.answers.run_name == best)
         yield _next(chosen, f"Next step for {best}", options)
 
 
 def _means_tables(
-    systems: Sequence[AnswerEvaluation], means: Sequence[Mapping[str, float]], notes: Sequence[str], format: str
+    systems: Sequence[AnswerEvaluation], means: Sequence[Mapping[str, float]], notes: Sequence[str], options: Options
 ) -> Iterator[Table]:
     """Yield the means of the systems side by side, and the conclusion, which is the first note."""
     table = Table(
@@ -293,9 +293,9 @@ def _means_tables(
         title=" and ".join(dict.fromkeys(many(len(each.query_ids), "question") for each in systems)),
         digits=3,
     )
-    if format == "table":
+    if options.on_terminal:
         yield _text(f"{notes[0]}.")
-    yield replace(table, notes=tuple(notes[format == "table" :]))
+    yield replace(table, notes=tuple(notes[options.on_terminal :]))
 
 
 def _means(answers: AnswerEvaluation) -> dict[str, float]:
@@ -341,18 +341,18 @@ def _next_step(found: AnswerDiagnosis) -> str:
 # ---- evaluations of one or more systems
 
 
-def _compared(systems: Sequence[AnswerEvaluation], format: str, options: Options) -> Iterable[Table | str]:
+def _compared(systems: Sequence[AnswerEvaluation], options: Options) -> Iterable[Table | str]:
     """Report one system with its intervals, or several side by side."""
     if options.per_query:
-        return _PLAIN.blocks(systems, format, options)
+        return _PLAIN.blocks(systems, options)
     if len(systems) == 1:
-        return [_short_table(systems[0]) if format == "table" else systems[0].table()]
+        return [_short_table(systems[0]) if options.on_terminal else systems[0].table()]
     notes = evaluations.notes_of(systems)
-    if format == "table":
+    if options.on_terminal:
         notes = list(dict.fromkeys(one.note for each in systems for one in each.findings if one.severity != "info"))
         if any(each.undefined.any() for each in systems):
             notes.append("measures that are undefined for some questions: --as markdown")
-    return _means_tables(systems, [_means(each) for each in systems], (_verdict(systems)[0], *notes), format)
+    return _means_tables(systems, [_means(each) for each in systems], (_verdict(systems)[0], *notes), options)
 
 
 def _short_table(found: AnswerEvaluation) -> Table:

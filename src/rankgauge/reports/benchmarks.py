@@ -9,7 +9,6 @@ from rankgauge.benchmark.comparison import BenchmarkComparison, cost_table
 from rankgauge.benchmark.exploration import Exploration
 from rankgauge.benchmark.run import BenchmarkRun
 from rankgauge.core.text import many
-from rankgauge.diagnosis.diagnosis import Diagnosis
 from rankgauge.rendering.tables import BEST, Table
 from rankgauge.reports.comparisons import comparison_tables, conclusions
 from rankgauge.reports.diagnoses import diagnosis_tables
@@ -19,19 +18,19 @@ from rankgauge.reports.sections import Section
 _TRIALS, _SENTENCES = 8, 3  # number of rows in a short report on an exploration
 
 
-def _blocks(found: BenchmarkComparison, format: str, options: Options) -> Iterator[Table]:
+def _blocks(found: BenchmarkComparison, options: Options) -> Iterator[Table]:
     """Yield the full report, or means, median latency, and conclusion on one screen."""
     if not options.full:
-        yield _overview(found, options.diagnosis, format)
+        yield _overview(found, options)
         return
     costs = found.cost_table()
-    yield from comparison_tables(found.comparison, format, options)
+    yield from comparison_tables(found.comparison, options)
     yield replace(costs, notes=(*costs.notes, *found.notes))
     if options.diagnosis is not None:
         yield from diagnosis_tables(options.diagnosis)
 
 
-def _overview(found: BenchmarkComparison, diagnosis: Diagnosis | None, format: str) -> Table:
+def _overview(found: BenchmarkComparison, options: Options) -> Table:
     """Return the means with the median latency and, below, the conclusion."""
     means, costs, first = found.table(), found.cost_table(), found.runs[0]
     rows = means.rows
@@ -46,13 +45,13 @@ def _overview(found: BenchmarkComparison, diagnosis: Diagnosis | None, format: s
     )
     compared = found.comparison
     lines = [*compared.withheld_sentences, *conclusions(compared)]
-    if diagnosis is not None:
-        lines.append(diagnosis.summary())
+    if options.diagnosis is not None:
+        lines.append(options.diagnosis.summary())
     left = [many(n, "more warning")] if (n := len(compared.warnings) - 1) > 0 else []
     left += [many(n, "note")] if (n := len(found.notes)) else []
     if left:
         lines.append(f"{', '.join(left)}: --full (full=True)")
-    marks = (BEST, *means.notes) if format == "table" else means.notes
+    marks = (BEST, *means.notes) if options.on_terminal else means.notes
     return replace(means, rows=rows, title=title, notes=(*lines, *marks), right=frozenset(range(1, len(means.columns))))
 
 
@@ -69,17 +68,17 @@ def benchmark_section(found: BenchmarkComparison, *, plots: bool = True) -> Sect
     return Section("Latency and cost", (table, *drawn, *found.notes))
 
 
-def _costs(runs: tuple[BenchmarkRun, ...], _format: str, _options: Options) -> Iterator[Table]:
+def _costs(runs: tuple[BenchmarkRun, ...], _options: Options) -> Iterator[Table]:
     """Yield latency, index, and cost, with remarks on the runs."""
     table = cost_table(runs)
     notes = [f"{run.name}: {note}" for run in runs for note in run.notes]
     yield replace(table, notes=(*table.notes, *notes))
 
 
-def _exploration(found: Exploration, format: str, options: Options) -> Iterator[Table]:
+def _exploration(found: Exploration, options: Options) -> Iterator[Table]:
     """Yield the trials, the best trial on other queries, and the effect of single settings."""
     table = found.table()
-    if format == "table" and not options.full:
+    if options.short:
         more = "failure patterns of both configurations, and one setting changed at a time: --full"
         left = [many(n, "more warning")] if (n := len(found.warnings) - 1) > 0 else []
         yield replace(

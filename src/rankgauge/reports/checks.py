@@ -78,14 +78,14 @@ def explain_problem(code: str) -> str:
 # ---- for people
 
 
-def _check_blocks(result: CheckResult, format: str, options: Options) -> Iterator[Table | str]:
+def _check_blocks(result: CheckResult, options: Options) -> Iterator[Table | str]:
     """Yield the table or, for a terminal, the findings as text."""
     if options.quiet:
         columns = ("code", "name", "source", "count", "of")
         found = result.to_columns()
         yield Table(columns, tuple(zip(*(found[name] for name in columns), strict=True)))
         return
-    if format != "table":
+    if not options.on_terminal:
         yield result.table()
         return
     lines = _text(result, color=options.color, full=options.full)
@@ -240,9 +240,8 @@ _GRADES, _CHARACTERS = "judgments of grade", "characters"  # rows that only a fu
 _PROBLEMS = 2
 
 
-def _collection_blocks(info: CollectionInfo, format: str, options: Options) -> Iterator[Table]:
+def _collection_blocks(info: CollectionInfo, options: Options) -> Iterator[Table]:
     """Yield counts, lengths, and quality problems; short on a terminal."""
-    short = format == "table" and not options.full
     notes = list(info.notes)
     if info.judgments is None:
         notes.append("no judgments were given: checks that need them were skipped")
@@ -252,27 +251,27 @@ def _collection_blocks(info: CollectionInfo, format: str, options: Options) -> I
         notes.append("no documents were given: checks that need them were skipped")
     if not info.findings:
         notes.append("no quality problems found: checked for empty and duplicate texts, missing ids, leaks")
-    counts = [row for row in info.counts().items() if not (short and row[0].startswith(_GRADES))]
+    counts = [row for row in info.counts().items() if not (options.short and row[0].startswith(_GRADES))]
     lengths: tuple[tuple[Cell, ...], ...] = tuple(
         (name, *astuple(spread))
         for name, spread in info.spreads.items()
-        if not (short and name.startswith(_CHARACTERS))
+        if not (options.short and name.startswith(_CHARACTERS))
     )
     found: tuple[tuple[Cell, ...], ...] = tuple(
         (one.message, one.evidence.count, one.evidence.of, ", ".join(one.evidence.examples)) for one in info.findings
     )
     effects = [f"{one.message}: {one.effect} ({one.code})" for one in info.findings]
-    notes = [*effects[: _PROBLEMS if short else None], *notes]
-    if short and len(effects) > _PROBLEMS:
+    notes = [*effects[: _PROBLEMS if options.short else None], *notes]
+    if options.short and len(effects) > _PROBLEMS:
         notes.append(f"{len(effects) - _PROBLEMS} more effects: --full (full=True)")
-    if short:
+    if options.short:
         notes.append("judgments by grade, characters: --full (full=True)")
     heads = ("length", *PARTS)
     *tables, last = (
         table
         for table in (
             Table(("what", "number"), tuple(counts), title=info.name),
-            Table(heads, lengths, title="" if short else "lengths", digits=1),
+            Table(heads, lengths, title="" if options.short else "lengths", digits=1),
             Table(("what", "number", "of", "such as"), found, title="quality problems", shortened=frozenset({3})),
         )
         if table.rows

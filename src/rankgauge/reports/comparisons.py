@@ -19,26 +19,25 @@ from rankgauge.reports.registry import Options, Report
 _MOST, FITTING = 6, 9
 
 
-def comparison_tables(found: PairedComparison, format: str, options: Options) -> Iterator[Table]:
+def comparison_tables(found: PairedComparison, options: Options) -> Iterator[Table]:
     """Yield the means, and the differences with conclusions."""
     means = found.table(transposed=options.transposed)
-    marks = (BEST,) if format == "table" and means.best else ()
+    marks = (BEST,) if options.on_terminal and means.best else ()
     notes = (*marks, *means.notes)
-    terminal, short = format == "table", not options.full
     left = []
-    if short and len(means.rows) > FITTING and not options.transposed:
+    if not options.full and len(means.rows) > FITTING and not options.transposed:
         places = overview(found.measures, found.tested)
         left = [many(len(means.rows) - len(places), "more measure")]
         means = means.part(rows=places)
-    more = () if terminal else (f"{text}: --full (full=True)" for text in left)
+    more = () if options.on_terminal else (f"{text}: --full (full=True)" for text in left)
     yield replace(means, notes=(*notes, *more))
     table = found.differences_table(described=options.full)
-    if terminal and short:
+    if options.short:
         warnings = len(found.warnings) - 1
         left += [many(warnings, "more warning")] if warnings > 0 else []
         rest = f"{', '.join(left)}, test, and seed" if left else "test and seed"
         table = replace(table, notes=(*conclusions(found), f"{rest}: --full (full=True)"))
-    yield from _by_run(found, table) if terminal else (table,)
+    yield from _by_run(found, table) if options.on_terminal else (table,)
 
 
 def conclusions(found: PairedComparison) -> Iterator[str]:
@@ -104,12 +103,11 @@ _LEGEND = (
 )
 
 
-def _diff_blocks(diff: RunDiff, format: str, options: Options) -> Iterator[Table]:
+def _diff_blocks(diff: RunDiff, options: Options) -> Iterator[Table]:
     """Yield the queries, then both rankings of each; short on a terminal, with truncated texts."""
-    narrow = format == "table"
-    short = narrow and not options.full and len(diff.shown) > _RANKINGS
+    narrow = options.on_terminal
     overview = _overview(diff, narrow=narrow)
-    if short:
+    if options.short and len(diff.shown) > _RANKINGS:
         # The last note explains the rankings, which are omitted.
         yield replace(overview, notes=(*overview.notes[:-1], _NEXT))
         return
@@ -243,5 +241,5 @@ REPORTS = {
     Comparison: Report(comparison_tables),
     DistributedComparison: Report(comparison_tables),
     RunDiff: Report(_diff_blocks),
-    TieReport: Report(lambda found, _format, options: (_ties(found, options),), _ties),
+    TieReport: Report(lambda found, options: (_ties(found, options),), _ties),
 }

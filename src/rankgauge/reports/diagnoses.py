@@ -273,7 +273,7 @@ def _slices(found: Diagnosis, shown: Iterable[Slice]) -> Table:
     )
 
 
-def _blocks(found: Diagnosis, _format: str, options: Options) -> Iterator[Table]:
+def _blocks(found: Diagnosis, options: Options) -> Iterator[Table]:
     return diagnosis_tables(found, full=options.full)
 
 

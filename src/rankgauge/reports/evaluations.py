@@ -18,16 +18,15 @@ _MOST = 3  # maximum number of measures for which all group means are shown
 _NOTES = 2  # number of notes in a short report with group means
 
 
-def _blocks(evaluations: Sequence[Evaluation], format: str, options: Options) -> list[Table]:
+def _blocks(evaluations: Sequence[Evaluation], options: Options) -> list[Table]:
     """Return the tables of a report; the last one has the notes.
 
     Measures with cut-offs are shown as one grid per run (cut-offs by measures); otherwise there is
     one row for each run.
     """
-    short = format == "table" and not options.full
     if options.per_query:
         found = [_query_table(evaluations)]
-    elif short and len(evaluations) > 1:
+    elif options.short and len(evaluations) > 1:
         found = [_overview(evaluations)]
     elif all(is_grid(evaluation.measures) for evaluation in evaluations):
         best = _best_of(evaluations)
@@ -43,9 +42,9 @@ def _blocks(evaluations: Sequence[Evaluation], format: str, options: Options) ->
         from rankgauge.evaluation.groups import group_means
 
         found += [group_means(each, _MOST).table() for each in grouped]
-    marks = [BEST] if format == "table" and any(table.best for table in found) else []
+    marks = [BEST] if options.on_terminal and any(table.best for table in found) else []
     notes = notes_of(evaluations)
-    if short and (len(evaluations) > 1 or grouped):
+    if options.short and (len(evaluations) > 1 or grouped):
         notes = _short(evaluations, notes)
     found[-1] = replace(found[-1], notes=(*marks, *found[-1].notes, *notes))
     return found

@@ -23,22 +23,21 @@ _FACTS = {"score", "relevant"}
 _MISSED = 5
 
 
-def _explanation_blocks(found: Explanation, format: str, options: Options) -> Iterator[Table | str]:
+def _explanation_blocks(found: Explanation, options: Options) -> Iterator[Table | str]:
     """Yield the ranking, the ideal ranking, the formula with numbers, and notes."""
-    short = format == "table" and not options.full
     if not found.rows:
         yield Table((), (), title=f"{found.measure} = {number(found.value)} for query {found.query}")
-    elif format != "table":
+    elif not options.on_terminal:
         yield from found.tables()
     else:
         tables = found.tables(full=options.full)
-        for table in tables[:1] if short else tables:
+        for table in tables[:1] if options.short else tables:
             chosen = _without(table, _FACTS)
             yield (_without_gaps(chosen) if options.quiet else _table_text(chosen, color=options.color))
         if options.full:
             yield replace(_without(tables[0], found.calculation.columns), title="scores")
-    yield steps_text(found.steps, format)
-    yield Table((), (), notes=tuple(_notes(found, short=short)))
+    yield steps_text(found.steps, options.format)
+    yield Table((), (), notes=tuple(_notes(found, short=options.short)))
 
 
 def _without(table: Table, names: Container[str]) -> Table:
@@ -136,20 +135,19 @@ _FEWEST, _MANY = 6, 12
 _SHOWN, _WAY, _SAME = 4, 58, 3
 
 
-def _reconciliation_blocks(found: Reconciliation, format: str, options: Options) -> Iterator[Table | str]:
+def _reconciliation_blocks(found: Reconciliation, options: Options) -> Iterator[Table | str]:
     """Yield all parts, or the first ones on a terminal."""
-    short = format == "table" and not options.full
     yield _steps(found)
-    more = _largest(found) if short and found.moved else ()
+    more = _largest(found) if options.short and found.moved else ()
     yield Table((), (), notes=(*found.notes, *_summed_up(found), *more))
-    if short:
+    if options.short:
         return
     if found.moved:
         yield _queries(found)
     if found.sides is not None:
         ours, theirs = found.sides
-        yield _side_by_side(ours, theirs, _NARROW if format == "table" else _DOCUMENT)
-        yield steps_text(_formulas(ours, theirs), format)
+        yield _side_by_side(ours, theirs, _NARROW if options.on_terminal else _DOCUMENT)
+        yield steps_text(_formulas(ours, theirs), options.format)
         yield Table((), (), notes=(first_difference(ours, theirs),))
 
 
@@ -325,14 +323,14 @@ def _graded(row: Step) -> str:
 # ---- how a number from another source was computed
 
 
-def _reproduction(found: Reproduction, format: str, options: Options) -> Iterator[Table | str]:
+def _reproduction(found: Reproduction, options: Options) -> Iterator[Table | str]:
     yield _ways(found)
     yield Table((), (), notes=tuple(_fit_notes(found)))
-    if format == "table" and not options.full:
+    if options.short:
         steps = "steps, and the queries that differ: --full (full=True)"
         yield replace(_steps(found.reconciliation), notes=(steps,))
         return
-    yield from _reconciliation_blocks(found.reconciliation, format, options)
+    yield from _reconciliation_blocks(found.reconciliation, options)
 
 
 def _ways(found: Reproduction) -> Table:

@@ -75,10 +75,10 @@ def _sections(result: GateResult) -> Iterator[Section]:
     yield Section("Method", result.notes)
 
 
-def _blocks(result: GateResult, format: str, options: Options) -> list[Table]:
+def _blocks(result: GateResult, options: Options) -> list[Table]:
     """Return the checks and the queries with the largest losses; short on a terminal."""
     table, losers = result.table(), result.losers_table()
-    if format == "table" and not options.full:
+    if options.short:
         more = len(losers.rows) - _LOSERS
         left = [f"{more} more {inflect(more, 'loss', 'losses')}"] if more > 0 else []
         end = (

@@ -61,18 +61,17 @@ def _known_to(entries: Sequence[HistoryEntry], name: str, *, plain: bool) -> boo
     return plain or not entries or any(getattr(entry, name) for entry in entries)
 
 
-def _entry(entry: HistoryEntry, format: str, options: Options) -> Iterator[Table]:
+def _entry(entry: HistoryEntry, options: Options) -> Iterator[Table]:
     """Yield means and provenance; on a terminal without fingerprints and most notes."""
-    short = format == "table" and not options.full
-    most = _HASH if format == "table" else None
+    most = _HASH if options.on_terminal else None
     rows = tuple(
         (name, value[:most] if name in _HASHES and " " not in value else value)
         for name, value in _known(entry).items()
-        if value and not (short and name in _HASHES)
+        if value and not (options.short and name in _HASHES)
     )
     yield Table(("what", "value"), rows, title=entry.name)
     measures = [parse(name) for name in entry.means]
-    if not short or not is_grid(measures):
+    if not options.short or not is_grid(measures):
         yield Table(("measure", "mean"), tuple(entry.named_means().items()), notes=entry.notes)
         return
     *tables, last = grids("", measures, entry.means)
@@ -80,11 +79,11 @@ def _entry(entry: HistoryEntry, format: str, options: Options) -> Iterator[Table
     yield replace(last, notes=("notes, fingerprints: --full (full=True)",))
 
 
-def _compared(found: HistoryComparison, format: str, options: Options) -> Iterator[Table]:
+def _compared(found: HistoryComparison, options: Options) -> Iterator[Table]:
     """Yield all measures; on a terminal the tested one and some others at the same cut-off."""
     table = found.table()
     measures = [each.measure for each in found.differences]
-    if format == "table" and not options.full and len(measures) > FITTING:
+    if options.short and len(measures) > FITTING:
         places = overview(measures, measures[:1])
         rest = many(len(measures) - len(places), "more measure")
         more = f"{rest}, test, and seed: --full (full=True)"
@@ -146,11 +145,11 @@ def _json(entries: HistoryEntries, options: Options) -> str:
 
 REPORTS = {
     HistoryEntries: Report(
-        lambda entries, _format, options: [_entries(entries, options, plain=False)],
+        lambda entries, options: [_entries(entries, options, plain=False)],
         lambda entries, options: _entries(entries, options, plain=True),
         {"json": _json},
     ),
     HistoryComparison: Report(_compared),
     HistoryEntry: Report(_entry),
-    Trend: Report(lambda trend, _format, options: [trend.table(options.last)]),
+    Trend: Report(lambda trend, options: [trend.table(options.last)]),
 }

@@ -69,6 +69,7 @@ class Options:
     """Options of a report. Results ignore options that do not apply to them.
 
     Attributes:
+        format: Output format, set by `render`.
         color: Whether to use terminal colors.
         full: Whether to show everything.
         quiet: Whether to show numbers only: tables without titles, marks, and notes.
@@ -83,6 +84,7 @@ class Options:
         k: Cut-off of these failure patterns.
     """
 
+    format: str = "table"
     color: bool = False
     full: bool = False
     quiet: bool = False
@@ -95,13 +97,23 @@ class Options:
     collection: Collection | None = None
     k: int = 5
 
+    @property
+    def on_terminal(self) -> bool:
+        """Whether the report is for a terminal, which limits its width."""
+        return self.format == "table"
+
+    @property
+    def short(self) -> bool:
+        """Whether the report must fit a screen."""
+        return self.on_terminal and not self.full
+
 
 @dataclass(frozen=True)
 class Report:
     """Report of a class of results."""
 
     # Yields tables and formatted texts, in order.
-    blocks: Callable[[Any, str, Options], Iterable[Table | str]]
+    blocks: Callable[[Any, Options], Iterable[Table | str]]
     # Returns the table of unformatted values for CSV; if None, `data_table` of the result.
     data: Callable[[Any, Options], Table] | None = None
     # Formats that only this class has, or that are not built from its tables.
@@ -110,13 +122,13 @@ class Report:
     several: bool = False
 
 
-def _tables(result: Any, format: str, options: Options) -> Iterator[Table]:
+def _tables(result: Any, options: Options) -> Iterator[Table]:
     """Yield the tables of a result without a report of its own."""
     name = type(result).__name__
     if name in _WITH_FULL_TABLE:
         yield result.table(full=options.full)
     else:
-        yield result.table() if options.full or format != "table" else result.short_table()
+        yield result.short_table() if options.short else result.table()
     more = (getattr(result, table)() for table in _MORE_TABLES.get(name, ()) if options.full)
     yield from (table for table in more if table.rows)
 
@@ -147,6 +159,7 @@ def render(result: Result | Sequence[Result], format: str = "table", options: Op
         run,1.0
     """
     results = (result,) if isinstance(result, Result) else tuple(result)
+    options = replace(options, format=format)
     if not results:
         raise InputError("there are no results to report", fix="pass at least one")
     report = _report_of(type(results[0]))
@@ -164,7 +177,7 @@ def render(result: Result | Sequence[Result], format: str = "table", options: Op
             data = group.data_table() if report.data is None else report.data(group, options)
             parts.append(render_table(data, format))
         else:
-            parts += report.blocks(group, format, options)
+            parts += report.blocks(group, options)
     if options.quiet:
         parts = [*_numbers(parts)]
     texts = (part if isinstance(part, str) else render_table(part, format, color=options.color) for part in parts)

@@ -197,10 +197,15 @@ def index_documents(retriever: Any, documents: Iterable[Document]) -> None:
 
 def search(retriever: Any, queries: Sequence[Query], k: int) -> list[Hits]:
     """Search with any retriever, sync or async, from synchronous code."""
-    found = responses_of(retriever)(queries, k)
-    if inspect.isawaitable(found):
-        found = awaited(found)
-    return [hits_of(one, k) for one in aligned(found, len(queries))]
+    return [hits_of(ranking, k) for ranking in raw_rankings(responses_of(retriever), queries, k)]
+
+
+def raw_rankings(responses: Callable[[Sequence[Query], int], Any], queries: Sequence[Query], k: int) -> Sequence[Any]:
+    """Return one ranking per query as a retriever returns them; `responses` are those of :func:`responses_of`."""
+    rankings = responses(queries, k)
+    if inspect.isawaitable(rankings):
+        rankings = awaited(rankings)
+    return aligned(rankings, len(queries))
 
 
 def aligned(found: Any, wanted: int) -> Sequence[Any]:
