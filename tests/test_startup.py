@@ -62,7 +62,6 @@ EVALUATION = {
     "formats.frames",
     "formats.lines",
     "formats.mappings",
-    "formats.numbers",
     "formats.pieces",
     "formats.readers",
     "formats.registry",

@@ -24,9 +24,8 @@ from rankgauge.core.ids import Ids
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import evaluate
-from rankgauge.formats import arrow
-from rankgauge.formats.arrow import packed
-from rankgauge.formats.frames import listed
+from rankgauge.formats import frames
+from rankgauge.formats.frames import listed, packed
 
 ODD = ["", "\0", "a\0", "\0a", "a\0b", None]
 TEXT = [
@@ -156,9 +155,9 @@ def test_contiguous_values_are_those_of_the_list(column: Any, values: list[Any],
     made = column([value for value, size in zip(values, sizes, strict=False) for _ in range(size)])
     wanted = outcome(listed(made), [str(row) for row in range(len(made))])
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(arrow, "_MANY", 4)
-        patched.setattr(arrow, "_LOOKED_AT", 4)
-        patched.setattr(arrow, "_RARE", 2)
+        patched.setattr(frames, "_MANY", 4)
+        patched.setattr(frames, "_LOOKED_AT", 4)
+        patched.setattr(frames, "_RARE", 2)
         assert outcome(made, [str(row) for row in range(len(made))]) == wanted
 
 

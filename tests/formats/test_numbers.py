@@ -16,8 +16,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import rankgauge as rg
-from rankgauge.formats.columns import RUN
-from rankgauge.formats.numbers import is_lost, numbers_of, whole_numbers_of
+from rankgauge.formats.columns import RUN, is_lost, numbers_of, whole_numbers_of
 from rankgauge.retrievers.hits import hits_of
 
 LOW, HIGH = 2**53, 2**53 + 1  # equal as 64-bit floats

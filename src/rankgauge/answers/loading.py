@@ -20,7 +20,7 @@ from rankgauge.errors import InputError, MismatchError
 from rankgauge.formats.frames import is_null, listed, short
 from rankgauge.formats.lines import source_name
 from rankgauge.formats.mappings import is_list
-from rankgauge.formats.named_rows import named_rows, parts_of
+from rankgauge.formats.records import named_rows, parts_of
 from rankgauge.formats.spans import is_span, records_of_spans
 
 __all__ = ["FIELDS", "answer_questions", "read_answers"]

@@ -29,7 +29,7 @@ from rankgauge.core.database import NothingStored, Schema, Store
 from rankgauge.errors import InputError
 from rankgauge.formats.frames import short
 from rankgauge.formats.lines import source_name
-from rankgauge.formats.named_rows import named_rows
+from rankgauge.formats.records import named_rows
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, MetaData

@@ -15,10 +15,9 @@ from rankgauge.core.ids import Ids, IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable
 from rankgauge.data.judged_run import BoolArray
 from rankgauge.errors import InputError
-from rankgauge.formats.columns import RUN, Layout
+from rankgauge.formats.columns import RUN, Layout, number_text, read_number
 from rankgauge.formats.detection import is_header
 from rankgauge.formats.lines import numbered_lines, opened, start_of
-from rankgauge.formats.numbers import number_text, read_number
 from rankgauge.formats.registry import format_of, target_format
 from rankgauge.formats.trec import places_of
 from rankgauge.formats.writers import write_table, written

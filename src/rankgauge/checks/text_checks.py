@@ -23,7 +23,7 @@ from rankgauge.core.ids import Ids, id_bytes
 from rankgauge.core.pair_table import PairTable, offsets_of
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection
-from rankgauge.corpus.scan import Scan, scan
+from rankgauge.corpus.description import Scan, scan
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError

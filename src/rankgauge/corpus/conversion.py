@@ -45,12 +45,13 @@ from rankgauge.formats.registry import (
     target_format,
     unpacked,
 )
-from rankgauge.formats.text_writers import LossCounter, text_lines
 from rankgauge.formats.texts import TextReader, TextRow, TextSource, kept
 from rankgauge.formats.writers import (
+    LossCounter,
     copy_description,
     pair_lines,
     refuse_ending,
+    text_lines,
     write_collection,
     write_tables,
     written,

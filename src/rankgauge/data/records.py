@@ -18,8 +18,7 @@ from rankgauge.core.text import many
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError
-from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
-from rankgauge.formats.numbers import finite_numbers
+from rankgauge.formats.columns import JUDGMENTS, RUN, Layout, finite_numbers
 from rankgauge.formats.records import Record, RecordRows, read_records
 
 

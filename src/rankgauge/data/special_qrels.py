@@ -22,10 +22,9 @@ from rankgauge.data.judged_run import JudgedRun
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError
-from rankgauge.formats.columns import JUDGMENTS
+from rankgauge.formats.columns import JUDGMENTS, number_text
 from rankgauge.formats.extra_columns import Wide, WideRows, row_place, wide_rows, write_wide
 from rankgauge.formats.lines import Source
-from rankgauge.formats.numbers import number_text
 from rankgauge.formats.rows import id_texts
 
 _CELLS = 1 << 17

@@ -18,10 +18,19 @@ from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError
-from rankgauge.formats.columns import RUN, Columns, Layout, columns_of, wrong_columns
+from rankgauge.formats.columns import (
+    RUN,
+    Columns,
+    Layout,
+    columns_of,
+    is_missing,
+    number_text,
+    read_number,
+    wrong_columns,
+    wrong_number,
+)
 from rankgauge.formats.fast_trec import Shape
 from rankgauge.formats.lines import report_read, shorten
-from rankgauge.formats.numbers import is_missing, number_text, read_number, wrong_number
 from rankgauge.formats.registry import BrokenPackError
 from rankgauge.formats.rows import Rows, by_query, rank_number, score_lines, text_pairs
 

@@ -107,7 +107,7 @@ def _is_trec(fields: list[bytes], layout: Layout) -> bool:
 
 
 def _taken_for(first: bytes, layout: Layout) -> tuple[str, str]:
-    from rankgauge.formats import sgml, smart
+    from rankgauge.formats import classic_formats, sgml
 
     option = "--format" if layout is RUN else "--qrels-format"
     insist = f"pass the judgments and the run that it was made from; if it is the name of a query: {option} trec"
@@ -122,7 +122,7 @@ def _taken_for(first: bytes, layout: Layout) -> tuple[str, str]:
     key, tab, text = first.rstrip().partition(b"\t")
     if first.startswith(b"<") and sgml.begins(first):
         what = "these are topics or documents with tags"
-    elif smart.begins_text(first):
+    elif classic_formats.begins_text(first):
         what = "these are queries or documents in SMART format"
     elif (
         tab and b"\t" not in text and b" " in text.strip() and b" " not in key and not (_is_trec(first.split(), layout))

@@ -20,7 +20,7 @@ from rankgauge.core.ids import Blame, Ids, IntArray
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError, UnknownName
-from rankgauge.formats.columns import JUDGMENTS, column_word, columns_of
+from rankgauge.formats.columns import JUDGMENTS, column_word, columns_of, finite_numbers, read_number
 from rankgauge.formats.datasets import ir_rows
 from rankgauge.formats.delimited import DELIMITERS, named_cells
 from rankgauge.formats.detection import first_object
@@ -37,7 +37,6 @@ from rankgauge.formats.lines import (
     start_of,
 )
 from rankgauge.formats.mappings import is_list
-from rankgauge.formats.numbers import finite_numbers, read_number
 from rankgauge.formats.registry import QRELS_FORMATS, RUN_FORMATS, InFormat, format_of
 from rankgauge.formats.writers import written
 

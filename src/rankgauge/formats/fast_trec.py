@@ -19,9 +19,8 @@ from rankgauge.core import native
 from rankgauge.core.ids import Ids, IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
 from rankgauge.core.threads import check_stopped
-from rankgauge.formats.columns import Layout
+from rankgauge.formats.columns import EXACT, Layout, read_number
 from rankgauge.formats.lines import AROUND, Text, read_into, report_read
-from rankgauge.formats.numbers import EXACT, read_number
 from rankgauge.formats.trec import as_read, places_of, rank_place
 
 _PIECE = 1 << 20

@@ -1,25 +1,64 @@
-"""Read columns in memory: lists, NumPy arrays, and data frames supported by narwhals."""
+"""Read columns in memory: lists, NumPy arrays, and data frames supported by narwhals.
+
+Ids are read directly from column buffers, without a Python object per row: NumPy arrays and columns
+of pandas, polars, and pyarrow store values contiguously; their text has the same layout as
+:class:`Ids`: packed bytes. Only valid ids are read so. If a value is missing, empty, or otherwise
+invalid, the plain reader reads the whole column, checks each value, and reports the row.
+"""
 
 from __future__ import annotations
 
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
+from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rankgauge.core.ids import Blame, IdRuns, Ids
+from rankgauge.core.ids import Blame, IdRuns, Ids, IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable
 from rankgauge.errors import InputError, MissingExtra
-from rankgauge.formats.columns import Columns, Layout, columns_of, wrong_columns
-from rankgauge.formats.numbers import is_missing, numbers_of, whole_numbers_of
+from rankgauge.formats.columns import (
+    Columns,
+    Layout,
+    columns_of,
+    is_missing,
+    numbers_of,
+    whole_numbers_of,
+    wrong_columns,
+)
 from rankgauge.formats.rows import OnError, table_of
 
 _SHOWN = 60
 _FLOATS = ("float", "double", "halffloat")
 _NUMERIC = (*_FLOATS, "int", "uint", "bool")
+
+
+_Bytes = npt.NDArray[np.uint8]
+_SPARE = 8
+# Rows per piece: intermediate arrays fit into the CPU cache.
+_PIECE = 1 << 14
+# Minimum number of rows for which importing pyarrow pays off.
+_IMPORT = 1 << 20
+# In columns with at least `_MANY` rows, each run of equal values is read once if runs have `_RARE`
+# rows on average; the first `_LOOKED_AT` rows decide whether to try.
+_MANY = 1 << 17
+_LOOKED_AT = 1 << 10
+_RARE = 4
+_ASCII = 128
+# Maximum ratio of padded to actual bytes for text of fixed width.
+_PADDED = 4
+_WHOLE = ("int", "uint")
+_OFFSETS: dict[str, Any] = {"string": np.int32, "binary": np.int32, "large_string": np.int64, "large_binary": np.int64}
+_VIEWS = {"string_view": "large_string", "binary_view": "large_binary"}
+_POLARS_PLAIN = ("String", "Utf8", "Binary")
+_POLARS_TEXT = (*_POLARS_PLAIN, "Categorical", "Enum")
+# Four decimal digits at a time, as ASCII.
+_DIGITS = 4
+_POWERS = 10 ** np.arange(20, dtype=np.uint64)
+_MINUS = ord("-")
 
 
 def from_columns(
@@ -69,8 +108,6 @@ def blame_row(source: str, unit: str = "row", *, before: int = 0) -> Blame:
 
 def _ids(values: Any, name: str, source: str) -> Ids | IdRuns | npt.NDArray[Any] | list[Any]:
     """Return a column of ids: packed if possible, otherwise values to be checked one by one."""
-    from rankgauge.formats.arrow import packed_runs
-
     ids = packed_runs(values)
     return _column(values, name, source) if ids is None else ids
 
@@ -215,3 +252,287 @@ def short(value: object) -> str:
     if "\n" in text:
         return type(value).__name__
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
+def packed(column: Any) -> Ids | None:
+    """Return the ids of a column of text, bytes, or integers, read from its buffers.
+
+    Example:
+        >>> import numpy as np
+        >>> packed(np.array([7, 42])).tolist()
+        [b'7', b'42']
+        >>> packed(np.array([0.5])) is None
+        True
+    """
+    found = packed_runs(column)
+    return found.spread() if isinstance(found, IdRuns) else found
+
+
+def packed_runs(column: Any) -> Ids | IdRuns | None:
+    """Like :func:`packed`, but return runs where most rows have the id of the previous row."""
+    library = _library(column)
+    if library == "narwhals" and hasattr(column, "to_native"):
+        column = column.to_native()
+        library = _library(column)
+    if library == "pyarrow" and hasattr(column, "type") and hasattr(column, "null_count"):
+        return _of_arrow(column)
+    # Other array types may have masks or strip blanks.
+    if type(column) in {np.ndarray, np.memmap}:
+        return _of_array(column)
+    if library not in {"pandas", "polars"} or not hasattr(column, "dtype"):
+        return None
+    kind = str(column.dtype)
+    if kind.lower().startswith(_WHOLE):
+        # Missing values and intervals do not give an integer array.
+        return _of_array(np.asarray(column.to_numpy()))
+    return _of_pandas(column, kind) if library == "pandas" else _of_polars(column, kind)
+
+
+def _library(column: Any) -> str:
+    return type(column).__module__.partition(".")[0]
+
+
+def _of_pandas(column: Any, kind: str) -> Ids | IdRuns | None:
+    """Read a pandas series, index, or array: categories by code, text if stored in Arrow."""
+    if kind == "category":
+        coded = getattr(column, "cat", column)
+        return _by_code(coded.categories, np.asarray(coded.codes))
+    arrow = getattr(column.dtype, "storage", "").startswith("pyarrow")
+    if arrow or hasattr(column.dtype, "pyarrow_dtype"):
+        return _of_arrow(getattr(column, "array", column).__arrow_array__())
+    return None
+
+
+def _of_polars(column: Any, kind: str) -> Ids | IdRuns | None:
+    """Read text of polars; pyarrow is optional but faster."""
+    if column.null_count() or not kind.startswith(_POLARS_TEXT):
+        return None
+    if kind in _POLARS_PLAIN:
+        heads = _heads(column, lambda some: (some[1:] != some[:-1]).arg_true().to_numpy())
+        if heads is not None:
+            return _runs(_of_polars(column.gather(heads), kind), heads, len(column))
+    if "pyarrow" in sys.modules or len(column) > _IMPORT:
+        try:
+            return _of_arrow(column.to_arrow())
+        except ImportError:
+            pass
+    if kind == "Binary":
+        return None
+    text = column.cast(str).str
+    data = np.frombuffer(text.join("").item().encode() + bytes(_SPARE), dtype=np.uint8)
+    lengths = text.len_bytes().to_numpy().astype(np.int64)
+    return _sound(data, np.cumsum(lengths) - lengths, lengths)
+
+
+def _by_code(entries: Any, codes: npt.NDArray[Any]) -> Ids | IdRuns | None:
+    """Return the ids of a dictionary-encoded column."""
+    if not len(codes) or int(codes.min()) < 0:
+        return None
+    ids = packed(entries)
+    if ids is None:
+        try:
+            ids = Ids.of(entries.tolist())
+        except InputError:
+            return None
+    heads = _heads(codes, lambda some: np.flatnonzero(some[1:] != some[:-1]))
+    if heads is None:
+        return ids.take(codes.astype(np.int64))
+    return _runs(ids.take(codes[heads].astype(np.int64)), heads, len(codes))
+
+
+def _of_arrow(column: Any) -> Ids | IdRuns | None:
+    """Read a pyarrow array or chunked array."""
+    parts: list[Ids | IdRuns] = []
+    for chunk in getattr(column, "chunks", [column]):
+        part = _of_chunk(chunk) if len(chunk) else None
+        if part is not None:
+            parts.append(part)
+        elif len(chunk):
+            return None
+    if not parts:
+        return None
+    runs = [part for part in parts if isinstance(part, IdRuns)]
+    if len(runs) == len(parts):
+        counts = np.concatenate([part.counts for part in runs])
+        return IdRuns(Ids.joined([part.ids for part in runs]), counts)
+    return Ids.joined([part.spread() if isinstance(part, IdRuns) else part for part in parts])
+
+
+def _of_chunk(chunk: Any) -> Ids | IdRuns | None:
+    kind = str(chunk.type)
+    if chunk.null_count:
+        return None
+    if kind in _VIEWS:
+        try:
+            return _of_chunk(chunk.cast(_VIEWS[kind]))
+        except NotImplementedError:  # not every pyarrow with view types can cast them
+            return None
+    if kind.startswith("dictionary<"):
+        return _by_code(chunk.dictionary, chunk.indices.to_numpy())
+    if kind.startswith(_WHOLE):
+        return _of_array(chunk.to_numpy())
+    return _of_texts(chunk, _OFFSETS[kind]) if kind in _OFFSETS else None
+
+
+def _of_texts(chunk: Any, offset: Any) -> Ids | IdRuns | None:
+    heads = _heads(chunk, _changes_of_arrow)
+    if heads is None:
+        return _of_text(chunk, offset)
+    return _runs(_of_text(chunk.take(heads), offset), heads, len(chunk))
+
+
+def _changes_of_arrow(chunk: Any) -> IntArray:
+    import pyarrow.compute as pc
+
+    other = pc.not_equal(chunk[1:], chunk[:-1])
+    return np.flatnonzero(other.to_numpy(zero_copy_only=False))
+
+
+def _heads(column: Any, changes: Callable[[Any], IntArray]) -> IntArray | None:
+    """Return the first row of each run of equal values; None if runs are too short to pay off."""
+    if len(column) < _MANY or _RARE * len(changes(column[:_LOOKED_AT])) > _LOOKED_AT:
+        return None
+    heads = np.append(0, changes(column).astype(np.int64) + 1)
+    return heads if _RARE * len(heads) <= len(column) else None
+
+
+def _runs(ids: Ids | IdRuns | None, heads: IntArray, count: int) -> IdRuns | None:
+    """Return runs of ids: from each row in `heads` to the next one."""
+    if ids is None:
+        return None
+    return IdRuns(ids if isinstance(ids, Ids) else ids.spread(), np.diff(np.append(heads, count)))
+
+
+def _of_text(chunk: Any, offset: Any) -> Ids | None:
+    """Read Arrow text or bytes without a copy (read-only) if the buffer is large enough."""
+    _, bounds, content = chunk.buffers()
+    if content is None:
+        return None
+    size = np.dtype(offset).itemsize
+    ends = np.frombuffer(bounds, dtype=offset, count=len(chunk) + 1, offset=size * chunk.offset)
+    first, last = int(ends[0]), int(ends[-1])
+    data = np.frombuffer(content, dtype=np.uint8)[first : last + _SPARE]
+    if len(data) < last - first + _SPARE:
+        data = _spared(data[: last - first])
+    if "string" in str(chunk.type) and int(data.max()) >= _ASCII and not _is_utf8(chunk):
+        return None
+    starts = ends[:-1].astype(np.int64, copy=False)
+    lengths = np.diff(ends).astype(np.int64, copy=False)
+    return _sound(data, starts - first if first else starts, lengths)
+
+
+def _is_utf8(chunk: Any) -> bool:
+    try:
+        chunk.validate(full=True)
+    except ValueError:
+        return False
+    return True
+
+
+def _spared(data: _Bytes) -> _Bytes:
+    """Return a copy with the spare bytes that :class:`Ids` requires at the end."""
+    copy = np.zeros(len(data) + _SPARE, dtype=np.uint8)
+    copy[:-_SPARE] = data
+    return copy
+
+
+def _sound(data: _Bytes, starts: IntArray, lengths: IntArray) -> Ids | None:
+    """Return the ids if all are valid: none is empty or contains a NUL."""
+    sound = len(lengths) and int(lengths.min()) > 0 and data[:-_SPARE].all()
+    return Ids(data, starts, lengths) if sound else None
+
+
+def _of_array(values: npt.NDArray[Any]) -> Ids | IdRuns | None:
+    """Read a NumPy array of integers or contiguous text."""
+    if values.ndim != 1 or not values.size or not values.dtype.itemsize:
+        return None
+    if values.dtype.kind in "iu":
+        return _integers(values)
+    cells = _cells(values)
+    return None if cells is None else _of_cells(cells)
+
+
+def _cells(values: npt.NDArray[Any]) -> npt.NDArray[np.bytes_] | None:
+    """Return text as fixed-width cells with one byte per character; None if not ASCII."""
+    kind = values.dtype.kind
+    if kind == "U":
+        native = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("="))
+        points = native.view(np.uint32)
+        if int(points.max()) >= _ASCII:
+            return None
+        return points.astype(np.uint8).view(f"S{len(points) // len(values)}")
+    if kind == "T" and not hasattr(values.dtype, "na_object"):
+        # Here, too, NumPy does not count trailing NULs.
+        lengths = _lengths(np.strings.add(values, "|")) - 1
+        width = max(1, int(lengths.max()))
+        if width * len(values) > _PADDED * int(lengths.sum()):
+            return None
+        try:
+            cells = values.astype(f"S{width}")
+        except UnicodeEncodeError:
+            return None
+        return cells if np.array_equal(lengths, _lengths(cells)) else None
+    return values if kind == "S" else None
+
+
+def _lengths(texts: npt.NDArray[Any]) -> IntArray:
+    """Return the length of each text in characters, without trailing NULs of fixed-width types."""
+    found: IntArray = getattr(np, "strings", np.char).str_len(texts)
+    return found.astype(np.int64)
+
+
+def _of_cells(cells: npt.NDArray[np.bytes_]) -> Ids | None:
+    """Return the ids in fixed-width cells padded with NULs."""
+    lengths = _lengths(cells)
+    data = _spared(np.ascontiguousarray(cells).view(np.uint8))
+    # All bytes except padding must be nonzero; otherwise an id contains a NUL.
+    filled = int(np.count_nonzero(data != 0))
+    if not int(lengths.min()) or filled != int(lengths.sum()):
+        return None
+    return Ids(data, np.arange(len(cells)) * cells.dtype.itemsize, lengths)
+
+
+def _integers(numbers: npt.NDArray[Any]) -> Ids | IdRuns | None:
+    """Return integers as decimal text; convert each run of equal values once."""
+    heads = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1]))
+    if _RARE * len(heads) > len(numbers):
+        return _written(numbers)
+    return _runs(_written(numbers[heads]), heads, len(numbers))
+
+
+@cache
+def _decimal_texts() -> npt.NDArray[np.uint32]:
+    """Return the text of each number of four decimal digits, as one word."""
+    return np.array([b"%04d" % number for number in range(10**_DIGITS)]).view(np.uint32)
+
+
+def _written(numbers: npt.NDArray[Any]) -> Ids:
+    """Write decimal digits right-aligned in fixed-width cells."""
+    lowest, highest = int(numbers.min()), int(numbers.max())
+    digits = len(str(max(highest, -lowest)))
+    words = -(-(digits + (lowest < 0)) // _DIGITS)
+    cells = np.zeros((len(numbers) + _SPARE // _DIGITS, words), dtype=np.uint32)
+    lengths = np.ones(len(numbers), dtype=np.int64)
+    for start in range(0, len(numbers), _PIECE):
+        piece = numbers[start : start + _PIECE]
+        # As unsigned integers, the negation of the lowest number is representable.
+        left = piece.astype(np.uint64)
+        if lowest < 0:
+            np.negative(left, out=left, where=piece < 0)
+        if digits < 10:
+            left = left.astype(np.uint32)
+        for power in _POWERS[1:digits].astype(left.dtype):
+            lengths[start : start + _PIECE] += left >= power
+        for word in reversed(range(words)):
+            rest = left // 10**_DIGITS
+            cells[start : start + len(piece), word] = _decimal_texts()[left - rest * 10**_DIGITS]
+            left = rest
+    width = words * _DIGITS
+    data = cells.view(np.uint8).reshape(-1)
+    starts = np.arange(1, len(numbers) + 1) * width - lengths
+    if lowest < 0:
+        negative = np.flatnonzero(numbers < 0)
+        starts[negative] -= 1
+        lengths[negative] += 1
+        data[starts[negative]] = _MINUS
+    return Ids(data, starts, lengths)

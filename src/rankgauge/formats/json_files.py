@@ -9,11 +9,10 @@ from typing import Any
 
 from rankgauge.core.pair_table import PairTable
 from rankgauge.errors import FormatError
-from rankgauge.formats.columns import RUN, Columns, Layout, columns_of, wrong_columns
+from rankgauge.formats.columns import RUN, Columns, Layout, columns_of, number_text, plain_number, wrong_columns
 from rankgauge.formats.frames import from_columns, short
 from rankgauge.formats.lines import shorten
 from rankgauge.formats.mappings import from_mapping
-from rankgauge.formats.numbers import number_text, plain_number
 from rankgauge.formats.rows import Rows, by_query, rank_number, score_lines, text_pairs
 from rankgauge.formats.search_tools import shaped
 

@@ -15,9 +15,8 @@ from rankgauge.core import native
 from rankgauge.core.ids import Blame, Ids, IntArray, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
 from rankgauge.errors import InputError
-from rankgauge.formats.columns import JUDGMENTS, RUN, Columns, Layout, columns_of
+from rankgauge.formats.columns import JUDGMENTS, RUN, Columns, Layout, columns_of, is_missing, numbers_of
 from rankgauge.formats.frames import blame_row, from_columns, listed, short
-from rankgauge.formats.numbers import is_missing, numbers_of
 from rankgauge.formats.rows import OnError, finite
 
 _PAIR = 2

@@ -16,9 +16,8 @@ from rankgauge.core import native
 from rankgauge.core.ids import Blame, IdRuns, Ids, IntArray, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable
 from rankgauge.errors import FormatError, InputError
-from rankgauge.formats.columns import RUN, Columns, Layout
+from rankgauge.formats.columns import RUN, Columns, Layout, finite_numbers, is_missing, numbers_of, read_number
 from rankgauge.formats.lines import shorten
-from rankgauge.formats.numbers import finite_numbers, is_missing, numbers_of, read_number
 
 # Rows written at a time: their Python objects take far more memory than the text.
 _AT_ONCE = 1 << 16

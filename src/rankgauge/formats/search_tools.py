@@ -15,9 +15,8 @@ from rankgauge.core.ids import id_bytes, show_id
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import inflect, many
 from rankgauge.errors import FormatError, InputError
-from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
+from rankgauge.formats.columns import JUDGMENTS, RUN, Layout, number_text, read_number
 from rankgauge.formats.frames import short
-from rankgauge.formats.numbers import number_text, read_number
 from rankgauge.formats.rows import by_query, text_pairs
 
 _SHOWN = 3

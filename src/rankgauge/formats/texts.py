@@ -24,7 +24,7 @@ import numpy as np
 from rankgauge.core.ids import id_text
 from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError, UnknownName
-from rankgauge.formats import sgml, smart
+from rankgauge.formats import classic_formats, sgml
 from rankgauge.formats.delimited import DELIMITERS, check_header, check_width, decoded_line, rows_of
 from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import (
@@ -48,7 +48,7 @@ _TITLES = ("title", "heading")
 _EXAMPLE = '{"_id": "d1", "title": "...", "text": "..."}'
 _CELLS = 3
 # Modules for texts with markup: `pieces()` splits a file, `parts_of()` reads a piece.
-_MARKED: Mapping[str, Any] = {"sgml": sgml, "smart": smart}
+_MARKED: Mapping[str, Any] = {"sgml": sgml, "smart": classic_formats}
 _BOM = b"\xef\xbb\xbf"
 _SHOWN = 5
 # Typical compression ratio of text.
@@ -381,7 +381,7 @@ def _form_of(name: str, first: bytes) -> str:
     start = first.lstrip()[:1]
     if start == b"<" and sgml.begins(first):
         return "sgml"
-    if smart.begins_text(first):
+    if classic_formats.begins_text(first):
         return "smart"
     form = format_of(name) or ("jsonl" if start == b"{" else "tsv")
     return "jsonl" if form == "json" else form

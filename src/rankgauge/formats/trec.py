@@ -22,9 +22,8 @@ from rankgauge.core.ids import Ids, IntArray, show_id
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import inflect, many
 from rankgauge.errors import FormatError, InputError
-from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
+from rankgauge.formats.columns import JUDGMENTS, RUN, Layout, lost_number, number_text, read_number
 from rankgauge.formats.lines import is_content, mistaken_for, shorten
-from rankgauge.formats.numbers import lost_number, number_text, read_number
 from rankgauge.formats.rows import Rows, score_lines
 
 # Indices of query, document, and number, by number of fields.

@@ -16,10 +16,9 @@ from rankgauge.core.text import many
 from rankgauge.data.pair_mapping import table_of_input
 from rankgauge.data.preference_qrels import PreferenceQrels
 from rankgauge.errors import FormatError, InputError, UnknownName
-from rankgauge.formats.columns import JUDGMENTS, column_word, columns_of
+from rankgauge.formats.columns import JUDGMENTS, column_word, columns_of, read_number
 from rankgauge.formats.lines import source_name
-from rankgauge.formats.named_rows import row_cells
-from rankgauge.formats.numbers import read_number
+from rankgauge.formats.records import row_cells
 from rankgauge.formats.registry import InFormat, format_of
 from rankgauge.formats.rows import id_texts
 from rankgauge.judging.events import KINDS, Choice, Judge, Presentation, Question, Settings

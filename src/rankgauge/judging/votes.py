@@ -12,7 +12,7 @@ from typing import Any
 from rankgauge.core.text import Ratio, many
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.lines import Source, source_name
-from rankgauge.formats.named_rows import row_cells
+from rankgauge.formats.records import row_cells
 from rankgauge.judging.events import CHANGES, Answer, Choice, Judge, Judgment, Presentation, Settings
 from rankgauge.judging.project import JudgingProject
 from rankgauge.rendering.result import Result

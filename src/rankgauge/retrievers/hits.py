@@ -15,8 +15,7 @@ from rankgauge.core.ids import id_bytes, id_text
 from rankgauge.core.redaction import redact
 from rankgauge.core.text import inflect, many
 from rankgauge.errors import InputError
-from rankgauge.formats.columns import RUN
-from rankgauge.formats.numbers import lost_number
+from rankgauge.formats.columns import RUN, lost_number
 
 _IDS = ("id", "_id", "doc_id", "docno", "document_id", "docid")
 _SCORES = ("score", "similarity", "relevance_score")

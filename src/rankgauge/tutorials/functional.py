@@ -48,10 +48,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 from rankgauge.core.ids import Blame, Ids, near_match, show_id
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation.evaluation import evaluate
-from rankgauge.formats.columns import JUDGMENTS
+from rankgauge.formats.columns import JUDGMENTS, finite_numbers
 from rankgauge.formats.frames import listed, short
 from rankgauge.formats.mappings import is_list, labelled
-from rankgauge.formats.numbers import finite_numbers
 from rankgauge.measures.compiled import UNJUDGED, grades_of, measure_grades
 from rankgauge.measures.measure import Measure, parse
 
