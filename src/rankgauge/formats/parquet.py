@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import itertools
 import os
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, BinaryIO, TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from rankgauge.core.ids import Ids
+from rankgauge.core.libraries import library
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.progress import report
 from rankgauge.errors import FormatError, InputError, MissingExtra
@@ -33,7 +36,6 @@ _ROW = 40
 _SAID_AGAIN = 3
 _PIECE = 1 << 14
 _BUFFER = 1 << 20
-_LOOK, _RARE = 1 << 12, 4
 _PLAIN = (
     "string",
     "large_string",
@@ -56,58 +58,151 @@ _FLAT = "write a row for each pair: in pandas df.explode(...), in SQL UNNEST(...
 _CAST = "write ids as text or whole numbers, and grades and scores as numbers"
 _SAID = 200
 
-# Path of a file, or all of its bytes.
-_Held: TypeAlias = str | io.BytesIO
+
+class _ColumnarFile:
+    """A Parquet or Arrow file on disk, or its bytes in memory.
+
+    Attributes:
+        name: The name for messages.
+        columns: The columns to read, once chosen.
+    """
+
+    def __init__(self, stream: BinaryIO, name: str) -> None:
+        self.name = name
+        self.columns: Columns | None = None
+        self._path, self._content = "", b""
+        path = getattr(stream, "name", None)
+        start = start_of(stream) if is_plain_file(stream) and isinstance(path, str | bytes) else b""
+        if path and start and os.path.isfile(path):  # noqa: PTH113 - it may be bytes
+            self._path, self._size = os.fsdecode(path), os.path.getsize(path)  # noqa: PTH202
+        else:
+            start = self._content = all_of(stream, name)
+            self._size = len(start)
+        if not start:
+            fix = "write it again; perhaps writing was interrupted"
+            raise FormatError("the file is empty (0 bytes)", path=name, fix=fix)
+        self.is_parquet = start.startswith(_PARQUET)
+        self._has_footer = start.startswith(_FILE)
+
+    def source(self) -> Any:
+        """Return its path, or a new stream of its bytes."""
+        return self._path or io.BytesIO(self._content)
+
+    def parquet(self, **options: Any) -> Any:
+        """Open it as a Parquet file."""
+        from pyarrow import parquet
+
+        return parquet.ParquetFile(self.source(), **options)
+
+    @contextmanager
+    def arrow(self, **options: Any) -> Iterator[Any]:
+        """Open it as an Arrow file or stream."""
+        import pyarrow as pa
+
+        opened = pa.ipc.open_file if self._has_footer else pa.ipc.open_stream
+        with self._arrow_source() as source, opened(source, **options) as reader:
+            yield reader
+
+    def _arrow_source(self) -> Any:
+        import pyarrow as pa
+
+        return pa.OSFile(self._path) if self._path else pa.BufferReader(self._content)
+
+    def polars(self, **options: Any) -> Any:
+        """Read it with polars."""
+        import polars as pl
+
+        arrow = pl.read_ipc if self._has_footer else pl.read_ipc_stream
+        return (pl.read_parquet if self.is_parquet else arrow)(self.source(), **options)
+
+    def check_size(self, plain: int) -> None:
+        """Refuse a file that declares far more bytes than it can contain."""
+        if too_many(self._size, plain):
+            raise exploded(self.name, (self._size, plain), "with pyarrow or polars", claimed=True)
+
+    def check_buffers(self) -> None:
+        """Refuse an Arrow file whose compressed buffers declare too many bytes."""
+        with self._arrow_source() as source:
+            source.seek(_AHEAD if self._has_footer else 0)  # a stream follows, then a footer
+            self.check_size(_claimed(source))
+
+    def repeats_documents(self, rows: int) -> bool:
+        """Return whether a file is so small that its document ids must repeat."""
+        return self._size < _SAID_AGAIN * rows
+
+    def choose(self, layout: Layout, names: Sequence[str], kinds: Sequence[str]) -> list[str]:
+        """Choose the columns to read among these names, check their types, and return their names."""
+        columns = columns_of(names, layout)
+        if columns is None:
+            what, fix = wrong_columns(names, layout)
+            raise FormatError(what, path=self.name, fix=fix)
+        for column in columns.read:
+            if names.count(column) > 1:
+                fix = "give each column a unique name"
+                raise FormatError(f"two columns are named {column!r}", path=self.name, fix=fix)
+            kind = kinds[names.index(column)]
+            inner = kind.removeprefix("dictionary<values=")
+            if not inner.startswith(_PLAIN):
+                raise FormatError(
+                    f"column {column!r} has type {kind[:_SAID]}, expected one plain value in each row",
+                    path=self.name,
+                    fix=_FLAT if inner.startswith(_NESTED) else _CAST,
+                )
+        self.columns = columns
+        return list(columns.read)
+
+    def choose_of_schema(self, layout: Layout, schema: Any) -> list[str]:
+        """Choose the columns to read in an Arrow schema."""
+        return self.choose(layout, schema.names, [str(kind) for kind in schema.types])
+
+
+@contextmanager
+def _reading(name: str, how: str) -> Iterator[Any]:
+    """Yield pyarrow, and replace its errors by one that names the file."""
+    pa = library("pyarrow", extra="arrow", of=f"reading {name} {how}")
+    try:
+        yield pa
+    except InputError:
+        raise
+    except (pa.ArrowException, OSError, MemoryError, OverflowError, ValueError) as error:
+        raise _broken(name, error) from None
 
 
 def read_columnar(
     stream: BinaryIO, name: str, layout: Layout, on_error: OnError | None = None, *, part: bool = False
 ) -> PairTable:
     """Read a Parquet file, an Arrow file (Feather), or an Arrow stream."""
-    held, size, start = _in_memory(stream, name)
-    choice = _Choice(name, layout)
-    try:
-        import pyarrow  # noqa: ICN001, F401 - whether it is there
-    except ImportError:
-        frame = _by_polars(held, size, start, choice)
+    file = _ColumnarFile(stream, name)
+    if importlib.util.find_spec("pyarrow") is None:
+        frame = _by_polars(file, layout)
     else:
-        frame = _by_pyarrow(held, size, start, choice)
+        with _reading(name, "") as pa:
+            table = _parquet_table(file, layout) if file.is_parquet else _arrow_table(file, layout, pa)
+            # Each chunk has a fixed cost.
+            small = _PIECE * table.column(0).num_chunks > table.num_rows
+            frame = table.combine_chunks() if small else table
     # Columns were chosen among all names, but only these were read.
-    table = from_frame(frame, layout, name, columns=choice.columns, on_error=on_error)
-    if not len(table) and not part:
+    pairs = from_frame(frame, layout, name, columns=file.columns, on_error=on_error)
+    if not len(pairs) and not part:
         raise no_rows(name, layout)
-    return table
+    return pairs
 
 
 def columnar_pieces(
     stream: BinaryIO, name: str, layout: Layout, rows: int, *, part: bool = False
 ) -> Iterator[PairTable]:
     """Yield tables of `rows` consecutive rows of a columnar file."""
-    held, size, start = _in_memory(stream, name)
-    choice = _Choice(name, layout)
-    try:
-        import pyarrow as pa
-    except ImportError:
-        raise MissingExtra(
-            "reading a columnar file in pieces needs pyarrow, which is not installed",
-            where=name,
-            fix="pip install 'rankgauge[arrow]'",
-        ) from None
+    file = _ColumnarFile(stream, name)
     before = 0
-    try:
-        batches = (_parquet_batches if start.startswith(_PARQUET) else _ipc_batches)(held, (size, start), choice, rows)
-        for batch in batches:
-            assert choice.columns is not None  # noqa: S101 - set by the batch reader
-            queries, docs, values = map(batch.column, choice.columns.read)
+    with _reading(name, "in pieces"):
+        for batch in (_parquet_batches if file.is_parquet else _arrow_batches)(file, layout, rows):
+            assert file.columns is not None  # noqa: S101 - set by the batch reader
+            queries, docs, values = map(batch.column, file.columns.read)
             # Declared lengths and indices may be wrong (for Parquet, pyarrow computes the lengths).
             # Text that is not UTF-8 is detected later.
-            (queries if start.startswith(_PARQUET) else batch).validate(full=True)
-            yield from_columns(queries, docs, values, layout, columns=choice.columns, source=name, before=before)
+            (queries if file.is_parquet else batch).validate(full=True)
+            yield from_columns(queries, docs, values, layout, columns=file.columns, source=name, before=before)
             before += batch.num_rows
-    except InputError:
-        raise
-    except (pa.ArrowException, OSError, MemoryError, OverflowError, ValueError) as error:
-        raise _broken(name, error) from None
     if not before and not part:
         raise no_rows(name, layout)
 
@@ -118,154 +213,28 @@ def no_rows(name: str, layout: Layout) -> FormatError:
     return FormatError("there are no rows", path=name, fix=fix)
 
 
-def _parquet_batches(held: _Held, told: tuple[int, bytes], choice: _Choice, rows: int) -> Iterator[Any]:
-    from pyarrow import parquet
-
-    # Without a buffer, the column of a whole row group is read at once, however large it is.
-    with parquet.ParquetFile(held, buffer_size=_BUFFER) as file:
-        schema, metadata = file.schema_arrow, file.metadata
-        columns = choice.of(schema.names, [str(kind) for kind in schema.types])
-        choice.small_enough(_ROW * metadata.num_rows, told[0])
-        first = next(file.iter_batches(_LOOK, columns=[columns.query]), None)
-        # Dictionary encoding pays off if each query has several rows.
-        often = first is not None and _RARE * len(first.column(0).unique()) <= first.num_rows
-    if isinstance(held, io.BytesIO):
-        held.seek(0)
-    with parquet.ParquetFile(
-        held, metadata=metadata, read_dictionary=[columns.query] if often else [], pre_buffer=False, buffer_size=_BUFFER
-    ) as file:
-        before = 0
-        for batch in file.iter_batches(rows, columns=list(columns.read), use_threads=False):
-            before += batch.num_rows
-            report(before, metadata.num_rows, "read")
-            if batch.num_rows:
-                yield batch
-
-
-def _ipc_batches(held: _Held, told: tuple[int, bytes], choice: _Choice, rows: int) -> Iterator[Any]:
-    import pyarrow as pa
-
-    size, start = told
-    made = pa.ipc.open_file if start.startswith(_FILE) else pa.ipc.open_stream
-    for batch in _batches(held, size, choice, made):
-        for first in range(0, batch.num_rows, rows):
-            yield batch.slice(first, rows)
-
-
 def read_rows(stream: BinaryIO, name: str) -> list[dict[str, Any]]:
     """Read all columns, including nested ones, as one mapping per row."""
-    held, size, start = _in_memory(stream, name)
-    try:
-        import pyarrow as pa
-        from pyarrow import parquet
-    except ImportError:
-        raise MissingExtra(
-            "reading records from a columnar file needs pyarrow, which is not installed",
-            where=name,
-            fix="pip install 'rankgauge[arrow]'",
-        ) from None
-    try:
-        if start.startswith(_PARQUET):
-            with parquet.ParquetFile(held) as file:
-                groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
-                _check_size(sum(group.total_byte_size for group in groups), size, name)
-                table = file.read()
+    file = _ColumnarFile(stream, name)
+    with _reading(name, "as records"):
+        if file.is_parquet:
+            with file.parquet() as opened:
+                file.check_size(_plain_size(opened.metadata))
+                table = opened.read()
         else:
-            made = pa.ipc.open_file if start.startswith(_FILE) else pa.ipc.open_stream
-            with _source(held) as file:
-                file.seek(_AHEAD if start.startswith(_FILE) else 0)
-                _check_size(_claimed(file), size, name)
-            with _source(held) as file, made(file) as reader:
+            file.check_buffers()
+            with file.arrow() as reader:
                 table = reader.read_all()
         table.validate(full=True)
         rows: list[dict[str, Any]] = table.to_pylist()
-    except (pa.ArrowException, OSError, MemoryError, OverflowError, ValueError) as error:
-        if isinstance(error, FormatError):
-            raise
-        raise _broken(name, error) from None
     return rows
-
-
-def _check_size(plain: int, size: int, name: str) -> None:
-    """Refuse a file that declares far more bytes than it can contain."""
-    if too_many(size, plain):
-        raise exploded(name, (size, plain), "with pyarrow or polars", claimed=True)
 
 
 def column_names(stream: BinaryIO, name: str) -> tuple[str, ...]:
     """Return the names of all columns of a columnar file."""
-    held, _, start = _in_memory(stream, name)
-    try:
-        import pyarrow as pa
-        from pyarrow import parquet
-    except ImportError:
-        raise MissingExtra(
-            "detecting the contents of a columnar file needs pyarrow, which is not installed",
-            where=name,
-            fix="pip install 'rankgauge[arrow]'",
-        ) from None
-    try:
-        if start.startswith(_PARQUET):
-            with parquet.ParquetFile(held) as file:
-                return tuple(file.schema_arrow.names)
-        made = pa.ipc.open_file if start.startswith(_FILE) else pa.ipc.open_stream
-        with _source(held) as file, made(file) as reader:
-            return tuple(reader.schema.names)
-    except (pa.ArrowException, OSError, MemoryError, OverflowError, ValueError) as error:
-        raise _broken(name, error) from None
-
-
-def _in_memory(stream: BinaryIO, name: str) -> tuple[_Held, int, bytes]:
-    """Return the path of the file or its bytes, its size, and its first bytes."""
-    path = getattr(stream, "name", None)
-    if is_plain_file(stream) and isinstance(path, str | bytes):
-        start = start_of(stream)[: len(_FILE)]
-        if start and os.path.isfile(path):  # noqa: PTH113 - it may be bytes
-            return os.fsdecode(path), os.path.getsize(path), start  # noqa: PTH202
-    content = all_of(stream, name)
-    if not content:
-        fix = "write it again; perhaps writing was interrupted"
-        raise FormatError("the file is empty (0 bytes)", path=name, fix=fix)
-    return io.BytesIO(content), len(content), content[: len(_FILE)]
-
-
-class _Choice:
-    """Choice of the columns to read from a file."""
-
-    def __init__(self, name: str, layout: Layout) -> None:
-        self.name, self._layout = name, layout
-        self.columns: Columns | None = None
-        self.schema: Any = None  # Arrow schema, restricted to these columns
-
-    def of(self, names: Sequence[str], kinds: Sequence[str]) -> Columns:
-        """Choose the columns among these names and check their types."""
-        columns = columns_of(names, self._layout)
-        if columns is None:
-            what, fix = wrong_columns(names, self._layout)
-            raise FormatError(what, path=self.name, fix=fix)
-        for column in columns.read:
-            if names.count(column) > 1:
-                raise FormatError(
-                    f"two columns are named {column!r}", path=self.name, fix="give each column a unique name"
-                )
-            self._check_type(column, kinds[names.index(column)])
-        self.columns = columns
-        return columns
-
-    def _check_type(self, column: str, kind: str) -> None:
-        inner = kind.removeprefix("dictionary<values=")
-        if inner.startswith(_PLAIN):
-            return
-        nested = inner.startswith(_NESTED)
-        raise FormatError(
-            f"column {column!r} has type {kind[:_SAID]}, expected one plain value in each row",
-            path=self.name,
-            fix=_FLAT if nested else _CAST,
-        )
-
-    def small_enough(self, plain: int, size: int) -> None:
-        """Refuse a file whose contents would need far more memory than its size justifies."""
-        _check_size(plain, size, self.name)
+    file = _ColumnarFile(stream, name)
+    with _reading(name, "to detect its contents"), file.parquet() if file.is_parquet else file.arrow() as opened:
+        return tuple((opened.schema_arrow if file.is_parquet else opened.schema).names)
 
 
 def _broken(name: str, error: BaseException) -> FormatError:
@@ -274,51 +243,84 @@ def _broken(name: str, error: BaseException) -> FormatError:
     return FormatError(f"the file cannot be read: {message}", path=name, fix=_AGAIN)
 
 
-def _source(held: _Held) -> Any:
-    """Return a pyarrow source for Arrow data."""
-    import pyarrow as pa
-
-    return pa.OSFile(held) if isinstance(held, str) else pa.BufferReader(held.getbuffer())
-
-
-def _by_pyarrow(held: _Held, size: int, start: bytes, choice: _Choice) -> Any:
-    import pyarrow as pa
-
-    try:
-        if start.startswith(_PARQUET):
-            table = _parquet(held, size, choice)
-        else:
-            made = pa.ipc.open_file if start.startswith(_FILE) else pa.ipc.open_stream
-            table = _ipc(held, size, choice, made)
-        # Each chunk has a fixed cost.
-        small = _PIECE * table.column(0).num_chunks > table.num_rows
-        return table.combine_chunks() if small else table
-    except FormatError:
-        raise
-    except (pa.ArrowException, OSError, MemoryError, OverflowError, ValueError) as error:
-        raise _broken(choice.name, error) from None
+def _plain_size(metadata: Any) -> int:
+    """Return the declared decompressed size of all columns of a Parquet file."""
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    return sum(group.total_byte_size for group in groups)
 
 
-def _parquet(held: _Held, size: int, choice: _Choice) -> Any:
-    from pyarrow import parquet
+def _parquet_columns(file: _ColumnarFile, layout: Layout) -> tuple[list[str], Any]:
+    """Return the columns to read of a Parquet file, and its metadata."""
+    with file.parquet() as opened:
+        schema, metadata = opened.schema_arrow, opened.metadata
+    names = file.choose_of_schema(layout, schema)
+    file.check_size(_ROW * metadata.num_rows)
+    return names, metadata
 
-    with parquet.ParquetFile(held) as file:
-        schema, footer = file.schema_arrow, file.metadata
-        columns = choice.of(schema.names, [str(kind) for kind in schema.types])
-        groups = map(footer.row_group, range(footer.num_row_groups))
-        plain = sum(group.total_byte_size for group in groups)
-        choice.small_enough(max(plain, _ROW * footer.num_rows), size)
-        # In files this small, documents repeat, too. (Metadata of single columns is not read:
-        # pyarrow would abort on a broken file.)
-        short = list(columns[:2] if size < _SAID_AGAIN * footer.num_rows else columns[:1])
-    if isinstance(held, io.BytesIO):
-        held.seek(0)
-    # With dictionary encoding, a repeated id is stored once.
-    with parquet.ParquetFile(held, metadata=footer, read_dictionary=short) as file:
-        table = file.read(columns=list(columns.read))
+
+def _parquet_table(file: _ColumnarFile, layout: Layout) -> Any:
+    names, metadata = _parquet_columns(file, layout)
+    file.check_size(_plain_size(metadata))
+    # With dictionary encoding, a repeated id is stored once. (Metadata of single columns is not
+    # read: pyarrow would abort on a broken file.)
+    repeated = names[:2] if file.repeats_documents(metadata.num_rows) else names[:1]
+    with file.parquet(metadata=metadata, read_dictionary=repeated) as opened:
+        table = opened.read(columns=names)
     # Text may not be UTF-8.
     table.validate(full=True)
     return table
+
+
+def _parquet_batches(file: _ColumnarFile, layout: Layout, rows: int) -> Iterator[Any]:
+    names, metadata = _parquet_columns(file, layout)
+    # Without a buffer, the column of a whole row group is read at once, however large it is.
+    with file.parquet(metadata=metadata, read_dictionary=names[:1], pre_buffer=False, buffer_size=_BUFFER) as opened:
+        before = 0
+        for batch in opened.iter_batches(rows, columns=names, use_threads=False):
+            before += batch.num_rows
+            report(before, metadata.num_rows, "read")
+            if batch.num_rows:
+                yield batch
+
+
+def _arrow_table(file: _ColumnarFile, layout: Layout, pa: Any) -> Any:
+    with _chosen_arrow(file, layout) as reader:
+        batches = []
+        for batch in _record_batches(file, reader):
+            # Lengths and offsets are not yet validated: trusting them could crash.
+            batch.validate(full=True)
+            file.check_size(batch.nbytes)
+            batches.append(batch)
+        return pa.Table.from_batches(batches, schema=None if batches else reader.schema)
+
+
+def _arrow_batches(file: _ColumnarFile, layout: Layout, rows: int) -> Iterator[Any]:
+    with _chosen_arrow(file, layout) as reader:
+        for batch in _record_batches(file, reader):
+            for first in range(0, batch.num_rows, rows):
+                yield batch.slice(first, rows)
+
+
+@contextmanager
+def _chosen_arrow(file: _ColumnarFile, layout: Layout) -> Iterator[Any]:
+    """Open an Arrow file or stream, restricted to the columns to read."""
+    import pyarrow as pa
+
+    file.check_buffers()
+    with file.arrow() as reader:
+        schema = reader.schema
+    chosen = map(schema.names.index, file.choose_of_schema(layout, schema))
+    with file.arrow(options=pa.ipc.IpcReadOptions(included_fields=list(chosen))) as reader:
+        yield reader
+
+
+def _record_batches(file: _ColumnarFile, reader: Any) -> Iterator[Any]:
+    taken = 0
+    count = getattr(reader, "num_record_batches", None)
+    for batch in reader if count is None else map(reader.get_batch, range(count)):
+        taken += batch.num_rows
+        file.check_size(_ROW * taken)
+        yield batch
 
 
 def _claimed(source: Any) -> int:
@@ -374,67 +376,25 @@ def _packed_buffers(head: memoryview) -> list[int]:
     return [at for at, size in zip(spans[::2], spans[1::2], strict=True) if size > 0 and at >= 0]
 
 
-def _ipc(held: _Held, size: int, choice: _Choice, made: Callable[..., Any]) -> Any:
-    import pyarrow as pa
-
-    batches = []
-    for batch in _batches(held, size, choice, made):
-        # Lengths and offsets are not yet validated: trusting them could crash.
-        batch.validate(full=True)
-        choice.small_enough(batch.nbytes, size)
-        batches.append(batch)
-    return pa.Table.from_batches(batches, schema=choice.schema if not batches else None)
-
-
-def _batches(held: _Held, size: int, choice: _Choice, made: Callable[..., Any]) -> Iterator[Any]:
-    """Yield the batches of an Arrow file or stream, restricted to the chosen columns."""
-    import pyarrow as pa
-
-    with _source(held) as file:
-        if made is pa.ipc.open_file:
-            file.seek(_AHEAD)  # a stream follows, then a footer
-        choice.small_enough(_claimed(file), size)
-    with _source(held) as file, made(file) as reader:
-        schema = reader.schema
-        names = schema.names
-        columns = choice.of(names, [str(kind) for kind in schema.types])
-    options = pa.ipc.IpcReadOptions(included_fields=[names.index(name) for name in columns.read])
-    with _source(held) as file, made(file, options=options) as reader:
-        taken = 0
-        choice.schema = reader.schema
-        count = getattr(reader, "num_record_batches", None)
-        for batch in reader if count is None else map(reader.get_batch, range(count)):
-            taken += batch.num_rows
-            choice.small_enough(_ROW * taken, size)
-            yield batch
-
-
-def _by_polars(held: _Held, size: int, start: bytes, choice: _Choice) -> Any:
-    try:
-        import polars as pl
-    except ImportError:
+def _by_polars(file: _ColumnarFile, layout: Layout) -> Any:
+    if importlib.util.find_spec("polars") is None:
         raise MissingExtra(
             "reading a columnar file needs pyarrow or polars, and neither is installed",
-            where=choice.name,
+            where=file.name,
             fix="pip install 'rankgauge[arrow]'",
-        ) from None
-    read: Callable[..., Any] = pl.read_ipc_stream
-    if start.startswith(_PARQUET):
-        read = pl.read_parquet
-    elif start.startswith(_FILE):
-        read = pl.read_ipc
-    again = (lambda: held) if isinstance(held, str) else (lambda: io.BytesIO(held.getvalue()))
+        )
+    import polars as pl
+
     try:
-        schema = read(again(), n_rows=0).schema
-        columns = choice.of(list(schema), [_kind(kind) for kind in schema.values()])
-        if start.startswith(_PARQUET):
-            rows = pl.scan_parquet(again()).select(pl.len()).collect().item()
-            choice.small_enough(_ROW * rows, size)
-        return read(again(), columns=list(columns.read))
+        schema = file.polars(n_rows=0).schema
+        names = file.choose(layout, list(schema), [_kind(kind) for kind in schema.values()])
+        if file.is_parquet:
+            file.check_size(_ROW * pl.scan_parquet(file.source()).select(pl.len()).collect().item())
+        return file.polars(columns=names)
     except FormatError:
         raise
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, MemoryError, ValueError) as error:
-        raise _broken(choice.name, error) from None
+        raise _broken(file.name, error) from None
 
 
 def _kind(kind: Any) -> str:
@@ -445,14 +405,7 @@ def _kind(kind: Any) -> str:
 
 def write_columns(tables: Iterable[PairTable], layout: Layout, form: str, stream: BinaryIO) -> None:
     """Write three columns: query and document as text, the number as 64-bit float."""
-    try:
-        import pyarrow as pa
-    except ImportError:
-        raise MissingExtra(
-            f"writing {'Parquet' if form == 'parquet' else 'Arrow'} needs the library pyarrow",
-            fix='pip install "rankgauge[arrow]", or write another format',
-        ) from None
-
+    pa = library("pyarrow", extra="arrow", of=f"writing {'Parquet' if form == 'parquet' else 'Arrow'}")
     kinds = (pa.string(), pa.string(), pa.float64())
     schema = pa.schema(list(zip(layout.columns, kinds, strict=True)))
     columns = itertools.chain.from_iterable(_columns(table, pa) for table in tables)
