@@ -26,15 +26,15 @@ from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.qrels import Qrels, read_qrels
-from rankgauge.data.run import Run, read_run, run_blocks
+from rankgauge.data.run import Run, read_run, run_name
 from rankgauge.errors import InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.contents import FileContent, content_of, kinds_named
 from rankgauge.formats.lines import Source, is_plain_file, opened, opened_bytes, source_name
 from rankgauge.formats.losses import Tally, UnreadFields, column_losses, rest, unread_fields, unread_losses
-from rankgauge.formats.pieces import NotInBlocksError
+from rankgauge.formats.pieces import read_blocks
 from rankgauge.formats.questions import may_be_questions, read_questions
-from rankgauge.formats.readers import read_stream
+from rankgauge.formats.readers import read_stream, read_table
 from rankgauge.formats.registry import (
     CONTENTS,
     FORMATS,
@@ -253,16 +253,12 @@ def _pairs_converted(source: TextSource, held: FileContent, given: str | None, r
         first = next(blocks)
         unread = UnreadFields()
         if held.form == "trec":
-            with source.open() as stream:
-                found = unread_fields(stream, layout)
+            found = unread_fields(source, layout)
             # If this document was not read first, the file only has as many fields as TREC.
             docs, lines = first.table.docs, first.table.lines
             first_doc = docs[0 if lines is None else int(np.argmin(lines))] if len(docs) else b""
             unread = found if found.doc in {b"", first_doc} else unread
-            if unread.scattered and first.table.lines is None:
-                # Ranks can be assigned to rows only by line number.
-                raise NotInBlocksError(source.name)
-        tally = Tally(request.pairs_form, unread)
+        tally = Tally(request.pairs_form)
         tag = next(iter(unread.tags), b"").decode("utf-8", "replace")
         tag = request.name or tag or (first.name if isinstance(first, Run) else "")
         origin = (source.name, held.form, tag)
@@ -275,8 +271,10 @@ def _pairs_converted(source: TextSource, held: FileContent, given: str | None, r
     layout = RUN if held.kind == "run" else JUDGMENTS
     form = _read_as(source, given)
     if layout is RUN and _is_plain(source):
+        file = InFormat(source.path, form) if form else source.path
+        blocks = read_blocks(file, RUN, ranks=held.form == "trec")
         with suppress(InputError):
-            return copied(run_blocks(InFormat(source.path, form) if form else source.path))
+            return copied(Run(block, name=run_name(source.path)) for block in blocks)
     # If a block is refused, read the whole file to report the error with line numbers.
     return copied(iter([_read(source, layout, form)]))
 
@@ -299,14 +297,15 @@ def _read_as(source: TextSource, form: str | None) -> str | None:
 
 
 def _read(source: TextSource, layout: Layout, form: str | None) -> Qrels | Run:
+    name = "run"
     if source.name == source.path:
-        if layout is RUN:
-            return read_run(source.path, format=form)
-        return read_qrels(source.path, format=form)
-    # For a copied stream, messages use the name of the stream.
-    with source.open() as stream:
-        table = read_stream(stream, source.name, layout, form)
-    return Run(table, name="run") if layout is RUN else Qrels(table)
+        table = read_table(source.path, layout, form, ranks=True)
+        name = run_name(source.path)
+    else:
+        # For a copied stream, messages use the name of the stream.
+        with source.open() as stream:
+            table = read_stream(stream, source.name, layout, form, ranks=True)
+    return Run(table, name=name) if layout is RUN else Qrels(table)
 
 
 def _convert_in_memory(held: Qrels | Run, request: _Request) -> Conversion:
@@ -329,7 +328,7 @@ def _written(
 ) -> Conversion:
     """Write judgments or a run, given in parts with different queries."""
     source, source_form, tag = origin
-    tally = tally or Tally(request.pairs_form, UnreadFields())
+    tally = tally or Tally(request.pairs_form)
     refuse_ending(request.target, request.format)
     parts = iter(parts)
     first = next(parts)

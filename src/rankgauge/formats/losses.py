@@ -5,31 +5,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import BinaryIO
 
 import numpy as np
-import numpy.typing as npt
 
-from rankgauge.core import native
-from rankgauge.core.ids import Ids, IntArray, show_id
-from rankgauge.core.pair_table import FloatArray, PairTable, distinct
+from rankgauge.core.ids import show_id
+from rankgauge.core.pair_table import PairTable, distinct
 from rankgauge.core.text import many
 from rankgauge.formats.columns import RUN, Layout, columns_of
 from rankgauge.formats.contents import FileContent
+from rankgauge.formats.fast_trec import Shape, UnevenLinesError, quick_pieces
 from rankgauge.formats.json_files import objects
-from rankgauge.formats.lines import is_content, numbered_lines
+from rankgauge.formats.lines import numbered_lines
+from rankgauge.formats.readers import head_of
 from rankgauge.formats.registry import format_named
-from rankgauge.formats.rows import rank_number
 from rankgauge.formats.texts import TextSource
 
-_PIECE = 1 << 22
 _SHOWN = 3
-_COMMENT = ord("#")
-# Margin that is read around a number.
-_SPARE = bytes(32)
-# Number of fields of a complete line, and its usual second field.
-_WIDTHS = {"run": 6, "judgments": 4}
-_RANK = 3
+# Fields of a complete line: their number, and the fields that are counted. Tags of a run come first,
+# because their order matters.
+_SHAPES = {"run": Shape(6, query=5, doc=1, number=4), "judgments": Shape(4, query=1, doc=1, number=3)}
+# Usual second field.
 _USUAL = {"run": b"Q0", "judgments": b"0"}
 
 
@@ -41,114 +36,53 @@ class UnreadFields:
     seconds: Counter[bytes] = field(default_factory=Counter)
     # Counts of the last fields of a run, in order of first appearance.
     tags: Counter[bytes] = field(default_factory=Counter)
-    # Rank of each line, in file order; NaN if it is not a number.
-    ranks: list[FloatArray] = field(default_factory=list)
-    # Queries of a run in file order, and whether the lines of a query are not adjacent.
-    queries: dict[bytes, None] = field(default_factory=dict)
-    scattered: bool = False
     comments: int = 0  # number of comment lines
     doc: bytes = b""  # third field of the first complete line
 
-    def add_queries(self, names: Iterable[bytes]) -> None:
-        """Add the queries of consecutive lines, each once per run of adjacent lines."""
-        last = next(reversed(self.queries), None)
-        for name in names:
-            if name != last:
-                self.scattered |= name in self.queries
-                self.queries[name] = None
-                last = name
+
+def unread_fields(source: TextSource, layout: Layout) -> UnreadFields:
+    """Count the second field and the tag of each line of a file in TREC format."""
+    try:
+        unread = _count_arrays(source, layout)
+    except UnevenLinesError:
+        unread = _count_lines(source, layout)
+    unread.seconds.pop(_USUAL[layout.name], None)
+    return unread
 
 
-def unread_fields(stream: BinaryIO, layout: Layout) -> UnreadFields:
-    """Collect the second field, the rank, and the tag of each line of a file in TREC format."""
-    found = UnreadFields()
-    alike = False
-    for text in _pieces(stream):
-        if not alike or not _add_scanned(found, text, layout):
-            alike = _add_lines(found, text.removeprefix(b"\xef\xbb\xbf"), layout)
-    found.seconds.pop(_USUAL[layout.name], None)
-    return found
-
-
-def _pieces(stream: BinaryIO) -> Iterator[bytes]:
-    """Yield blocks of complete lines; comments at the beginning and the first line separately."""
-    for line in stream:
-        yield line
-        if is_content(line):
-            break
-    rest = b""
-    while piece := stream.read(_PIECE):
-        cut = piece.rfind(b"\n") + 1
-        if cut:
-            yield rest + piece[:cut]
-        rest = piece[cut:] if cut else rest + piece
-    if rest:
-        yield rest
-
-
-def _add_lines(found: UnreadFields, text: bytes, layout: Layout) -> bool:
-    """Add lines one by one; return whether the last had the usual number of fields."""
-    usual = False
-    ranks = []
-    for line in text.splitlines():
-        parts = line.split()
-        if not parts:
-            continue
-        if parts[0].startswith(b"#"):
-            found.comments += 1
-            continue
-        usual = len(parts) == _WIDTHS[layout.name]
-        if usual:
-            found.seconds[parts[1]] += 1
-            found.doc = found.doc or parts[2]
+def _count_arrays(source: TextSource, layout: Layout) -> UnreadFields:
+    """Count the fields of a file without comments after its first line."""
+    unread = UnreadFields()
+    with source.open() as stream:
+        *before, (_, start) = head_of(numbered_lines(stream, source.name))
+        unread.comments = sum(not line.isspace() for _, line in before)
+        if start.endswith(b"\r"):
+            raise UnevenLinesError  # the stream is already after other lines
+        shape = _SHAPES[layout.name]
+        for table, _ in quick_pieces(stream, start, source.name, layout, shape=shape):
+            seconds = table.docs.runs()
+            for second, count in zip(seconds.ids.tolist(), seconds.counts.tolist(), strict=True):
+                unread.seconds[second] += count
             if layout is RUN:
-                found.tags[parts[5]] += 1
-                found.add_queries((parts[0],))
-                ranks.append(rank_number(parts[3].decode("latin-1")))
-    found.ranks.append(np.array(ranks))
-    return usual
+                counts = np.diff(table.offsets).tolist()
+                unread.tags.update(dict(zip(table.queries.tolist(), counts, strict=True)))
+    unread.doc = start.split()[2]
+    return unread
 
 
-def _add_scanned(found: UnreadFields, text: bytes, layout: Layout) -> bool:
-    """Add lines with the compiled core; return False if it declines them."""
-    core = native.core
-    if core is None or not text.endswith(b"\n"):
-        return False
-    data = np.frombuffer(text + _SPARE, dtype=np.uint8)
-    rows = text.count(b"\n")
-    hashes, ranks = np.empty(rows, dtype=np.uint64), np.empty(rows)
-    numbers = np.empty(rows, dtype=np.int32)
-
-    def scan(counted: int, other: int) -> tuple[dict[bytes, int], Ids] | None:
-        """Count the values of one field; return them and the ids of another field."""
-        numbering = core.numbering()
-        fields = (_WIDTHS[layout.name], counted, other, _RANK, -1)
-        starts, lengths = np.empty((2, rows), dtype=np.int64)
-        columns = (starts, lengths, hashes, ranks, numbers, ranks)
-        if core.scan(numbering, data, 0, len(text), fields, 0, *columns) is None:
-            return None
-        counts = np.bincount(numbers).tolist()
-        return dict(zip(core.names(numbering), counts, strict=True)), Ids(data, starts, lengths)
-
-    scanned = scan(5 if layout is RUN else 1, 0)
-    if scanned is None:
-        return False
-    tags, queries = scanned
-    if layout is not RUN:
-        found.seconds.update(tags)
-        return True
-    if not _is_usual(data, queries.starts + queries.lengths):
-        scanned = scan(1, 0)
-        found.seconds.update(scanned[0] if scanned else {})
-    found.tags.update(tags)
-    found.add_queries(queries.runs().ids.tolist())
-    found.ranks.append(ranks)
-    return True
-
-
-def _is_usual(data: npt.NDArray[np.uint8], ends: IntArray) -> bool:
-    """Return whether ``Q0`` follows each of these positions, between single blanks."""
-    return all((data[ends + at] == sign).all() for at, sign in enumerate(b" Q0 "))
+def _count_lines(source: TextSource, layout: Layout) -> UnreadFields:
+    unread = UnreadFields()
+    with source.open() as stream:
+        for _, line in numbered_lines(stream, source.name):
+            parts = line.split()
+            if parts and parts[0].startswith(b"#"):
+                unread.comments += 1
+            elif len(parts) == _SHAPES[layout.name].width:
+                unread.doc = unread.doc or parts[2]
+                unread.seconds[parts[1]] += 1
+                if layout is RUN:
+                    unread.tags[parts[5]] += 1
+    return unread
 
 
 class Tally:
@@ -161,21 +95,19 @@ class Tally:
         notes: Notes of the reader.
     """
 
-    def __init__(self, form: str, unread: UnreadFields) -> None:
+    def __init__(self, form: str) -> None:
         self.form = form
         self.queries = self.rows = 0
         self.notes: dict[str, None] = {}
-        self._ranks = np.concatenate(unread.ranks) if unread.ranks else np.zeros(0)
-        self._contradicted: list[str] = []
+        # Queries in which a document with a worse rank has a better score.
+        self.contradicted: list[str] = []
         self._negative = 0
         self._only_ranks = True
 
     def each(self, tables: Iterable[PairTable]) -> Iterator[PairTable]:
         """Yield the tables and count their contents."""
         for table in tables:
-            ranks = self._ranks[self.rows : self.rows + len(table)]
-            wrong = _contradicted(table, ranks) if len(ranks) == len(table) else ()
-            self._contradicted += [show_id(table.queries[row]) for row in wrong]
+            self.contradicted += [show_id(table.queries[query]) for query in _contradicted(table)]
             self._negative += int(np.count_nonzero(table.values < 0))
             if self.form == "msmarco" and self._only_ranks:
                 self._only_ranks = _only_ranks(table)
@@ -183,11 +115,6 @@ class Tally:
             self.rows += len(table)
             self.notes |= dict.fromkeys(table.notes)
             yield table
-
-    @property
-    def contradicted(self) -> list[str]:
-        """Queries in which a document with a worse rank has a better score."""
-        return self._contradicted if len(self._ranks) == self.rows else []
 
     def target_losses(self, tag: str) -> Iterator[str]:
         """Yield the losses caused by the target format."""
@@ -219,7 +146,7 @@ def unread_losses(tally: Tally, unread: UnreadFields, layout: Layout, *, name: s
         yield f"the tag '{tags[0]}': {form} cannot store it"
     elif tags and name is not None and tags[0] != name:
         yield f"the tag '{tags[0]}': replaced by '{name}'"
-    wrong = tally.contradicted
+    wrong = tally.contradicted if unread.tags else []
     if wrong:
         yield (
             f"the rank column contradicts the scores in {many(len(wrong), 'query')}, "
@@ -227,19 +154,16 @@ def unread_losses(tally: Tally, unread: UnreadFields, layout: Layout, *, name: s
         )
 
 
-def _contradicted(table: PairTable, ranks: FloatArray) -> list[int]:
-    """Return the queries in which a document with a worse rank (by line) has a better score."""
-    of_row = ranks
-    if table.lines is not None:
-        of_row = np.empty(len(table))
-        of_row[np.argsort(table.lines, kind="stable")] = ranks
-    known = ~np.isnan(of_row)
-    queries, values, of_row = table.query_numbers()[known], table.values[known], of_row[known]
-    if ((of_row[1:] < of_row[:-1]) & (queries[1:] == queries[:-1])).any():
-        order = np.lexsort((of_row, queries))
-        queries, values, of_row = queries[order], values[order], of_row[order]
+def _contradicted(table: PairTable) -> list[int]:
+    """Return the queries in which a document with a worse rank has a better score."""
+    if table.ranks is None:
+        return []
+    queries, values, ranks = table.query_numbers(), table.values, table.ranks
+    if ((ranks[1:] < ranks[:-1]) & (queries[1:] == queries[:-1])).any():
+        order = np.lexsort((ranks, queries))
+        queries, values, ranks = queries[order], values[order], ranks[order]
     wrong = queries[1:] == queries[:-1]
-    wrong &= (of_row[1:] > of_row[:-1]) & (values[1:] > values[:-1])
+    wrong &= (ranks[1:] > ranks[:-1]) & (values[1:] > values[:-1])
     return distinct(queries[1:][wrong]).tolist()
 
 
