@@ -33,7 +33,7 @@ def test_columns_can_be_in_any_order_among_others(tmp_path: Path) -> None:
     assert qrels == JUDGED
     assert qrels.table.notes == (f"{path}: columns 'query_id', 'doc_id', 'grade'",)
     assert qrels.table.lines is not None
-    assert qrels.table.lines.tolist() == [3, 4, 5]
+    assert qrels.table.lines.tolist() == [2, 4, 5]
 
 
 def test_a_run_without_scores_is_read_by_its_rank(tmp_path: Path) -> None:

@@ -225,34 +225,15 @@ def _grade(row: list[str], places: tuple[int, int, int], rows: Rows, number: int
 
 
 def _cells_of(lines: Iterable[tuple[int, bytes]], rows: Rows, by: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the last line number and the cells of each row; with `on_error`, one row per line."""
-    if rows.on_error is not None:
-        for number, line in lines:
-            try:
-                yield number, next(_strict([decoded_line(line, rows.name, number)], by), [])
-            except csv.Error as error:
-                rows.report(quoting_error(error, rows.name, number))
-            except FormatError as error:
-                rows.report(error)
+    """Yield the first line number and the cells of each row; with `on_error`, one row per line."""
+    if rows.on_error is None:
+        yield from numbered_rows(lines, rows.name, by)
         return
-    first = number = 0
-
-    def texts() -> Iterator[str]:
-        nonlocal first, number
-        for number, line in lines:
-            first = first or number
-            yield decoded_line(line, rows.name, number)
-
-    try:
-        for row in _strict(texts(), by):
-            yield number, row
-            first = 0
-    except csv.Error as error:
-        raise quoting_error(error, rows.name, first or number) from None
-
-
-def _strict(texts: Iterable[str], by: str) -> Any:
-    return csv.reader(texts, delimiter=by, strict=True)
+    for line in lines:
+        try:
+            yield from numbered_rows([line], rows.name, by)
+        except FormatError as error:
+            rows.report(error)
 
 
 def _delimiter(header: str, layout: Layout, usual: str) -> str:
@@ -318,7 +299,7 @@ quepid_lines = partial(_lines, by=",", header=("query", "docid", "rating"))
 
 
 def rows_of(lines: Iterable[tuple[int, int, bytes]], name: str, by: str) -> Iterator[tuple[int, int, list[str]]]:
-    """Yield each row with a nonempty cell: its first line number, its offset, and its cells."""
+    """Yield the first line number, the offset, and the cells of each row."""
     first = begin = number = behind = 0
 
     def texts() -> Iterator[str]:
@@ -331,11 +312,21 @@ def rows_of(lines: Iterable[tuple[int, int, bytes]], name: str, by: str) -> Iter
 
     try:
         for cells in csv.reader(texts(), delimiter=by, strict=True):
-            if any(cells):
-                yield first, begin, cells
+            yield first, begin, cells
             first = 0
     except csv.Error as error:
         raise quoting_error(error, name, first or number) from None
+
+
+def numbered_rows(lines: Iterable[tuple[int, bytes]], name: str, by: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the first line number and the cells of each row."""
+    placed = ((number, 0, line) for number, line in lines)
+    return ((number, cells) for number, _, cells in rows_of(placed, name, by))
+
+
+def header_of(lines: Iterable[tuple[int, bytes]], name: str, by: str) -> list[str]:
+    """Return the cells of the first row with a nonempty cell, if any."""
+    return next((cells for _, cells in numbered_rows(lines, name, by) if any(cells)), [])
 
 
 class RecoveredRow(NamedTuple):
@@ -380,7 +371,7 @@ def _next_row(lines: Iterable[tuple[int, bytes]], name: str, by: str) -> Recover
             yield decoded_line(line, name, number).replace("\0", " ")
 
     try:
-        return RecoveredRow(taken, next(_strict(texts(), by), []))
+        return RecoveredRow(taken, next(csv.reader(texts(), delimiter=by, strict=True), []))
     except FormatError as error:
         return RecoveredRow(taken, [], error)
     except csv.Error as error:
@@ -406,12 +397,12 @@ def named_cells(
 
     Rows that are not as wide as the header are reported to `on_error` and skipped, if it is given.
     """
-    rows = rows_of(((number, 0, line) for number, line in lines), name, by)
+    rows = ((number, cells) for number, cells in numbered_rows(lines, name, by) if "".join(cells).strip())
     try:
-        header = [key(cell) for cell in next(rows, (0, 0, []))[2]]
-        for number, _, cells in rows:
-            if not "".join(cells).strip():
-                continue
+        first, names = next(rows, (1, []))
+        header = [key(cell) for cell in names]
+        check_header(header, name, first)
+        for number, cells in rows:
             try:
                 check_width(cells, header, name, (number, by))
             except FormatError as error:

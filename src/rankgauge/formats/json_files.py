@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from rankgauge.core.pair_table import PairTable
@@ -47,7 +47,7 @@ def json_line_pieces(  # noqa: C901 - one shape of an object after another
             return rows.table(nested.columns).with_notes(nested.note())
         return rows.table(columns)
 
-    for number, value in _objects_of(lines, rows):
+    for number, value in objects(lines, rows.name, rows.report):
         if rows.full:
             yield table()
             rows.clear()
@@ -77,23 +77,14 @@ def _add_object(value: Mapping[str, Any], number: int, rows: Rows, columns: Colu
             rows.ranks.append(rank_number(value["rank"]))
 
 
-def _objects_of(lines: Lines, rows: Rows) -> Iterator[tuple[int, dict[str, Any]]]:
-    if rows.on_error is None:
-        yield from objects(lines, rows.name)
-        return
-    for line in lines:
-        try:
-            yield from objects([line], rows.name)
-        except FormatError as error:
-            rows.report(error)
-
-
-def objects(lines: Lines, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the line number and the object of each line."""
+def objects(
+    lines: Lines, name: str, on_error: Callable[[FormatError], object] | None = None
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the line number and the object of each line; report invalid lines to `on_error`."""
     for number, line in lines:
         if not line.strip():
             continue
-        what, fix = "", "use one JSON object per line"
+        fix = "use one JSON object per line"
         try:
             value = json.loads(line.decode("utf-8"), object_pairs_hook=_no_repeats)
         except (ValueError, RecursionError) as error:
@@ -104,7 +95,10 @@ def objects(lines: Lines, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
                 continue
             what = f"got {_JSON[type(value)]}, expected an object"
             fix += ': {"query_id": "q1", "doc_id": "d1", ...}'
-        raise FormatError(what, path=name, line=number, text=shorten(line), fix=fix)
+        fault = FormatError(what, path=name, line=number, text=shorten(line), fix=fix)
+        if on_error is None:
+            raise fault
+        on_error(fault)
 
 
 def read_json(lines: Lines, rows: Rows) -> PairTable:

@@ -6,13 +6,14 @@ import difflib
 import itertools
 import re
 from collections.abc import Container, Iterator, Mapping
+from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Any, TypeAlias
 
 from rankgauge.core.ids import id_text
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, columns_of
-from rankgauge.formats.delimited import DELIMITERS, named_cells
+from rankgauge.formats.delimited import DELIMITERS, header_of, named_cells
 from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import numbered_lines
 from rankgauge.formats.registry import format_of, unpacked
@@ -200,8 +201,13 @@ def _relevant(row: Container[str]) -> str | None:
 
 
 def _names(source: TextSource) -> tuple[str, ...]:
-    """Return the names of columns or keys; empty if there are none, or no rows."""
-    return tuple(next((row for _, row in named_rows(source, Faults())), ()))
+    """Return the names of columns or keys; empty if there are none, or no objects."""
+    form = format_of(source.name)
+    if form not in DELIMITERS:
+        return tuple(next((row for _, row in named_rows(source, Faults())), ()))
+    with source.open() as stream, suppress(FormatError):
+        return tuple(map(_word, header_of(numbered_lines(stream, source.name), source.name, DELIMITERS[form])))
+    return ()
 
 
 def named_rows(source: TextSource, faults: Faults | None) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -209,19 +215,14 @@ def named_rows(source: TextSource, faults: Faults | None) -> Iterator[tuple[int,
     form = format_of(source.name)
     if form not in {"csv", "tsv", "json", "jsonl"}:
         return
+    report = None if faults is None else faults.add
     with source.open() as stream:
         lines = numbered_lines(stream, source.name)
         if form in DELIMITERS:
-            report = None if faults is None else faults.add
-            by = DELIMITERS[form]
-            yield from named_cells(lines, source.name, by, key=_word, on_error=report)
+            yield from named_cells(lines, source.name, DELIMITERS[form], key=_word, on_error=report)
             return
-        for number, line in lines:
-            try:
-                for _, found in objects([(number, line)], source.name):
-                    yield number, {_word(k): v for k, v in found.items()}
-            except FormatError as error:
-                add_fault(error, faults)
+        for number, row in objects(lines, source.name, report):
+            yield number, {_word(key): value for key, value in row.items()}
 
 
 def _similar(key: str, name: str) -> bool:

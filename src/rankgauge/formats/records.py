@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, TypeAlias
 import numpy as np
 
 from rankgauge.errors import FormatError, InputError, UnknownName
-from rankgauge.formats.delimited import DELIMITERS, check_header, check_width, named_cells, rows_of
+from rankgauge.formats.delimited import DELIMITERS, named_cells
 from rankgauge.formats.frames import frame_columns, is_frame, is_null, listed, short
 from rankgauge.formats.json_files import json_document, objects
 from rankgauge.formats.lines import (
@@ -135,7 +135,9 @@ def stream_rows(stream: BinaryIO, name: str, containers: Sequence[str] = ()) -> 
         return
     refuse(start, name)
     if form in DELIMITERS:
-        yield from _of_cells(stream, name, DELIMITERS[form])
+        for line, cells in named_cells(numbered_lines(stream, name), name, DELIMITERS[form]):
+            # An empty cell counts as missing.
+            yield f"{name}, line {line}", {key: cell or None for key, cell in cells.items()}
     elif form != "jsonl" and (form == "json" or start.removeprefix(_BOM).lstrip()[:1] == b"["):
         data = json_document(numbered_lines(stream, name), name, "a list of records")
         if isinstance(data, dict):
@@ -154,19 +156,6 @@ def _of_list(rows: Iterable[Any], prefix: str = "") -> Iterator[NamedRow]:
     for number, row in enumerate(rows, 1):
         place = f"{prefix}record {number}"
         yield place, parts_of(row, place)
-
-
-def _of_cells(stream: BinaryIO, name: str, by: str) -> Iterator[NamedRow]:
-    lines = ((number, 0, line) for number, line in numbered_lines(stream, name))
-    rows = rows_of(lines, name, by)
-    first, _, header = next(rows, (1, 0, []))
-    columns = [cell.strip() for cell in header]
-    check_header(columns, name, first)
-    for number, _, cells in rows:
-        check_width(cells, columns, name, (number, by))
-        # An empty cell counts as missing.
-        values = (cell or None for cell in cells)
-        yield f"{name}, line {number}", dict(zip(columns, values, strict=False))
 
 
 def _of_mapping(source: Mapping[Any, Any], name: str, containers: Sequence[str]) -> Iterator[NamedRow]:

@@ -226,7 +226,9 @@ class TextReader:
     def _pieces(self, lines: _Lines) -> Iterator[_Piece]:
         if self._form in _MARKED:
             return _MARKED[self._form].pieces(lines)
-        return rows_of(lines, self.name, ",") if self._form == "csv" else (line for line in lines if line[-1].strip())
+        if self._form == "csv":
+            return (row for row in rows_of(lines, self.name, ",") if any(row[-1]))
+        return (line for line in lines if line[-1].strip())
 
     def _row(self, piece: Any, number: int) -> TextRow:
         if self._form in _MARKED:
