@@ -291,10 +291,10 @@ def tables(data: Path) -> Iterator[tuple[str, Table]]:
         f"judge of {SENSITIVITY}/{SPECIFICITY}": with_errors(cases),
         "rules": by_rules(cases),
     }
-    faults = dict.fromkeys((each.expected, each.fault) for each in cases)
+    kinds = dict.fromkeys((each.expected, each.fault) for each in cases)
     order = {name: at for at, name in enumerate((GOOD, *CAUSES))}
     rows = []
-    for expected, fault in sorted(faults, key=lambda pair: order[pair[0]]):
+    for expected, fault in sorted(kinds, key=lambda pair: order[pair[0]]):
         at = [n for n, each in enumerate(cases) if (each.expected, each.fault) == (expected, fault)]
         shares = []
         for each in found.values():
