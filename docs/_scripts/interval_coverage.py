@@ -203,9 +203,9 @@ def withheld(populations: Sequence[np.ndarray], queries: int, draws: int) -> np.
 
 def failing_groups(real: dict[str, np.ndarray]) -> Iterator[tuple[str, str, list[np.ndarray], int]]:
     """Yield populations without and with a difference: the truth, a name, and draws for each."""
-    for share in (0.01, 0.02, 0.03, 0.05):
-        population = collapse(share, 0.0, 0.001)
-        yield "none", f"{share:.0%} lose 0.9, the others gain", [population], 3000
+    for share, loss in ((0.01, 0.9), (0.02, 0.9), (0.03, 0.9), (0.05, 0.9), (0.02, 1.0), (0.04, 1.0)):
+        population = collapse(share, 0.0, 0.001, loss)
+        yield "none", f"{share:.0%} lose {loss:g}, the others gain", [population], 3000
     dense = [pool for pool in real.values() if shape_of(pool) == "dense"]
     yield "none", "real pairs, many differ", [shifted(pool, 0.0) for pool in dense], 150
     normal = np.random.default_rng(4).normal(0, 0.1, 20_000)

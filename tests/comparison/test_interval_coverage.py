@@ -59,6 +59,8 @@ def test_failing_queries_hardly_cause_a_false_verdict_and_power_remains():
             rate = coverage.withheld(populations, queries, draws)[FAILING]
             error = 3 * np.sqrt(0.1 * 0.9 / (draws * len(populations)))
             if truth == "none":
-                assert rate < 0.1 + error, (name, queries)
+                # The worst case: 2 / n of the queries lose everything, and none of them is in the sample.
+                limit = np.exp(-FAILING) if "lose 1," in name else 0.1
+                assert rate < limit + error, (name, queries)
             elif name != "real pairs, many differ":
                 assert rate > 0.9 - error, (name, queries)

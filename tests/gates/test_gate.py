@@ -134,6 +134,17 @@ def test_a_wide_interval_is_inconclusive_with_the_queries_needed():
         assert (gate(qrels, new, rules, baseline=old).verdict == "PASS") == passes
 
 
+def test_a_certain_loss_fails_although_only_rare_collapses_prevent_pass():
+    gains = -0.018 + 0.0005 * (-1.0) ** np.arange(300)
+    (found,) = decide([gains], [0.02], [(-1.0, 1.0)])
+    assert found.bounds.not_inferior_unless_rare
+    assert (found.verdict, found.bounds.not_inferior) == ("FAIL", False)
+    # With two more measures, p is three times as large: 0.014.
+    same = np.zeros(300)
+    of_three = decide([same, gains, same], [0.02] * 3, [(-1.0, 1.0)] * 3)[1]
+    assert (of_three.verdict, of_three.p_worse) == ("PASS unless rare collapse", 3 * found.p_worse)
+
+
 def test_the_number_of_queries_that_would_decide_is_the_smallest():
     """Independent check: a loop over n, for samples with this mean and spread."""
     gains = np.array([0.2, -0.1, 0.1, -0.2, 0.03])

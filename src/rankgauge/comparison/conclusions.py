@@ -186,7 +186,7 @@ def difference_sentence(d: Difference) -> str:
     if d.verdict == "identical":
         return f"{d.run} and {d.baseline}: identical by {d.measure} in every query"
     if d.verdict in SURE:
-        return f"{d.run} is {d.verdict} than {d.baseline} by {d.measure}: {spread}"
+        return f"{d.run} is {d.verdict} than {d.baseline} by {d.measure}: {spread}{_unless(d)}"
     text = f"{d.run} and {d.baseline} by {d.measure}: {_unclear_verdict(d)}, {spread}"
     if _reversible(d):
         return text
@@ -199,6 +199,20 @@ def difference_sentence(d: Difference) -> str:
     if d.queries_needed is not None:
         text += f"; a difference of {abs(d.difference):.{d.digits}f} would need about {d.queries_needed:,} queries"
     return text
+
+
+def _unless(d: Difference) -> str:
+    """Return the condition of a verdict if one failing query more than allowed would reverse it.
+
+    Of n queries, none is among those that fail with a probability of (1 - share)^n.
+    """
+    if d.reversed_by != FAILING + 1:
+        return ""
+    failing = abs(d.difference) / d.largest
+    return (
+        f", unless the better run fails completely for {failing * d.scale:.1%} of all queries or more: up to "
+        f"{math.exp(-failing * d.queries):.0%} of samples contain none of them"
+    )
 
 
 def _unclear_verdict(d: Difference) -> str:
