@@ -13,8 +13,7 @@ from tests.online_loops import write_events
 
 from rankgauge.errors import FormatError, InputError
 from rankgauge.production import COLUMNS, KINDS, QUESTION_COLUMNS, Event, EventLog
-from rankgauge.production.mappings import as_mapping
-from rankgauge.production.translation import ACTIONS
+from rankgauge.production.translation import ACTIONS, as_mapping
 
 duckdb = pytest.importorskip("duckdb")
 

@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from rankgauge.errors import FormatError, InputError
 from rankgauge.production import COLUMNS, EventLog, import_log, sources
-from rankgauge.production.log_folder import LogFolder
+from rankgauge.production.log import LogFolder
 
 duckdb = pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")

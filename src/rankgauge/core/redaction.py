@@ -1,4 +1,4 @@
-"""Removal of secrets from text that leaves the process: messages, logs, journals, reports.
+"""Removal of secrets and personal data from text: messages, logs, journals, reports.
 
 Two kinds of secrets are replaced by ``***``:
 
@@ -12,7 +12,7 @@ A value of fewer than 8 characters may be an ordinary word. :func:`redact` repla
 value is expected: in quotes, after the name of its header or parameter, after ``key``, ``token``,
 ``password``, and similar words, or after an authentication scheme. In messages of the client's own
 server (:meth:`Secrets.redact`), a value of at least 4 characters is replaced wherever it is a whole
-word.
+word. Personal data is replaced on request only, by :func:`scrub`.
 """
 
 from __future__ import annotations
@@ -292,3 +292,41 @@ def _is_value(text: str, start: int, end: int, names: tuple[str, ...]) -> bool:
 @lru_cache(maxsize=256)
 def _value_follows(names: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(_VALUE_FOLLOWS.format("|".join(map(re.escape, names)) or "key"))
+
+
+# Patterns and replacements, in search order. Lengths are limited to avoid quadratic time.
+_PERSONAL_DATA = (
+    (re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}"), "[email]"),
+    (re.compile(r"\b(?:https?://|www\.)[^\s<>\"']{1,2000}", re.IGNORECASE), "[url]"),
+    (re.compile(r"\b[A-Za-z]{2}\d{2}(?: ?[A-Za-z0-9]{4}){3,7}(?: ?[A-Za-z0-9]{1,3})?\b"), "[iban]"),
+    (re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}\b"), "[ip address]"),
+    (re.compile(r"\b[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{1,4}){7}\b"), "[ip address]"),
+)
+_NUMBER = re.compile(r"(?<![\w.])\+?\(?\d(?:[ ()./-]{0,2}\d){6,30}(?!\w)")
+_DATE = re.compile(r"\d{4}([./-])\d{1,2}\1\d{1,2}|\d{1,2}([./-])\d{1,2}\2\d{4}|\d{4} ?[/-] ?\d{4}")
+_DIGITS = 8  # digits of a telephone, customer, or card number; 7 after a plus sign
+
+
+def scrub(text: str) -> str:
+    """Replace personal data with a recognizable format: addresses, numbers, and secrets.
+
+    E-mail addresses become ``[email]``, links ``[url]``, account numbers ``[iban]``, IP addresses
+    ``[ip address]``, numbers of eight digits or more (telephones, cards, customers) ``[number]``,
+    and keys and passwords ``***``. Dates are kept. Names of people and places cannot be recognized
+    and are kept.
+
+    Example:
+        >>> scrub("refund for jo@example.org, call +44 20 7946 0958 before 2026-03-01")
+        'refund for [email], call [number] before 2026-03-01'
+    """
+    for pattern, mark in _PERSONAL_DATA:
+        text = pattern.sub(mark, text)
+    return redact(_NUMBER.sub(_number, text))
+
+
+def _number(found: re.Match[str]) -> str:
+    whole = found.group()
+    digits = sum(character.isdigit() for character in whole)
+    if _DATE.fullmatch(whole) or digits < _DIGITS - whole.startswith("+"):
+        return whole
+    return "[number]"

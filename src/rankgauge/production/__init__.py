@@ -5,6 +5,7 @@ from __future__ import annotations
 from rankgauge.core.lazy import lazy_imports
 
 with lazy_imports(globals()):
+    from rankgauge.core.redaction import scrub as scrub
     from rankgauge.production.clicks import (
         ImplicitJudgments as ImplicitJudgments,
         implicit_judgments as implicit_judgments,
@@ -49,7 +50,6 @@ with lazy_imports(globals()):
         LogSummary as LogSummary,
     )
     from rankgauge.production.log_import import Fault as Fault, LogImport as LogImport, import_log as import_log
-    from rankgauge.production.mappings import LogMapping as LogMapping
     from rankgauge.production.metrics import (
         METRICS as METRICS,
         OnlineMetric as OnlineMetric,
@@ -68,7 +68,6 @@ with lazy_imports(globals()):
         OnlineMetrics as OnlineMetrics,
         OnlineValue as OnlineValue,
     )
-    from rankgauge.production.personal_data import scrub as scrub
     from rankgauge.production.question_sets import (
         EvaluationQuestion as EvaluationQuestion,
         QuestionSet as QuestionSet,
@@ -80,3 +79,4 @@ with lazy_imports(globals()):
         sample_questions as sample_questions,
     )
     from rankgauge.production.spark_log import SparkLog as SparkLog
+    from rankgauge.production.translation import LogMapping as LogMapping

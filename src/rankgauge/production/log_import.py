@@ -15,16 +15,15 @@ from typing import Any
 from rankgauge.core.arguments import option
 from rankgauge.core.keyed_hash import keyed_hash
 from rankgauge.core.next_steps import next_step
+from rankgauge.core.redaction import scrub as scrub_text
 from rankgauge.core.text import Ratio, many
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.spans import SEVERAL
 from rankgauge.production import translation
 from rankgauge.production.events import KINDS, statement
-from rankgauge.production.log import EventLog, read_files
-from rankgauge.production.log_folder import REFUSED, LogFolder
-from rankgauge.production.mappings import LogMapping, as_mapping, read_mapping
-from rankgauge.production.personal_data import scrub as scrub_text
+from rankgauge.production.log import REFUSED, EventLog, LogFolder, read_files
 from rankgauge.production.sources import FORMATS, Batch, Refused, Source, find_format, fingerprint
+from rankgauge.production.translation import LogMapping, as_mapping, read_mapping
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 

@@ -20,7 +20,7 @@ from rankgauge.measures.measure import Measure, parse
 from rankgauge.production.online import online_metrics
 from rankgauge.production.online_result import signed
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Cell, Table
+from rankgauge.rendering.tables import Table
 
 if TYPE_CHECKING:
     from rankgauge.production.log import EventLog
@@ -132,15 +132,14 @@ class ProductionHealth(Result):
         """
         shown = self.weeks if full else self.weeks[-_ROWS:]
         names = [signal.name for signal in self.online]
-        rows: list[tuple[Cell, ...]] = [
-            (week.start, _text(week.offline), *(_text(week.online[name]) for name in names)) for week in shown
-        ]
         return Table(
             ("week", self.measure, *names),
-            tuple(rows),
+            tuple(
+                (w.start, *(Ratio(value) for value in (w.offline, *(w.online[name] for name in names)))) for w in shown
+            ),
             title=f"{self.verdict}: {self.sentence}",
             notes=tuple(self._notes(len(self.weeks) - len(shown))),
-            right=frozenset(range(1, len(names) + 2)),
+            digits=3,
         )
 
     def data_table(self) -> Table:
@@ -367,7 +366,3 @@ def _mean(value: Evaluation | float, measure: Measure) -> float:
 def _monday(time: datetime) -> str:
     day = time.astimezone(UTC).date()
     return str(day - timedelta(days=day.weekday()))
-
-
-def _text(value: float) -> str:
-    return "–" if math.isnan(value) else f"{Ratio(value):.3f}"

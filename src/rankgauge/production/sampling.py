@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rankgauge.core.arguments import choice, integer
+from rankgauge.core.redaction import scrub
 from rankgauge.core.text import inflect, many
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.delimited import decoded_line
@@ -27,7 +28,6 @@ from rankgauge.formats.lines import numbered_lines
 from rankgauge.formats.questions import named_rows
 from rankgauge.formats.texts import QUESTIONS, TextSource
 from rankgauge.production.log import EventLog, is_log
-from rankgauge.production.personal_data import scrub
 from rankgauge.production.question_sets import EvaluationQuestion, asked_count
 from rankgauge.rendering import Result, Table
 
