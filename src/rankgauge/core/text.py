@@ -50,6 +50,11 @@ def many(number: int, noun: str) -> str:
     return f"{number} {plural}"
 
 
+def lower_first(text: str) -> str:
+    """Return a sentence that begins with a small letter, to follow a colon."""
+    return text[:1].lower() + text[1:]
+
+
 def inflect(number: int, singular: str, plural: str) -> str:
     """Return the form of a word that agrees with a number."""
     return singular if number == 1 else plural

@@ -66,7 +66,7 @@ class HistoryComparison(Result):
                     d.name,
                     d.baseline_mean,
                     d.mean,
-                    _signed(d),
+                    f"{d.difference:+.3f}",
                     d.interval_text(),
                     f"{d.wins}/{d.ties}/{d.losses}",
                     None if d.p is None else f"{d.p:.4f}",
@@ -125,10 +125,6 @@ class HistoryComparison(Result):
     def summary(self) -> str:
         """Return the conclusion in one or two sentences."""
         return self.sentence
-
-
-def _signed(found: Difference) -> str:
-    return f"{found.difference:+.3f}"
 
 
 def obstacles(before: HistoryEntry, after: HistoryEntry) -> Iterator[str]:

@@ -422,14 +422,8 @@ def to_csv(table: Table) -> str:
     table = table.escaped(for_csv)
     writer.writerow(table.columns)
     for row in table.rows:
-        writer.writerow([_csv_cell(cell) for cell in row])
+        writer.writerow(["" if _is_nan(cell) else cell for cell in row])
     return out.getvalue()
-
-
-def _csv_cell(cell: Cell) -> str:
-    if cell is None or _is_nan(cell):
-        return ""
-    return cell if isinstance(cell, str) else repr(cell)
 
 
 def to_json(table: Table) -> str:

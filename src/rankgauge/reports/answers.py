@@ -18,7 +18,7 @@ from rankgauge.answers import (
 from rankgauge.answers.diagnosis import CAUSES, JUDGE_NOTE, RULES_NOTE, most_frequent
 from rankgauge.comparison.comparison import compare
 from rankgauge.core.next_steps import next_step
-from rankgauge.core.text import many
+from rankgauge.core.text import lower_first, many
 from rankgauge.errors import RankgaugeError
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.rendering.tables import Cell, Table, shorten
@@ -229,7 +229,7 @@ def _text(text: str) -> Table:
 
 def _next(found: AnswerDiagnosis, what: str, options: Options) -> Table:
     more = "" if options.full else "; --full shows all measures, causes, and groups"
-    return _text(f"{what}: {_lowered(_next_step(found))}{more}")
+    return _text(f"{what}: {lower_first(_next_step(found))}{more}")
 
 
 def _screen(found: AnswerDiagnosis, *, full: bool) -> Iterator[Table]:
@@ -271,7 +271,7 @@ def _side_by_side(several: Sequence[AnswerDiagnosis], options: Options) -> Itera
             for mean in means
         ]
     notes = (
-        *(f"{found.answers.run_name}: {_lowered(found.summary())}" for found in several),
+        *(f"{found.answers.run_name}: {lower_first(found.summary())}" for found in several),
         *dict.fromkeys(each.judge_note for each in answers),
     )
     result, best = _verdict(answers)
@@ -318,10 +318,6 @@ def _verdict(systems: Sequence[AnswerEvaluation]) -> tuple[str, str]:
     means = [row[str(compared.primary)] for row in compared.means().values()]
     best = compared.primary.best(means) or (0,)
     return comparison_result(compared), systems[best[0]].run_name
-
-
-def _lowered(text: str) -> str:
-    return text[:1].lower() + text[1:]
 
 
 def _next_step(found: AnswerDiagnosis) -> str:

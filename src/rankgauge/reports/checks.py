@@ -88,28 +88,27 @@ def _check_blocks(result: CheckResult, options: Options) -> Iterator[Table | str
     if not options.on_terminal:
         yield result.table()
         return
-    lines = _text(result, color=options.color, full=options.full)
-    yield "".join(f"{line}\n" for line in lines)
+    yield "".join(f"{line}\n" for line in _text(result, options))
 
 
-def _text(result: CheckResult, *, color: bool, full: bool) -> Iterator[str]:
+def _text(result: CheckResult, options: Options) -> Iterator[str]:
     """Yield findings by input, most severe first, then their counts."""
     by_source: dict[str, list[Finding]] = {source: [] for source in result.inputs}
     for found in result.findings:
         by_source.setdefault(found.evidence.source, []).append(found)
     for source, findings in by_source.items():
         if findings:
-            yield _styled(source, "1", color=color)
+            yield _styled(source, "1", options)
             yield ""
             for found in findings:
-                yield from _of_finding(found, color=color, full=full)
-                if full or found.severity == "error":
+                yield from _of_finding(found, options)
+                if options.full or found.severity == "error":
                     yield ""
-            if not full and findings[-1].severity != "error":
+            if not options.full and findings[-1].severity != "error":
                 yield ""
     yield f"{result.summary()} in {many(len(result.inputs), 'input')}"
     clean = [source for source, found in by_source.items() if not found]
-    for text in _closing(result, clean, full=full):
+    for text in _closing(result, clean, full=options.full):
         yield from _filled(text, "• ")
 
 
@@ -137,14 +136,14 @@ def _closing(result: CheckResult, clean: Sequence[str], *, full: bool) -> Iterat
         yield "fixes of warnings, and all effects: --full (full=True)"
 
 
-def _of_finding(found: Finding, *, color: bool, full: bool) -> Iterator[str]:
+def _of_finding(found: Finding, options: Options) -> Iterator[str]:
     """Yield a finding, its effect, and its fix; short unless it is an error."""
     kind = FINDING_KINDS[found.code]
-    level = _styled(f"{kind.severity:<7}", _COLORS[kind.severity], color=color)
-    yield f"  {level}  {_styled(f'{kind.code} {kind.name}', '1', color=color)}"
+    level = _styled(f"{kind.severity:<7}", _COLORS[kind.severity], options)
+    yield f"  {level}  {_styled(f'{kind.code} {kind.name}', '1', options)}"
     yield from _filled(found.message)
     effects = list(_effects(found))
-    short = not full and found.severity != "error"
+    short = not options.full and found.severity != "error"
     where = _places(found.evidence.locations)
     if where and not (short and not any(at.line for at in found.evidence.locations)):
         yield from _labelled("at", where)
@@ -207,9 +206,9 @@ def _labelled(label: str, text: str) -> list[str]:
     return list(_filled(text, f"{_INDENT}{label:<8}"))
 
 
-def _styled(text: str, code: str, *, color: bool) -> str:
+def _styled(text: str, code: str, options: Options) -> str:
     plain = for_terminal(text)
-    return f"\x1b[{code}m{plain}\x1b[0m" if color else plain
+    return f"\x1b[{code}m{plain}\x1b[0m" if options.color else plain
 
 
 # ---- for machines

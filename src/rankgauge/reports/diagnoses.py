@@ -14,6 +14,7 @@ from rankgauge.diagnosis.slices import ENOUGH, OWN_CUTS, Slice
 from rankgauge.rendering.tables import Cell, Table, shorten
 from rankgauge.reports.registry import Options, Report
 
+_FULL = Options(full=True)
 _SHOWN = 5
 _NEXT = "gain of each fix, the worst queries, other cut-offs, thresholds: --full (full=True)"
 _SCORES = (
@@ -30,12 +31,12 @@ _OF_TERMS = (GAP.name, IGNORED.name)
 _FIX_OF = {cause.name: cause.fix for cause in CAUSES}
 
 
-def diagnosis_tables(found: Diagnosis, *, full: bool = True) -> Iterator[Table]:
+def diagnosis_tables(found: Diagnosis, options: Options = _FULL) -> Iterator[Table]:
     """Yield quality, causes, worst queries, and fixes, then gains, cut-offs, and slices."""
     if found.withheld:
         yield _withheld(found)
         return
-    if not full:
+    if not options.full:
         yield from _short(found)
         return
     yield _quality(found)
@@ -273,8 +274,4 @@ def _slices(found: Diagnosis, shown: Iterable[Slice]) -> Table:
     )
 
 
-def _blocks(found: Diagnosis, options: Options) -> Iterator[Table]:
-    return diagnosis_tables(found, full=options.full)
-
-
-REPORTS = {Diagnosis: Report(_blocks)}
+REPORTS = {Diagnosis: Report(diagnosis_tables)}

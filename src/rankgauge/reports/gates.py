@@ -7,7 +7,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 
 from rankgauge.core.escaping import templates
-from rankgauge.core.text import inflect, many
+from rankgauge.core.text import inflect, lower_first, many
 from rankgauge.gates.result import UNSURE, GateCheck, GateResult, GateVerdict
 from rankgauge.rendering.tables import Table
 from rankgauge.reports.registry import MOST, Annotation, Options, Report, annotation_lines
@@ -83,7 +83,7 @@ def _blocks(result: GateResult, options: Options) -> list[Table]:
         left = [f"{more} more {inflect(more, 'loss', 'losses')}"] if more > 0 else []
         end = (
             f"{', '.join([*left, 'rules', 'margins'])}: --full (full=True)",
-            f"next step: {_lowered(result.next_step())}",
+            f"next step: {lower_first(result.next_step())}",
         )
         reasons = table.notes[: len(table.notes) - len(result.notes)]
         # The conclusions name the margin.
@@ -92,10 +92,6 @@ def _blocks(result: GateResult, options: Options) -> list[Table]:
         )
         losers = replace(losers, rows=losers.rows[:_LOSERS], shortened=frozenset({len(losers.columns) - 1}), notes=end)
     return [table, losers] if losers.rows and not options.quiet else [table]
-
-
-def _lowered(text: str) -> str:
-    return text[:1].lower() + text[1:]
 
 
 def _github(result: GateResult, options: Options) -> str:

@@ -37,7 +37,7 @@ from rankgauge.rendering.tables import Table
 from rankgauge.reports.answers import answer_conclusions, answer_sections
 from rankgauge.reports.catalogue import summary
 from rankgauge.reports.evaluations import notes_of
-from rankgauge.reports.queries import Queries, QueryDetails
+from rankgauge.reports.queries import Queries
 from rankgauge.reports.sections import (
     Details,
     Part,
@@ -135,13 +135,9 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
         report.check()
     drawn = find_spec("matplotlib") is not None if plots is None else plots
     report = replace(report, plots=drawn, lacking=plots is None and not drawn)
-    why = [] if diagnosed is None else [report.diagnosis(diagnosed)]
-    return report.page(
-        title=title or report.heading,
-        date=date,
-        sections=(*why, *sections),
-        diagnosed="" if diagnosed is None else report.named(diagnosed),
-    )
+    name = "" if diagnosed is None else report.named(diagnosed)
+    why = [diagnosis_section(report.diagnosed(name))] if name else []
+    return report.page(title=title or report.heading, date=date, sections=(*why, *sections), diagnosed=name)
 
 
 def _report_of_values(given: Any, baseline: str | None) -> _Report:
@@ -282,10 +278,6 @@ class _Report:
             return f"{many(len(names) - 1, 'run')} against {self.base}"
         return " and ".join(names)
 
-    def diagnosis(self, wanted: str) -> Section:
-        """Return the diagnosis of a run."""
-        return diagnosis_section(self._diagnosed(self.named(wanted)))
-
     def named(self, wanted: str) -> str:
         """Resolve the name of a run; ``best`` and ``worst`` refer to the means."""
         names = [e.run_name for e in self.evaluations]
@@ -302,7 +294,8 @@ class _Report:
         means = {run: sign * row[str(self.primary)] for run, row in by_run.items()}
         return (max if which == "best" else min)(means, key=means.__getitem__)
 
-    def _diagnosed(self, name: str) -> Diagnosis:
+    def diagnosed(self, name: str) -> Diagnosis:
+        """Return the diagnosis of a run by the primary measure."""
         one = next(e for e in self.evaluations if e.run_name == name)
         same = len(one.query_ids) == len(self.truth)
         best = self._end("best")
@@ -333,7 +326,7 @@ class _Report:
     def _cause(self, diagnosed: str) -> Iterator[tuple[str, str]]:
         """Yield why the run with the worst mean is worse, and what to do."""
         try:
-            found = self._diagnosed(self._end("worst"))
+            found = self.diagnosed(self._end("worst"))
         except (InputError, UnknownName):
             return  # the measure has no better direction
         first = found.first_cause
@@ -522,7 +515,7 @@ class _Report:
         for kind in _CURVES:
             yield plot(named, kind)
 
-    def _details(self, queries: Queries) -> Iterator[tuple[str, str, list[QueryDetails]]]:
+    def _details(self, queries: Queries) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
         """Yield headings with example queries."""
         if not self.runs:
             return

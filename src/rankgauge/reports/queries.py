@@ -29,40 +29,6 @@ _TITLE = 90
 
 
 @dataclass(frozen=True)
-class Hit:
-    """A document in a ranking; the grade is None if it is unjudged."""
-
-    id: str
-    title: str
-    grade: float | None
-
-    @property
-    def shown(self) -> str:
-        """Grade as text."""
-        return "not judged" if self.grade is None else f"grade {self.grade:g}"
-
-    @property
-    def kind(self) -> str:
-        """CSS class of the mark."""
-        if self.grade is None:
-            return "unjudged"
-        return "relevant" if self.grade > 0 else "irrelevant"
-
-
-@dataclass(frozen=True)
-class QueryDetails:
-    """An example query with its rankings."""
-
-    id: str
-    text: str
-    values: str
-    runs: tuple[str, ...]
-    lines: tuple[tuple[Hit | None, ...], ...]
-    missed: tuple[tuple[Hit, tuple[int | None, ...]], ...]  # relevant documents with their rank in each run
-    relevant: int
-
-
-@dataclass(frozen=True)
 class Queries:
     """Values and rankings of runs by query, for one measure."""
 
@@ -108,8 +74,8 @@ class Queries:
                 best[place] = max(self.sign * column[place] for column in columns)
         return [self.ids[p] for p in sorted(best, key=lambda p: (best[p], p))[:most]]
 
-    def details(self, queries: Sequence[str]) -> list[QueryDetails]:
-        """Return the queries with the first documents of every run."""
+    def details(self, queries: Sequence[str]) -> list[dict[str, Any]]:
+        """Return the queries with the first documents of every run, for the template of the page."""
         orders = {e.run_name: self._orders(e, queries) for e in self.evaluations}
         return [self._details_of(query, orders) for query in queries]
 
@@ -189,7 +155,7 @@ class Queries:
         order = ranked(Run.of(part), ties="input" if evaluation.policies.ties == "input" else "trec")
         return {query: list(order[query]) for query in part}
 
-    def _details_of(self, query: str, orders: Mapping[str, Mapping[str, list[str]]]) -> QueryDetails:
+    def _details_of(self, query: str, orders: Mapping[str, Mapping[str, list[str]]]) -> dict[str, Any]:
         grades = self.truth.get(query, {})
         found = [orders[e.run_name].get(query, []) for e in self.evaluations]
         deep = min(_DEPTH, max(map(len, found)))
@@ -197,27 +163,31 @@ class Queries:
         places = [{doc: rank for rank, doc in enumerate(order, start=1)} for order in found]
         known = self.texts.queries.get(query)
         values = (f"{e.run_name} {_format_value(e.value(query, self.measure))}" for e in self.evaluations)
-        return QueryDetails(
-            id=query,
-            text=known.text if known else "",
-            values=f"{self.measure}: {', '.join(values)}",
-            runs=tuple(e.run_name for e in self.evaluations),
-            lines=tuple(
-                tuple(self._hit(order[rank], grades) if rank < len(order) else None for order in found)
+        return {
+            "id": query,
+            "text": known.text if known else "",
+            "shown_values": f"{self.measure}: {', '.join(values)}",
+            "runs": [e.run_name for e in self.evaluations],
+            "lines": [
+                [self._hit(order[rank], grades) if rank < len(order) else None for order in found]
                 for rank in range(deep)
-            ),
-            missed=tuple(
-                (self._hit(doc, grades), tuple(ranks.get(doc) for ranks in places)) for doc in relevant[:_MOST_MISSED]
-            ),
-            relevant=len(relevant),
-        )
+            ],
+            # Relevant documents with their rank in each run.
+            "missed": [
+                (self._hit(doc, grades), [ranks.get(doc) for ranks in places]) for doc in relevant[:_MOST_MISSED]
+            ],
+            "relevant": len(relevant),
+        }
 
-    def _hit(self, doc: str, grades: Mapping[str, float]) -> Hit:
+    def _hit(self, doc: str, grades: Mapping[str, float]) -> dict[str, str]:
+        """Return a document of a ranking: its id and title, its grade as text, and the CSS class of its mark."""
         document = self.texts.documents.get(doc)
+        hit = {"id": doc, "title": document.snippet(_TITLE) if document else ""}
         grade = grades.get(doc)
         # A negative grade means pooled but unjudged.
-        known = None if grade is None or grade < 0 else grade
-        return Hit(doc, document.snippet(_TITLE) if document else "", known)
+        if grade is None or grade < 0:
+            return {**hit, "shown": "not judged", "kind": "unjudged"}
+        return {**hit, "shown": f"grade {grade:g}", "kind": "relevant" if grade > 0 else "irrelevant"}
 
 
 def _script_safe(data: object) -> str:

@@ -30,9 +30,9 @@ _MODULES = {
     "Comparison": "comparisons",
     "Diagnosis": "diagnoses",
     "DistributedComparison": "comparisons",
-    "HistoryComparison": "histories",
-    "HistoryEntries": "histories",
-    "HistoryEntry": "histories",
+    "HistoryComparison": "comparisons",
+    "HistoryEntries": "comparisons",
+    "HistoryEntry": "comparisons",
     "Evaluation": "evaluations",
     "Explanation": "explanations",
     "Exploration": "benchmarks",
@@ -41,7 +41,7 @@ _MODULES = {
     "Reproduction": "explanations",
     "RunDiff": "comparisons",
     "TieReport": "comparisons",
-    "Trend": "histories",
+    "Trend": "comparisons",
 }
 # Results whose `table` has an option `full`.
 _WITH_FULL_TABLE = frozenset(
