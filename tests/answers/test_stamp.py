@@ -131,8 +131,13 @@ def test_a_usable_judge_that_agrees_less_than_a_constant_answer_has_a_warning():
     ]
     found = evaluated(judge, calibration=calibrate(ANSWERS, judge, people, draws=50))
     assert states(found) == {"Faithfulness": "usable"}
-    assert "but it agrees with people less often (0.90) than the constant answer" in found.stamp
+    agrees = "it agrees with people less often (0.90) than the constant answer"
+    assert f"but {agrees}" in found.stamp
     assert "WARNING" in str(found)
+    # It is beside every number, also of comparisons and gates.
+    assert any(agrees in str(each) for each in compare([replace(found, run_name="b"), found]).warnings)
+    result = gate(found, rules=RULES, baseline=Baseline.from_evaluation(found))
+    assert result.warnings == (f"the judge of Faithfulness: {agrees} 'supported' (0.95)",)
 
 
 def test_people_need_no_calibration():

@@ -181,8 +181,8 @@ class Calibration(Result):
                 that the measure needs.
 
         Returns:
-            ``state`` and ``reason``; for a usable judge also ``text`` and ``gain``: sensitivity +
-            specificity - 1 with the bounds of its interval.
+            ``state`` and ``reason``; for a usable judge also ``warning`` (may be empty) and
+            ``gain``: sensitivity + specificity - 1 with the bounds of its interval.
         """
         known = {each.relation: each for each in self.relations}
         for relation, used in relations.items():
@@ -202,7 +202,7 @@ class Calibration(Result):
                 f"{_text(gain)} of their size; the lower bound must be {USABLE:g} or more"
             )
             return {"state": "not usable", "reason": why}
-        return {"state": "usable", "reason": "", "text": worst.text, "gain": [gain.value, gain.low, gain.high]}
+        return {"state": "usable", "reason": "", "warning": worst.warning, "gain": [gain.value, gain.low, gain.high]}
 
     def errors(self, measure: str | Measure) -> JudgeErrors | None:
         """Return the errors of the judge in the values of a measure, if known."""

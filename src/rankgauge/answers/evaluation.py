@@ -462,7 +462,8 @@ def _stamp_finding(judge: Mapping[str, Any], measures: Sequence[Measure]) -> Ite
     """Yield the stamp as a note, or as a warning if the judge of a measure is not usable."""
     if not any(map(_is_judged, measures)):
         return
-    states = {each["state"] for each in judge.get("measures", {}).values()}
+    known = judge.get("measures", {}).values()
+    states = {each["state"] for each in known}
     fix = ""
     if "not calibrated" in states:
         fix = (
@@ -471,8 +472,9 @@ def _stamp_finding(judge: Mapping[str, Any], measures: Sequence[Measure]) -> Ite
         )
     elif "not usable" in states:
         fix = "calibrate another judge or prompt, or pass labels of people (--human)"
-    warn = fix or " but it agrees " in judge["stamp"]
-    yield Finding("", "warning" if warn else "info", f"judge: {judge['stamp']}", fix=fix)
+    elif any(each.get("warning") for each in known):
+        fix = "use corrected means and differences, not single verdicts of the judge"
+    yield Finding("", "warning" if fix else "info", f"judge: {judge['stamp']}", fix=fix)
 
 
 def _uncorrected(judge: Mapping[str, Any], measures: Sequence[Measure]) -> Iterable[Finding]:

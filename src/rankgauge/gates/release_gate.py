@@ -21,7 +21,13 @@ from rankgauge.data.subsets import only
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation.evaluation import evaluate, evaluate_blocks
 from rankgauge.evaluation.notes import origins_of
-from rankgauge.evaluation.result import Evaluation, calibration_finding, comparable_means, settings_change
+from rankgauge.evaluation.result import (
+    Evaluation,
+    about_judge,
+    calibration_finding,
+    comparable_means,
+    settings_change,
+)
 from rankgauge.gates.baseline import Baseline, FirstDocuments, Noise, input_faults, is_baseline
 from rankgauge.gates.latency import latency_checks
 from rankgauge.gates.non_inferiority import RENEW, Reference, loss_checks, refusal
@@ -373,7 +379,7 @@ def _refuse_within(noise: Noise | None, rules: GateRules) -> None:
 
 
 def _unusable_judge(new: Baseline, rules: GateRules, stored: Iterable[Baseline], *, allowed: bool) -> list[str]:
-    """Refuse the verdicts of a judge that is not usable; if allowed, return warnings instead."""
+    """Return warnings about the judge; refuse one that is not usable unless this is allowed."""
     found = list(_judge_findings(new, rules, list(stored)))
     if found and not allowed:
         name, first = found[0]
@@ -383,9 +389,13 @@ def _unusable_judge(new: Baseline, rules: GateRules, stored: Iterable[Baseline],
             fix=f"{first.fix}; or pass --allow-uncalibrated (allow_uncalibrated=True) to take its labels as true",
         )
     messages = dict.fromkeys(each.message for _, each in found)
+    constant = {gated.measure: about_judge(new.settings, gated.measure).get("warning") for gated in rules.measures}
     return [
-        f"a loss above the margin may pass, because the labels of the judge are taken as true: {each}"
-        for each in messages
+        *(
+            f"a loss above the margin may pass, because the labels of the judge are taken as true: {m}"
+            for m in messages
+        ),
+        *(f"the judge of {measure}: {why}" for measure, why in constant.items() if why),
     ]
 
 
