@@ -193,7 +193,7 @@ def bound(bare: Measure) -> st.SearchStrategy[Measure]:
 def joined(qrels: object, run: object, ties: str = "trec") -> Joined:
     """Return judgments and a run, joined."""
     found = Run.of(run)
-    return join(Qrels.of(qrels), found, ties=ties, table=found.without_repeats("error"))
+    return join(Qrels.of(qrels), found.without_repeats("error"), ties=ties)
 
 
 def values(found: Joined, measures: list[Measure] | tuple[Measure, ...], cells: int | None = None) -> np.ndarray:

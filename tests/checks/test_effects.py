@@ -10,7 +10,7 @@ from rankgauge.data.join import join
 
 def joined(qrels, run):
     made = Run.of(run)
-    return join(Qrels.of(qrels), made, ties="trec", table=made.table)
+    return join(Qrels.of(qrels), made, ties="trec")
 
 
 SMALL = st.dictionaries(
@@ -66,9 +66,9 @@ def test_retrieved_documents_are_part_of_the_ideal():
 def test_reordered_ranks_are_those_of_a_join_by_that_policy(ties):
     made = batch(5, queries=200, deepest=25)
     run = Run.of(made.run)
-    wanted = join(Qrels.of(made.qrels), run, ties=ties, table=run.table)
+    wanted = join(Qrels.of(made.qrels), run, ties=ties)
     for order in ("trec", "input"):
-        found = join(Qrels.of(made.qrels), run, ties=order, table=run.table).reordered(ties)
+        found = join(Qrels.of(made.qrels), run, ties=order).reordered(ties)
         for part in ("rank", "tie_first", "tie_last", "grade", "offsets", "numbers"):
             assert getattr(found, part).tolist() == getattr(wanted, part).tolist(), part
         docs = found.qrels.table.values[found.rows]

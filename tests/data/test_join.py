@@ -66,8 +66,8 @@ def _bytes_order(ids: list[bytes]) -> list[bytes]:
     qrels = Qrels.from_columns([b"q"] * len(ids), ids, np.ones(len(ids)))
     # A join for each judged document would be slow, so unique grades identify the documents.
     graded = Qrels.from_columns([b"q"] * len(ids), ids, np.arange(1, len(ids) + 1))
-    assert len(join(qrels, found, ties="trec", table=found.table).rank) == len(ids)
-    entry = join(graded, found, ties="trec", table=found.table)
+    assert len(join(qrels, found, ties="trec").rank) == len(ids)
+    entry = join(graded, found, ties="trec")
     return [ids[int(grade) - 1] for grade in entry.grade.tolist()]
 
 
@@ -246,8 +246,8 @@ def test_a_weak_hash_finds_the_same_repeated_documents(bits: int, monkeypatch: p
     assert sorted(run.repeats) == [[0, 40], [1, 41], [2, 42]]
     with pytest.raises(InputError, match="document 'd0'"):
         run.without_repeats("error")
-    assert run.without_repeats("best").values.max() == 42
-    assert run.without_repeats("first").values[0] == 0
+    assert run.without_repeats("best").table.values.max() == 42
+    assert run.without_repeats("first").table.values[0] == 0
     with pytest.raises(InputError, match="document 'd1'"):
         Qrels.of([("q", "d1", 1), ("q", "d2", 1), ("q", "d1", 0)])
 

@@ -115,8 +115,8 @@ def test_an_instance_is_returned_unchanged() -> None:
 
 def test_repeated_documents_are_kept_until_a_policy_decides() -> None:
     run = Run.from_columns(["q"] * 3, ["a", "b", "a"], [1.0, 2.0, 3.0])
-    assert run.without_repeats("first").values.tolist() == [1.0, 2.0]
-    assert run.without_repeats("best").values.tolist() == [2.0, 3.0]
+    assert run.without_repeats("first").table.values.tolist() == [1.0, 2.0]
+    assert run.without_repeats("best").table.values.tolist() == [2.0, 3.0]
     with pytest.raises(InputError, match="document 'a' occurs twice for query 'q'"):
         run.without_repeats("error")
 

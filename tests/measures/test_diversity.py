@@ -240,7 +240,7 @@ def test_any_cut_into_blocks_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch
         assert np.array_equal(alone[0], wanted[list(judged).index(query)], equal_nan=True)
     found = Run.of(run)
     whole = SubtopicQrels.of(judged)
-    joined = join(whole.qrels, found, ties="trec", table=found.table)
+    joined = join(whole.qrels, found, ties="trec")
     for cells in (1, 50, 10**9):
         for places, block in whole.blocks(joined, np.arange(len(whole)), cells=cells):
             for column, measure in enumerate(ALL):

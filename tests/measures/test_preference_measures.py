@@ -109,7 +109,7 @@ def test_any_cut_into_blocks_and_any_order_gives_the_same_bits() -> None:
     judged, run = preferred.batch(3)
     whole, found = PreferenceQrels.of(judged), Run.of(run)
     wanted = evaluate(whole, run, NAMES)
-    joined = join(whole.qrels, found, ties="trec", table=found.table)
+    joined = join(whole.qrels, found, ties="trec")
     for cells in (1, 60, 10**9):
         for places, block in whole.blocks(joined, np.arange(len(whole)), cells=cells):
             for column, measure in enumerate(wanted.measures):

@@ -219,7 +219,7 @@ def test_any_cut_into_blocks_and_any_order_gives_the_same_bits() -> None:
     wanted = evaluate(judged_of(judged), run, ASKED).per_query
     found = Run.of(run)
     whole = judged_of(judged)
-    joined = join(whole.qrels, found, ties="trec", table=found.table)
+    joined = join(whole.qrels, found, ties="trec")
     asked = evaluate(whole, run, ASKED).measures
     for cells in (1, 60, 10**9):
         for places, block in whole.blocks(joined, np.arange(len(whole)), cells=cells):

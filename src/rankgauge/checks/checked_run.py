@@ -122,7 +122,7 @@ class CheckedRun:
         parts = []
         for table in self.given.blocks():
             changed = change(table)
-            parts.append(join(judged, Run(changed, name=self.name), ties=ties, table=changed))
+            parts.append(join(judged, Run(changed, name=self.name), ties=ties))
         return _concatenated(parts, judged)
 
     def effects(
@@ -169,7 +169,7 @@ class CheckedRun:
         return joined, in_32_bits
 
     def _join(self, table: PairTable) -> Joined:
-        return join(self.qrels, Run(table, name=self.name), ties="trec", table=table)
+        return join(self.qrels, Run(table, name=self.name), ties="trec")
 
     def _without_repeats(self, table: PairTable) -> PairTable:
         repeats = table.repeats()

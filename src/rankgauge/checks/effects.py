@@ -133,7 +133,7 @@ def best_rankings(joined: Joined, depth: int) -> Joined:
     place[order] = np.arange(len(order)) - table.offsets[query[order]]
     rows = np.flatnonzero((place < depth) & np.isin(query, joined.numbers))
     best = replace(table.keep(rows), values=-place[rows].astype(np.float64))
-    return join(joined.qrels, Run(best), ties="trec", table=best)
+    return join(joined.qrels, Run(best), ties="trec")
 
 
 def unjudged_as(k: int, grade: float) -> _View:

@@ -192,13 +192,13 @@ class Joined:
         return numbers[heads[chosen]], size[chosen]
 
 
-def join(qrels: Qrels, run: Run, *, ties: str, table: PairTable) -> Joined:
-    """Join a run with judgments and rank its judged documents.
+def join(qrels: Qrels, run: Run, *, ties: str) -> Joined:
+    """Join a run without duplicate documents with judgments, and rank its judged documents.
 
     The cost depends on the run, not on the number of judgments: their preparation is cached, so a
     run may be joined in many small blocks.
     """
-    of_run = _judged_numbers(qrels, run)
+    table, of_run = run.table, _judged_numbers(qrels, run)
     retrieved = np.diff(table.offsets)
     ranks: Sequence[IntArray]
     if native.core is not None and qrels.judged is not None:

@@ -192,9 +192,9 @@ def _is_block(item: Any) -> bool:
 def _join_run(run: Run, judgments: Judgments) -> JoinedBlock:
     """Join a run that was read into a table."""
     qrels, graded, policies = judgments[:3]
-    table = run.without_repeats(policies.duplicates)
-    joined = join(qrels, run, ties=policies.ties, table=table)
-    by_grade = None if graded is qrels else join(graded, run, ties=policies.ties, table=table)
+    once = run.without_repeats(policies.duplicates)
+    joined, table = join(qrels, once, ties=policies.ties), once.table
+    by_grade = None if graded is qrels else join(graded, once, ties=policies.ties)
     (rising, varied, *_), (*_, longer, uneven) = run.table.orders(), table.orders()
     removed, unpaired = len(run.table) - len(table), int(not run.table.paired)
     tally = InputCounts(len(table), rising, varied, longer, uneven, removed, unpaired=unpaired)

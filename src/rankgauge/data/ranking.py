@@ -66,7 +66,7 @@ def ranked(run: Run, *, ties: Order = "trec", depth: int | None = None) -> Run:
         ['d2', 'd3', 'd1']
     """
     ties = order_of(ties)
-    table = run.without_repeats("error")
+    table = run.without_repeats("error").table
     depth = None if depth is None else min(integer("depth", depth, least=0), len(table))
     order = _rank_rows(table, ties)
     if depth is not None:

@@ -131,14 +131,14 @@ class Run(Pairs):
         """Groups of rows of documents that occur more than once in a ranking."""
         return self.table.repeats()
 
-    def without_repeats(self, policy: Duplicates) -> PairTable:
-        """Return the table without duplicate documents, by this policy.
+    def without_repeats(self, policy: Duplicates) -> Run:
+        """Return the run without duplicate documents, by this policy.
 
         Raises:
             InputError: If the policy is ``error`` and a ranking has a duplicate document.
         """
         if not self.repeats:
-            return self.table
+            return self
         if policy == "error":
             raise self.table.repeat_error(
                 self.repeats[0],
@@ -149,7 +149,7 @@ class Run(Pairs):
             keep[group] = False
             scores = self.table.values[group]
             keep[group[0] if policy == "first" else group[int(np.argmax(scores))]] = True
-        return self.table.keep(np.flatnonzero(keep))
+        return replace(self, table=self.table.keep(np.flatnonzero(keep)))
 
 
 def read_run(path: Source, *, format: str | None = None, name: str | None = None) -> Run:

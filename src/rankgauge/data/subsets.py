@@ -48,8 +48,7 @@ def cut(run: Any, k: int, *, ties: Order = "trec", duplicates: Duplicates = "err
     Policies(ties=order_of(ties), duplicates=duplicates)
 
     def top(block: Run) -> Run:
-        once = replace(block, table=block.without_repeats(duplicates))
-        return ranked(once, ties=ties, depth=deepest)
+        return ranked(block.without_repeats(duplicates), ties=ties, depth=deepest)
 
     return read_part(run, top)
 

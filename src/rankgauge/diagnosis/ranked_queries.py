@@ -143,7 +143,7 @@ def _rankings(run: Run, qrels: Qrels, places: IntArray, rows: IntArray) -> Ranki
     docs = _unnamed(int(places.max(initial=-1)) + 1)[places]
     docs[rows] = np.array(table.docs.take(rows).shown(), dtype=object)
     ends = table.offsets.tolist()
-    joined = join(qrels, run, ties="trec", table=table)
+    joined = join(qrels, run, ties="trec")
     judged, ranks = qrels.table.docs.take(joined.rows).shown(), joined.rank.tolist()
     queries, names, found = table.queries.shown(), docs.tolist(), {}
     for n, (first, last) in zip(joined.in_run.tolist(), pairwise(joined.offsets.tolist()), strict=True):

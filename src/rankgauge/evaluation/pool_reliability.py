@@ -176,7 +176,7 @@ def reliability(
         VOCABULARY["k"].check(k, "reliability(k=...)")
 
     def top(run: Run) -> IntArray:
-        joined = join(truth, run, ties=order, table=run.without_repeats(duplicates))
+        joined = join(truth, run.without_repeats(duplicates), ties=order)
         return joined.rows if k is None else joined.rows[joined.rank <= k]
 
     # For each group: (judgments,) whether it contributed each judgment.

@@ -59,7 +59,7 @@ def evaluate_profile(
         measures = [measure for measure in measures if _has(found, measure)]
     deviations = [found.deviations(measure) for measure in measures]
     source = _source(qrels, run)
-    clean = replace(source.run, table=source.run.without_repeats(policies.duplicates))
+    clean = source.run.without_repeats(policies.duplicates)
     cases = [
         Case(source.graded if measure.declaration.reads == "grades" else source.qrels, clean, measure, policies)
         for measure in measures

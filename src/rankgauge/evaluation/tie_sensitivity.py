@@ -13,7 +13,7 @@ import numpy as np
 
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.ids import IntArray, show_id
-from rankgauge.core.pair_table import PairTable, distinct
+from rankgauge.core.pair_table import distinct
 from rankgauge.core.policies import Duplicates, Ties, Undefined
 from rankgauge.core.text import many
 from rankgauge.data.join import join
@@ -235,10 +235,9 @@ def tie_report(
         evaluations["mean"] = by("mean", closed)
     value = evaluations["value"]
     spans = tuple(_spans(evaluations))
-    table = found.without_repeats(duplicates)
-    joined = join(truth, found, ties="best", table=table)
-    deciding = joined.deciding(separate_judged=plan.separate_judged)
-    counts, sizes = _tie_counts(truth, found, value, (table, deciding))
+    once = found.without_repeats(duplicates)
+    deciding = join(truth, once, ties="best").deciding(separate_judged=plan.separate_judged)
+    counts, sizes = _tie_counts(truth, once, value, deciding)
     return TieReport(
         run_name=value.run_name,
         ties=ties,
@@ -268,10 +267,10 @@ def _spans(evaluations: Mapping[str, Evaluation]) -> Iterator[TieSpan]:
 
 
 def _tie_counts(
-    truth: Qrels, run: Run, value: Evaluation, groups: tuple[PairTable, tuple[IntArray, IntArray]]
+    truth: Qrels, run: Run, value: Evaluation, groups: tuple[IntArray, IntArray]
 ) -> tuple[dict[str, int], dict[int, int]]:
     """Return counts of ties in the evaluated queries, and the number of groups of each size."""
-    table, (number, deciding) = groups
+    table, (number, deciding) = run.table, groups
     evaluated = set(value.query_ids)
     chosen = np.array([show_id(query) in evaluated for query in run.query_index], dtype=bool)
     query, size = tie_groups(table)

@@ -253,8 +253,8 @@ class _Lists:
 
     @classmethod
     def of(cls, truth: Qrels, run: Run, evaluated: Evaluation) -> _Lists:
-        table = run.without_repeats(evaluated.policies.duplicates)
-        joined = join(truth, run, ties=evaluated.policies.ties, table=table)
+        policies = evaluated.policies
+        joined = join(truth, run.without_repeats(policies.duplicates), ties=policies.ties)
         numbers = {query: number for number, query in enumerate(truth.query_ids)}
         rows = np.array([numbers[query] for query in evaluated.query_ids], dtype=np.int64)
         blocks = [

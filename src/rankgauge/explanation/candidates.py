@@ -57,8 +57,7 @@ def _once(deviation: Deviation) -> Deviation:
     """Return a deviation that removes duplicate documents before it changes the order."""
 
     def changed(case: Case) -> Case:
-        table = case.run.without_repeats(case.policies.duplicates)
-        return deviation.change(case._replace(run=replace(case.run, table=table)))
+        return deviation.change(case._replace(run=case.run.without_repeats(case.policies.duplicates)))
 
     return replace(deviation, change=changed)
 

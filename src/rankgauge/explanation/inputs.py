@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -80,8 +80,7 @@ def ranked_query(case: Case, query: bytes) -> RankedQuery:
     """
     judgments = _rows(case.qrels, query)
     grades = dict(judgments)
-    table = case.run.without_repeats(case.policies.duplicates)
-    found = _rows(replace(case.run, table=table), query)
+    found = _rows(case.run.without_repeats(case.policies.duplicates), query)
     order = sorted(range(len(found)), key=lambda row: _place(case, found, grades, row))
     documents = [
         RankedDocument(0, show_id(document), score, grades.get(document), 0, 0)
