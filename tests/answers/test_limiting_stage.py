@@ -7,6 +7,7 @@ import pytest
 from docs_scripts import DOCS, docs_script
 
 from rankgauge.answers.diagnosis import CAUSES, JUDGE_NOTE, RULES_NOTE, blame
+from rankgauge.rendering.tables import to_markdown
 
 stages = docs_script("limiting_stage")
 
@@ -15,11 +16,6 @@ stages = docs_script("limiting_stage")
 def seeded():
     bases = list(stages.sample())
     return [each for at, base in enumerate(bases) for each in stages.faults(base, bases[(at + 9) % len(bases)])]
-
-
-def right(seeded, found):
-    same = [a.expected == b.cause for a, b in zip(seeded, found.answers, strict=True)]
-    return float(np.mean(same))
 
 
 def test_every_cause_is_seeded_and_found_by_true_verdicts(seeded):
@@ -41,18 +37,14 @@ def test_the_gain_of_a_cause_is_the_correctness_that_its_faults_lost(seeded):
 
 
 @pytest.mark.slow
-def test_errors_of_judges_lead_to_wrong_causes_as_often_as_stated(seeded):
-    assert 0.75 <= right(seeded, stages.with_errors(seeded)) <= 0.9
-    by_rules = stages.by_rules(seeded)
-    assert right(seeded, by_rules) >= 0.85
-    pairs = list(zip(seeded, by_rules.answers, strict=True))
-    stated = [each.expected == answer.cause for each, answer in pairs if answer.stage]
-    clean = [bool(answer.stage) for each, answer in pairs if each.expected == stages.GOOD]
+def test_the_tables_and_notes_have_the_rates_of_the_page(data_folder):
     page = (DOCS / "explain" / "diagnosis-accuracy.md").read_text(encoding="utf-8")
-    row = next(re.findall(r"(\d+)%", line) for line in page.splitlines() if re.match(r"\| rules +\| sample", line))
-    assert [round(100 * np.mean(one)) for one in (stated, clean)] == [int(row[2]), int(row[3])]
-    for rate in (row[2], row[3]):
-        assert f"{rate}%" in RULES_NOTE
-    of_judge = [line for line in page.splitlines() if re.match(r"\| judge of 0.95/0.9 +\| \w+ ", line)]
-    assert len(of_judge) == 2
-    assert all(f"{rate}%" in JUDGE_NOTE for line in of_judge for rate in re.findall(r"(\d+)%", line)[2:])
+    for _, table in stages.tables(data_folder):
+        assert to_markdown(table).strip() in page
+    rows = [re.findall(r"(\d+)%", line) for line in page.splitlines() if re.match(r"\| true verdicts +\| \w+ ", line)]
+    assert len(rows) == 2
+    assert all(int(row[0]) >= 85 for row in rows)
+    for judge, note in (("judge of 0.95/0.9", JUDGE_NOTE), ("rules", RULES_NOTE)):
+        rows = [line for line in page.splitlines() if re.match(rf"\| {judge} +\| \w+ ", line)]
+        assert len(rows) == 2
+        assert all(f"{rate}%" in note for row in rows for rate in re.findall(r"(\d+)%", row)[2:])
