@@ -247,14 +247,14 @@ class _Recorder:
         self.next_start = start + 1.0 / self.limits.rate
         return start - now
 
-    def finish(self, task: _Task, result: _Result) -> tuple[float | None, list[_Task]]:
-        """Record a finished call; return the seconds until its retry, and replacement calls."""
+    def finish(self, task: _Task, result: _Result) -> list[tuple[float, _Task]]:
+        """Record a finished call; return the calls that replace it, with the seconds until each."""
         found, error, seconds = result
         if error is not None:
             wait = self._retry_wait(task, error)
-            return wait, [] if wait is not None else self._give_up(task, error, seconds)
+            return self._give_up(task, error, seconds) if wait is None else [(wait, task)]
         if isinstance(found, _InvalidResponse):
-            return None, self._failed(task, *found, seconds)
+            return self._failed(task, *found, seconds)
         share = seconds / len(task.queries)
         for query, one in zip(task.queries, found or (), strict=True):
             if isinstance(one, _InvalidResponse):
@@ -262,7 +262,7 @@ class _Recorder:
                 continue
             self.failures = 0
             self.record(Response(query.id, query_key(query), one, "", "", share, task.attempts))
-        return None, []
+        return []
 
     def _retry_wait(self, task: _Task, error: BaseException) -> float | None:
         if task.attempts > self.limits.retries or isinstance(error, _PROGRAMMING_ERRORS):
@@ -275,16 +275,16 @@ class _Recorder:
         except Exception:  # noqa: BLE001 - properties of a retriever's error may raise anything
             return None
 
-    def _give_up(self, task: _Task, error: BaseException, seconds: float) -> list[_Task]:
+    def _give_up(self, task: _Task, error: BaseException, seconds: float) -> list[tuple[float, _Task]]:
         if isinstance(error, TimeLimit):
             late = f"no response within {self.limits.timeout:g} s"
             return self._failed(task, late, "timeout", seconds)
         return self._failed(task, describe_error(error), "error", seconds)
 
-    def _failed(self, task: _Task, why: str, kind: str, seconds: float) -> list[_Task]:
+    def _failed(self, task: _Task, why: str, kind: str, seconds: float) -> list[tuple[float, _Task]]:
         if len(task.queries) > 1:
             # A single query may be the cause: send each separately.
-            return [_Task([query]) for query in task.queries]
+            return [(0.0, _Task([query])) for query in task.queries]
         self._record_failure(task.queries[0], why, kind, seconds, task.attempts)
         return []
 
@@ -326,11 +326,9 @@ def _run_in_sequence(search: Ask, tasks: Iterator[_Task], recorder: _Recorder) -
         result = _timed_call(search, task, recorder.k)
         if isinstance(result.error, _INTERRUPTS):
             raise result.error
-        wait, replacements = recorder.finish(task, result)
-        waiting += replacements
-        if wait is not None:
-            time.sleep(wait)
-            waiting.insert(0, task)
+        again = recorder.finish(task, result)
+        time.sleep(max((wait for wait, _ in again), default=0.0))
+        waiting[:0] = [task for _, task in again]
 
 
 # ---- concurrent calls in threads, each with a time limit
@@ -361,7 +359,6 @@ class _Threads:
         self._done: SimpleQueue[tuple[_Call, _Result]] = SimpleQueue()
         self._pending: dict[int, _Call] = {}
         self._retries: list[tuple[float, int, _Task]] = []
-        self._resubmitted: list[_Task] = []
         self._number = itertools.count()
         self._workers = 0
         # Guards the decision whether a call returned or was abandoned.
@@ -391,7 +388,7 @@ class _Threads:
     def _next(self, tasks: Iterator[_Task]) -> _Task | None:
         if self._retries and self._retries[0][0] <= time.monotonic():
             return heapq.heappop(self._retries)[2]
-        return self._resubmitted.pop(0) if self._resubmitted else next(tasks, None)
+        return next(tasks, None)
 
     def _submit(self, task: _Task) -> None:
         if pause := self._recorder.pause():
@@ -430,10 +427,8 @@ class _Threads:
         self._finish(call.task, result)
 
     def _finish(self, task: _Task, result: _Result) -> None:
-        wait, replacements = self._recorder.finish(task, result)
-        self._resubmitted += replacements
-        if wait is not None:
-            heapq.heappush(self._retries, (time.monotonic() + wait, next(self._number), task))
+        for wait, again in self._recorder.finish(task, result):
+            heapq.heappush(self._retries, (time.monotonic() + wait, next(self._number), again))
 
     def _next_deadline(self, *, retries: bool) -> float | None:
         """Return the seconds until the next timeout or retry."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rankgauge.benchmark.comparison import ParetoPoint, before_after, pareto_front, plot_pareto
-from rankgauge.benchmark.search_space import Grid, Sampler, Space, key_of
+from rankgauge.benchmark.search_space import Sampler, Space, key_of
 from rankgauge.comparison.comparison import Comparison, compare
 from rankgauge.core.arguments import integer, is_number, number
 from rankgauge.core.ids import show_id
@@ -330,10 +330,10 @@ def explore(  # noqa: PLR0913 - each is a choice that is printed
     tried = Space.of(space, start)
     tuning, test = _split(truth, tuning_share, seed)
     lower = wanted.declaration.better == "lower"
-    proposals = Grid(tried) if method == "grid" else Sampler(tried, seed, lower=lower)
-    search = _Search(build, run, truth, wanted, tuning, tried, lower=lower)
+    sampler = None if method == "grid" else Sampler(tried, seed, lower=lower)
+    search = _Search(build, run, truth, wanted, tuning, tried, sampler, lower=lower)
     limit = tried.points if trials is None else min(trials, tried.points)
-    search.run(proposals, start, limit, budget)
+    search.run(start, limit, budget)
     if search.best is None:
         raise InputError(
             f"none of {many(len(search.trials), 'configuration')} could be run; the first "
@@ -388,18 +388,21 @@ class _Search:
         measure: Measure,
         tuning: Sequence[bytes],
         space: Space,
+        sampler: Sampler | None,
         *,
         lower: bool,
     ) -> None:
         self._build, self._run, self._sign = build, run, -1 if lower else 1
         self.truth, self.measure, self.tuning, self.space = truth, measure, tuning, space
+        self._sampler = sampler
+        self._proposals = iter(space) if sampler is None else iter(sampler.propose, None)
         self.trials: list[Trial] = []
         self.best: Trial | None = None
         self.before: Trial | None = None
         self.runs: dict[str, Run] = {}
         self.stopped = ""
 
-    def run(self, proposals: Grid | Sampler, start: Mapping[str, Any] | None, limit: int, budget: float | None) -> None:
+    def run(self, start: Mapping[str, Any] | None, limit: int, budget: float | None) -> None:
         """Try configurations until none is left, the budget is used up, or Ctrl-C is pressed."""
         ends = math.inf if budget is None else time.monotonic() + budget
         known: set[str] = set()
@@ -407,25 +410,24 @@ class _Search:
         try:
             if start is not None:
                 known.add(key_of(start))
-                self._run_trial(name, start, proposals)
+                self._run_trial(name, start)
             inside = int(start is not None and self.space.holds(start))
             for number in range(1 + inside, limit + 1):
                 if time.monotonic() >= ends:
                     self.stopped = f"the budget of {budget:g} s was used up"
                     return
-                proposed = iter(proposals.propose, None)
-                configuration = next((one for one in proposed if key_of(one) not in known), None)
+                configuration = next((one for one in self._proposals if key_of(one) not in known), None)
                 if configuration is None:
                     return
                 name = str(number)
                 known.add(key_of(configuration))
-                self._run_trial(name, configuration, proposals)
+                self._run_trial(name, configuration)
         except KeyboardInterrupt:
             if not self.trials:
                 raise
             self.stopped = f"interrupted in {name if name == _BEFORE else f'number {name}'}"
 
-    def _run_trial(self, name: str, configuration: Mapping[str, Any], proposals: Grid | Sampler) -> None:
+    def _run_trial(self, name: str, configuration: Mapping[str, Any]) -> None:
         """Build and run a configuration, and measure it on the tuning queries."""
         began = time.perf_counter()
         value, latency, error, found = math.nan, None, "", None
@@ -445,8 +447,8 @@ class _Search:
                 self.best, self.runs[_BEST] = trial, found
             if name == _BEFORE:
                 self.before, self.runs[_BEFORE] = trial, found
-        if self.space.holds(configuration):
-            proposals.record(configuration, value)
+        if self._sampler is not None and self.space.holds(configuration):
+            self._sampler.record(configuration, value)
 
     def mean(self, found: Run, queries: Sequence[bytes]) -> float:
         """Return the mean over the queries."""

@@ -94,20 +94,6 @@ def _position(values: Sequence[Any], wanted: Any) -> int:
     return keys.index(key) if key in keys else -1
 
 
-class Grid:
-    """Every configuration in turn, the last setting changing fastest."""
-
-    def __init__(self, space: Space) -> None:
-        self._rest = iter(space)
-
-    def propose(self) -> Mapping[str, Any] | None:
-        """Return the next configuration; None at the end."""
-        return next(self._rest, None)
-
-    def record(self, configuration: Mapping[str, Any], value: float) -> None:
-        """Do nothing: the grid does not use results."""
-
-
 class Sampler:
     """Configurations proposed by Optuna's TPE sampler, without repetition.
 

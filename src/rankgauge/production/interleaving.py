@@ -109,14 +109,19 @@ def interleave(
     every = len({*a, *b})
     length = every if k is None else min(integer("k", k), every)
     draw = random.Random(seed)  # noqa: S311 - must be repeatable
-    if chosen == "team-draft":
-        documents, teams = _team_draft(sides, length, draw)
-        return Interleaved(tuple(documents), teams, chosen, seed)
-    documents, teams, shares = _probabilistic(sides, length, draw)
-    return Interleaved(tuple(documents), teams, chosen, seed, shares)
+    pick = _team_draft if chosen == "team-draft" else _probabilistic
+    shown, teams, shares = pick(sides, length, draw)
+    # The documents that follow are credited to neither retriever.
+    documents = list(dict.fromkeys([*shown, *sides["A"], *sides["B"]]))[:length]
+    rest = len(documents) - len(shown)
+    if chosen == "probabilistic":
+        shares += [math.nan] * rest
+    return Interleaved(tuple(documents), teams + _NEITHER * rest, chosen, seed, tuple(shares))
 
 
-def _team_draft(sides: Mapping[str, Sequence[str]], length: int, draw: random.Random) -> tuple[list[str], str]:
+def _team_draft(
+    sides: Mapping[str, Sequence[str]], length: int, draw: random.Random
+) -> tuple[list[str], str, list[float]]:
     shown: list[str] = []
     teams = ""
     while len(shown) < length:
@@ -131,12 +136,12 @@ def _team_draft(sides: Mapping[str, Sequence[str]], length: int, draw: random.Ra
         for side in order[: length - len(shown)]:
             shown.append(next(each for each in left[side] if each not in shown))
             teams += side
-    return _with_rest(shown, teams, sides, length)
+    return shown, teams, []
 
 
 def _probabilistic(
     sides: Mapping[str, Sequence[str]], length: int, draw: random.Random
-) -> tuple[list[str], str, tuple[float, ...]]:
+) -> tuple[list[str], str, list[float]]:
     weights = {side: {each: rank**-_DECAY for rank, each in enumerate(own, 1)} for side, own in sides.items()}
     shown: list[str] = []
     teams = ""
@@ -150,8 +155,7 @@ def _probabilistic(
         shares.append(chances["A"] / (chances["A"] + chances["B"]))
         for own in weights.values():
             own.pop(document, None)
-    documents, teams = _with_rest(shown, teams, sides, length)
-    return documents, teams, (*shares, *[math.nan] * (len(documents) - len(shares)))
+    return shown, teams, shares
 
 
 def _drawn(weights: Mapping[str, float], at: float) -> str:
@@ -162,13 +166,6 @@ def _drawn(weights: Mapping[str, float], at: float) -> str:
         if left < 0:
             return document
     return document
-
-
-def _with_rest(shown: list[str], teams: str, sides: Mapping[str, Sequence[str]], length: int) -> tuple[list[str], str]:
-    """Return the list, followed by the documents that are credited to neither retriever."""
-    rest = [each for own in sides.values() for each in own]
-    documents = list(dict.fromkeys([*shown, *rest]))[:length]
-    return documents, teams + _NEITHER * (len(documents) - len(teams))
 
 
 @lru_cache(maxsize=1 << 16)

@@ -166,31 +166,26 @@ class _Measured:
         places = list(enumerate(self.metrics))
         rates = [n for n, m in places if m.kind != "quantile" and not m.per_session]
         sessions = [n for n, m in places if m.per_session]
-        quantiles = [n for n, m in places if m.kind == "quantile"]
-        found = self._moments("measured", rates) if rates else {}
-        if sessions:
-            least = ", ".join(f"min(y{n}) AS y{n}, max(x{n}) AS x{n}" for n in sessions)
+        columns = "".join(f", y{n}, x{n}" for n, _ in places)
+        found: dict[tuple[str | None, OnlineMetric], _Sums] = {}
+        for group in ("NULL::VARCHAR", '"group"') if self.grouped else ("NULL::VARCHAR",):
+            rows = f'(SELECT {group} AS "group", "cluster", session{columns} FROM measured)'
+            found |= self._moments(rows, rates)
             # In the total, a session with questions in several groups counts once.
-            for sets in ('("group", session)', "(session)") if self.grouped else ("(session)",):
-                own = 'any_value("group")' if sets != "(session)" else "NULL::VARCHAR"
-                rows = (
-                    f'(SELECT {own} AS "group", min("cluster") AS "cluster", {least} FROM measured '
-                    f"WHERE session IS NOT NULL GROUP BY GROUPING SETS ({sets}))"
-                )
-                found |= self._moments(rows, sessions, whole=sets == "(session)")
-        for n in quantiles:
-            found |= self._quantile(n)
+            least = "".join(f", min(y{n}) AS y{n}, max(x{n}) AS x{n}" for n in sessions)
+            of_sessions = (
+                f'(SELECT "group", min("cluster") AS "cluster"{least} FROM {rows} AS r '
+                'WHERE session IS NOT NULL GROUP BY "group", session)'
+            )
+            found |= self._moments(of_sessions, sessions)
+            for n, metric in places:
+                if metric.kind == "quantile":
+                    found |= self._quantile(rows, n, metric)
         return found
 
-    def _sets(self, *, whole: bool | None) -> str:
-        """Return the grouping sets: all questions, groups, or both."""
-        inner = '("group", "cluster")'
-        both = f'("cluster"), {inner}' if self.grouped else '("cluster")'
-        return both if whole is None else '("cluster")' if whole else inner
-
-    def _moments(
-        self, rows: str, places: Sequence[int], *, whole: bool | None = None
-    ) -> dict[tuple[str | None, OnlineMetric], _Sums]:
+    def _moments(self, rows: str, places: Sequence[int]) -> dict[tuple[str | None, OnlineMetric], _Sums]:
+        if not places:
+            return {}
         summed = ", ".join(
             f"coalesce(sum(y{n}), 0)::DOUBLE AS y{n}, coalesce(sum(x{n}), 0)::DOUBLE AS x{n}" for n in places
         )
@@ -198,45 +193,36 @@ class _Measured:
             f"count_if(x{n} > 0), sum(y{n}), sum(x{n}), sum(y{n} * y{n}), sum(x{n} * y{n}), sum(x{n} * x{n})"
             for n in places
         )
-        sets = self._sets(whole=whole)
-        in_all = 'grouping("group")' if '"group"' in sets else "1"
-        name = '"group"' if '"group"' in sets else "NULL"
         found: dict[tuple[str | None, OnlineMetric], _Sums] = {}
-        for _, group, *cells in self.connection.execute(
-            f'SELECT whole, "group", {moments} FROM (SELECT {in_all} AS whole, {name} AS "group", '
-            f'"cluster", {summed} FROM {rows} GROUP BY GROUPING SETS ({sets})) '
-            'GROUP BY whole, "group"'
+        for group, *cells in self.connection.execute(
+            f'SELECT "group", {moments} FROM (SELECT "group", "cluster", {summed} FROM {rows} AS r '
+            'GROUP BY "group", "cluster") GROUP BY "group"'
         ).fetchall():
             for place, n in enumerate(places):
                 count, *rest = cells[6 * place : 6 * place + 6]
                 found[group, self.metrics[n]] = _Sums(stats.ClusterSums(int(count), *map(float, rest)))
         return found
 
-    def _quantile(self, n: int) -> dict[tuple[str | None, OnlineMetric], _Sums]:
+    def _quantile(self, questions: str, n: int, metric: OnlineMetric) -> dict[tuple[str | None, OnlineMetric], _Sums]:
         """Return the quantile, values on a grid, and the moments of P(value <= quantile)."""
-        metric = self.metrics[n]
         grid = "[" + ", ".join(f"{step / _GRID}" for step in range(_GRID + 1)) + "]"
-        found: dict[tuple[str | None, OnlineMetric], _Sums] = {}
-        for name in ("NULL::VARCHAR", '"group"') if self.grouped else ("NULL::VARCHAR",):
-            rows = f'(SELECT {name} AS "group", "cluster", y{n}::DOUBLE AS y FROM measured WHERE x{n})'
-            self.connection.execute(
-                f'CREATE OR REPLACE TEMP TABLE quantiles AS SELECT "group", quantile_disc(y, '
-                f"{metric.quantile}) AS edge, quantile_disc(y, {grid}) AS grid FROM {rows} "
-                'GROUP BY "group"'
-            )
-            moments = {
-                group: stats.ClusterSums(int(count), *map(float, sums))
-                for group, count, *sums in self.connection.execute(
-                    'SELECT "group", count(*), sum(y), sum(x), sum(y * y), sum(x * y), sum(x * x) '
-                    'FROM (SELECT r."group", "cluster", count_if(y <= edge)::DOUBLE AS y, '
-                    f"count(*)::DOUBLE AS x FROM {rows} r "
-                    'JOIN (SELECT "group", edge FROM quantiles) q '
-                    'ON r."group" IS NOT DISTINCT FROM q."group" GROUP BY ALL) GROUP BY "group"'
-                ).fetchall()
-            }
-            for group, edge, values in self.connection.execute("FROM quantiles").fetchall():
-                found[group, metric] = _Sums(moments[group], edge, values)
-        return found
+        rows = f'(SELECT "group", "cluster", y{n}::DOUBLE AS y FROM {questions} AS q WHERE x{n})'
+        self.connection.execute(
+            f'CREATE OR REPLACE TEMP TABLE quantiles AS SELECT "group", quantile_disc(y, '
+            f'{metric.quantile}) AS edge, quantile_disc(y, {grid}) AS grid FROM {rows} GROUP BY "group"'
+        )
+        moments = {
+            group: stats.ClusterSums(int(count), *map(float, sums))
+            for group, count, *sums in self.connection.execute(
+                'SELECT "group", count(*), sum(y), sum(x), sum(y * y), sum(x * y), sum(x * x) '
+                'FROM (SELECT r."group", "cluster", count_if(y <= edge)::DOUBLE AS y, '
+                f"count(*)::DOUBLE AS x FROM {rows} r "
+                'JOIN (SELECT "group", edge FROM quantiles) q '
+                'ON r."group" IS NOT DISTINCT FROM q."group" GROUP BY ALL) GROUP BY "group"'
+            ).fetchall()
+        }
+        quantiles = self.connection.execute("FROM quantiles").fetchall()
+        return {(group, metric): _Sums(moments[group], edge, values) for group, edge, values in quantiles}
 
 
 def expressions(

@@ -15,7 +15,7 @@ from rankgauge.core.text import inflect, many
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
 from rankgauge.retrievers.base import not_indexed
-from rankgauge.retrievers.http import filled, hidden_texts, visible
+from rankgauge.retrievers.http import filled, masked
 
 _LINES = "application/x-ndjson"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.+-]{0,254}")
@@ -103,11 +103,9 @@ class Elasticsearch:
         self._count: int | None = None
         self._bytes: int | None = None
         self._endpoint = Endpoint(url, key_env=key_env, key_scheme=scheme, timeout=timeout, max_bytes=max_bytes)
-        for name, value in hidden_texts(body):
-            self._endpoint.secrets.add(value, name)
+        shown = masked(body, self._endpoint.secrets)
         self.settings: Mapping[str, Any] | None = None
         if create or version is not None:
-            shown = visible(body)
             described: dict[str, Any] = {"fields": self._fields} if body is None else {"body": shown}
             described |= {"definition": self._definition} if create else {"index": index}
             described |= {} if version is None else {"version": version}

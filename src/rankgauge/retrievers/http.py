@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 from rankgauge.core.arguments import choice, is_number
 from rankgauge.core.http_client import MAX_BYTES, Endpoint
-from rankgauge.core.redaction import SECRET_NAME, looks_secret, redact
+from rankgauge.core.redaction import SECRET_NAME, Secrets, looks_secret, redact
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
 
@@ -136,11 +136,9 @@ class HTTPRetriever:
             url, headers=headers, key_env=key_env, key_header=key_header, timeout=timeout, max_bytes=max_bytes
         )
         sent = {"body": self._body, "params": self._params}
-        for name, value in hidden_texts(sent):
-            self._endpoint.secrets.add(value, name)
+        shown = masked(sent, self._endpoint.secrets)
         self.settings: Mapping[str, Any] | None = None
         if version is not None:
-            shown = visible(sent)
             hidden = {name: value for name, value in sent.items() if value != shown[name]}
             self.settings = {
                 "type": "http",
@@ -265,37 +263,29 @@ def _texts(params: Any) -> dict[str, str]:
     return {str(name): str(value).lower() if isinstance(value, bool) else str(value) for name, value in params.items()}
 
 
-def visible(template: Any, name: str = "") -> Any:
+def masked(template: Any, secrets: Secrets, name: str = "") -> Any:
     """Return a template for settings, with ``...`` for text that may be secret.
 
-    Placeholders, short numbers, and text under names such as ``fields`` are shown.
+    Placeholders, short numbers, and text under names such as ``fields`` are shown. Other text is
+    added to `secrets`, which are redacted in messages; plain words such as "published" only if
+    their name suggests a secret.
 
     Example:
-        >>> visible({"q": "{query}", "size": 5, "lang": "en", "code": "abc", "auth": {"pin": 1}})
+        >>> sent = {"q": "{query}", "size": 5, "lang": "en", "code": "abc", "auth": {"pin": 1}}
+        >>> masked(sent, Secrets())
         {'q': '{query}', 'size': 5, 'lang': 'en', 'code': '...', 'auth': {'pin': '...'}}
     """
     if isinstance(template, Mapping):
-        return {str(key): visible(value, _inner(name, key)) for key, value in template.items()}
+        return {str(key): masked(value, secrets, _inner(name, key)) for key, value in template.items()}
     if isinstance(template, list | tuple):
-        return [visible(value, name) for value in template]
-    return template if _is_plain(template, name) else "..."
-
-
-def hidden_texts(template: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the name and text of each value that :func:`visible` hides, except plain words.
-
-    Plain words such as "published" are redacted in messages only if their name suggests a secret.
-    """
-    if isinstance(template, Mapping):
-        for key, value in template.items():
-            yield from hidden_texts(value, _inner(name, key))
-    elif isinstance(template, list | tuple):
-        for value in template:
-            yield from hidden_texts(value, name)
-    elif not _is_plain(template, name) and not _placeholders(template):
-        text = str(template)
-        if SECRET_NAME.search(name) or not all(map(_PLAIN_WORD.fullmatch, text.split())):
-            yield name, text
+        return [masked(value, secrets, name) for value in template]
+    if _is_plain(template, name):
+        return template
+    text = str(template)
+    plain = not SECRET_NAME.search(name) and all(map(_PLAIN_WORD.fullmatch, text.split()))
+    if not plain and not _placeholders(template):
+        secrets.add(text, name)
+    return "..."
 
 
 def _inner(name: str, key: Any) -> str:
