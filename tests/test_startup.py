@@ -52,7 +52,6 @@ EVALUATION = {
     "evaluation.input_checks",
     "evaluation.notes",
     "evaluation.blocks",
-    "evaluation.plan",
     "evaluation.context",
     "evaluation.result",
     "formats",
@@ -71,7 +70,6 @@ EVALUATION = {
     "measures.answers",
     "measures.binary",
     "measures.compiled",
-    "measures.counts",
     "measures.declaration",
     "measures.diversity",
     "measures.graded",
@@ -109,7 +107,7 @@ COMMANDS = {
     "cli.options",
     "cli.output",
     "cli.parameters",
-    "core.recommended_measures",
+    "core.recommendations",
 }
 
 

@@ -43,7 +43,7 @@ with lazy_imports(globals()):
     from rankgauge.checks import check as check
     from rankgauge.comparison import compare as compare, diff as diff, rbo as rbo
     from rankgauge.core import Finding as Finding, Policies as Policies
-    from rankgauge.core.version import __version__ as __version__
+    from rankgauge.core.provenance import __version__ as __version__
     from rankgauge.corpus import (
         Collection as Collection,
         Document as Document,

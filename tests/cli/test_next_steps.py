@@ -11,7 +11,7 @@ import pytest
 from command import run
 
 import rankgauge
-from rankgauge.core.next_steps import NEXT_STEPS, next_step
+from rankgauge.core.recommendations import NEXT_STEPS, next_step
 from rankgauge.judging import Choice, JudgingProject
 
 SAMPLE = rankgauge.sample_path("qrels.txt").parent

@@ -14,8 +14,7 @@ from rankgauge.data import joined_blocks
 from rankgauge.data.joined_blocks import Judgments, join_file
 from rankgauge.data.run import map_blocks
 from rankgauge.evaluation.blocks import measure_block, measure_joined, merge_blocks
-from rankgauge.evaluation.context import make_context
-from rankgauge.evaluation.plan import make_plan
+from rankgauge.evaluation.context import make_context, make_plan
 from rankgauge.formats import fast_trec, pieces
 
 pytestmark = pytest.mark.skipif(native.core is None, reason="the compiled core was not built")

@@ -21,8 +21,7 @@ from rankgauge import (
     gate,
 )
 from rankgauge.evaluation.blocks import build_evaluation, measure_block, merge_blocks
-from rankgauge.evaluation.context import make_context
-from rankgauge.evaluation.plan import make_plan
+from rankgauge.evaluation.context import make_context, make_plan
 
 MEASURES = ("nDCG@5", "AP", "RR", "R@2", "P@3", "Bpref", "FirstRel")
 DOCS = [f"d{number}" for number in range(12)]

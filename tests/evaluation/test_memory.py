@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from rankgauge import FormatError, InputError, MismatchError, Qrels, Run, evaluate, read_run
 from rankgauge.core.progress import showing
-from rankgauge.data import buckets, stored_qrels
-from rankgauge.data.stored_qrels import StoredQrels
+from rankgauge.data import storage
+from rankgauge.data.storage import StoredQrels
 from rankgauge.errors import StorageError
 from rankgauge.evaluation import read_judgments
 from rankgauge.formats import fast_trec, pieces, readers
@@ -63,10 +63,10 @@ class Parts:
         monkeypatch.setattr(pieces, "_ROW", max(1, piece // rows))
         monkeypatch.setattr(pieces, "_OBJECTS", max(1, piece // rows))
         monkeypatch.setattr(fast_trec, "_PIECE", max(100, piece // 3))
-        monkeypatch.setattr(buckets, "_MOST", bucket)
-        monkeypatch.setattr(buckets, "_BITS", bits)
-        monkeypatch.setattr(buckets, "_COUNT", 1 << bits)
-        monkeypatch.setattr(buckets, "_PIECE", piece)
+        monkeypatch.setattr(storage, "_MOST", bucket)
+        monkeypatch.setattr(storage, "_BITS", bits)
+        monkeypatch.setattr(storage, "_COUNT", 1 << bits)
+        monkeypatch.setattr(storage, "_PIECE", piece)
         for name in ("_TEXT", "_PACKED"):
             monkeypatch.setattr(pieces, name, 10**9 if stored else 0)
 
@@ -445,7 +445,7 @@ def test_every_row_is_in_one_bucket_once(monkeypatch):
     tables = [Run.of(ROWS[start : start + 130]).table for start in range(0, 2000, 130)]
     for most in (1, 500, 10**9):
         seen, queries = Counter(), Counter()
-        for table, positions in buckets.Buckets(buckets.positioned(tables)).tables(most):
+        for table, positions in storage.Buckets(storage.positioned(tables)).tables(most):
             queries.update(table.queries.tolist())
             assert len(positions) == len(table.queries)
             seen.update(
@@ -463,7 +463,7 @@ def test_every_row_is_in_one_bucket_once(monkeypatch):
 def test_judgments_on_disk_are_found_in_any_order(tmp_path, monkeypatch):
     Parts(monkeypatch)
     rows = random.Random(3).sample(GRADES, len(GRADES))
-    stored = stored_qrels.StoredQrels(write_rows(tmp_path / "q.csv", rows, "rel"), 64_000_000)
+    stored = storage.StoredQrels(write_rows(tmp_path / "q.csv", rows, "rel"), 64_000_000)
     whole = Qrels.of(rows)
     assert stored.queries == whole.table.queries
     numbers = np.array([3, 17, 4, 39, 0])
@@ -480,7 +480,7 @@ def test_judgments_on_disk_are_found_in_any_order(tmp_path, monkeypatch):
 SCRIPT = """
 import resource, sys
 import rankgauge
-from rankgauge.data import buckets
+from rankgauge.data import storage
 judged, path, memory = sys.argv[1:4]
 print("ready", flush=True)
 """
@@ -510,10 +510,10 @@ def test_a_process_that_ends_early_leaves_no_file(tmp_path, stop):
     path = write_rows(tmp_path / "a.parquet", ROWS, "score")
     wait = (
         "import time\n"
-        "read = buckets.Buckets.tables\n"
+        "read = storage.Buckets.tables\n"
         "def slow(*args):\n"
         "    print('split', flush=True); time.sleep(60); yield from read(*args)\n"
-        "buckets.Buckets.tables = slow\n"
+        "storage.Buckets.tables = slow\n"
     )
     small = "from rankgauge.formats import pieces\npieces._LEAST = pieces._MOST = 2000\n"
     found = process(tmp_path, judged, path, LIMIT, first=small, then=wait + EVALUATE)
@@ -544,7 +544,7 @@ def test_a_full_disk_is_reported_with_the_folder_and_a_fix(tmp_path):
 def test_a_missing_temporary_folder_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
     with pytest.raises(StorageError, match="cannot be written"):
-        buckets.Buckets([])
+        storage.Buckets([])
 
 
 def many_rows(path, queries, docs, *, shuffled, seed=1):

@@ -12,7 +12,7 @@ from oracles import Seen
 from strategies import by_loop, joined
 
 from rankgauge import Run, evaluate, parse
-from rankgauge.evaluation.tie_draws import drawn_orders, generator_of
+from rankgauge.measures.tie_means import drawn_orders, generator_of
 
 JUDGED = {"q1": {"a": 2, "b": 1, "c": 0, "z": 1}, "q2": {"a": 1, "c": 0}, "q3": {"a": 3}}
 RUN = {

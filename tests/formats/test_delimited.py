@@ -15,7 +15,7 @@ from rankgauge import Collection, FormatError, InputError
 from rankgauge.core import native
 from rankgauge.core.pair_table import PairTable
 from rankgauge.corpus import read_queries
-from rankgauge.data.subtopic_qrels import read_subtopic_qrels
+from rankgauge.data.special_qrels import read_subtopic_qrels
 from rankgauge.explanation import GivenValues
 from rankgauge.formats import delimited, fast_trec, pieces, readers
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout

@@ -14,7 +14,7 @@ from production_logs import write_clicks
 
 import rankgauge
 from rankgauge import judging, production
-from rankgauge.core.json_text import dump_json, plain
+from rankgauge.core.escaping import dump_json, plain
 from rankgauge.distributed.comparison import compare_sums
 from rankgauge.distributed.worker import PairSums, sum_of
 from rankgauge.llm import Usage

@@ -20,8 +20,7 @@ from rankgauge.core.files import write_atomically
 from rankgauge.core.findings import INPUT_KINDS, Finding
 from rankgauge.core.text import inflect, many
 from rankgauge.corpus.collection import Query
-from rankgauge.data.fingerprints import fingerprint
-from rankgauge.data.qrels import Qrels
+from rankgauge.data.qrels import Qrels, fingerprint
 from rankgauge.data.run import Run, write_run
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.evaluation import evaluate

@@ -12,8 +12,13 @@ with lazy_imports(globals()):
         FindingKind as FindingKind,
         Location as Location,
     )
-    from rankgauge.core.next_steps import NEXT_STEPS as NEXT_STEPS, next_step as next_step
     from rankgauge.core.policies import Policies as Policies
-    from rankgauge.core.recommended_measures import USE_CASES as USE_CASES, UseCase as UseCase, use_case as use_case
+    from rankgauge.core.recommendations import (
+        NEXT_STEPS as NEXT_STEPS,
+        USE_CASES as USE_CASES,
+        UseCase as UseCase,
+        next_step as next_step,
+        use_case as use_case,
+    )
     from rankgauge.core.redaction import redact as redact
     from rankgauge.core.threads import map_in_threads as map_in_threads

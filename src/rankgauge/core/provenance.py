@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import platform
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
+__version__ = version("rankgauge")
 _PATIENCE = 10.0
 
 
@@ -51,6 +53,4 @@ def _git(folder: Path, *words: str) -> str | None:
 
 def versions() -> dict[str, str]:
     """Return the versions of the software that determines the numbers."""
-    from importlib.metadata import version
-
-    return {"rankgauge": version("rankgauge"), "python": platform.python_version(), "numpy": version("numpy")}
+    return {"rankgauge": __version__, "python": platform.python_version(), "numpy": version("numpy")}

@@ -17,6 +17,7 @@ word. Personal data is replaced on request only, by :func:`scrub`.
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 import weakref
@@ -215,7 +216,6 @@ def _replaced(text: str, spans: Iterator[tuple[int, int]]) -> str:
 def _forms(value: str) -> Iterator[str]:
     """Yield encoded forms of a secret."""
     import base64
-    import json
     from urllib.parse import quote, quote_plus
 
     yield from (quote(value, safe="", errors="replace"), quote_plus(value, errors="replace"))

@@ -36,7 +36,7 @@ from rankgauge.formats.pieces import adjacent, read_lines, read_tables
 
 if TYPE_CHECKING:
     # Only needed for judgments that do not fit in memory.
-    from rankgauge.data.stored_qrels import StoredQrels
+    from rankgauge.data.storage import StoredQrels
 
 _T = TypeVar("_T")
 # Integer values; float64 if they exceed 32 bits.

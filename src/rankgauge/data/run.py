@@ -216,7 +216,7 @@ def map_blocks(
 
 
 def _map_in_memory(source: Source, function: Callable[[Run], _T], name: str | None, memory: int) -> list[_T]:
-    from rankgauge.data.buckets import Buckets, most_bytes, positioned
+    from rankgauge.data.storage import Buckets, most_bytes, positioned
 
     parts = pieces.Pieces(source, RUN, memory)
     called = run_name(source) if name is None else name

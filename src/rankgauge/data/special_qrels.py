@@ -1,24 +1,27 @@
-"""Base of judgments with labels in addition to grades.
+"""Judgments with labels in addition to grades: their base, judgments by subtopic, and of a sample.
 
-Labels are the subtopic, the stratum, or group and subgroup. `formats.extra_columns` reads rows with
-these columns; this module arranges them by query.
+Labels are the subtopic, the stratum, or group and subgroup (`preference_qrels`).
+`formats.extra_columns` reads rows with these columns; this module arranges them by query, and joins
+runs with them: the input of measures for diversity and for samples.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from rankgauge.core.arguments import of_kind
 from rankgauge.core.ids import Id, Ids, IntArray, freeze, id_bytes, show_id
-from rankgauge.core.pair_table import FloatArray, PairTable, distinct, heads_of, offsets_of
+from rankgauge.core.pair_table import FloatArray, PairTable, distinct, heads_of, offsets_of, ranges_of
+from rankgauge.core.text import many
 from rankgauge.data.join import Joined, numbered
-from rankgauge.data.judged_run import JudgedRun
+from rankgauge.data.judged_run import UNRANKED, BoolArray, Cached, JudgedRun, Level, best_grade
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError
@@ -255,3 +258,360 @@ def as_mapping(found: Any, where: str, wanted: str, layout: str) -> Mapping[Any,
     of_kind(wanted, found, Mapping, f"write {layout}", where=f"judgments, {where}")
     level: Mapping[Any, Any] = found
     return level
+
+
+_SAMPLED_MAPPING = '{"q1": {"stratum": {"d1": grade, "d2": -1}}}'
+
+
+def _sampled_rows(data: Mapping[Any, Any]) -> Iterator[tuple[Any, ...]]:
+    """Yield rows of query -> stratum -> document -> grade."""
+    for query, strata in data.items():
+        for stratum, docs in as_mapping(strata, f"query {query!r}", "strata", _SAMPLED_MAPPING).items():
+            where = f"query {query!r}, stratum {stratum!r}"
+            for doc, grade in as_mapping(docs, where, "documents", _SAMPLED_MAPPING).items():
+                yield query, doc, stratum, grade
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SampledQrels(SpecialQrels):
+    """Judgments of a sample: query id to stratum to document to grade. Immutable.
+
+    The pool of a query is divided into *strata*, and a random sample of each is judged; other
+    documents of the pool have a negative grade. Measures for samples (``infNDCG``, ``xinfAP``)
+    estimate the value for a fully judged pool. Create it with :meth:`of`. It is a mapping:
+    ``judgments["q1"]["2"]["d1"]`` is a grade. Columns and rows are ``query_id, doc_id, stratum,
+    relevance``.
+
+    Example:
+        >>> judged = SampledQrels.of({"q1": {"top": {"d1": 1}, "deep": {"d2": 0, "d3": -1}}})
+        >>> judged["q1"]["deep"], judged.qrels["q1"]
+        ({'d2': 0.0, 'd3': -1.0}, {'d1': 1.0, 'd2': 0.0, 'd3': -1.0})
+    """
+
+    reads = "samples"
+    labeled = "strata"
+    note = "only a sample was judged; ordinary measures count the rest of the pool as not relevant"
+    nesting = ("stratum", "document")
+    judged_once = ()
+    layout = Wide(
+        words="judgments of a sample",
+        fields=("query", "-iteration", "document", "stratum", "grade"),
+        columns={"stratum": ("stratum", "stratum_id", "strata")},
+        example="q1 0 d1 2 -1",
+        mapping=_SAMPLED_MAPPING,
+        rows_of=_sampled_rows,
+    )
+
+    def __repr__(self) -> str:
+        judged = int(np.count_nonzero(self.grade >= 0))
+        return (
+            f"<SampledQrels: {many(len(self), 'query')}, {self.label_number[1]} strata, "
+            f"{judged} of {len(self.grade)} documents judged>"
+        )
+
+    @cached_property
+    def stratum(self) -> IntArray:
+        """(R,) stratum of each row of ``qrels.table``, numbered within the query."""
+        found = np.empty(len(self.row), dtype=np.int64)
+        found[self.row] = self.label_number[0]
+        return found
+
+    def _seen(self, block: JudgedRun, queries: IntArray) -> SampledRun:  # noqa: ARG002 - as all
+        values = self.qrels.table.values
+        rows, pool = block.grade.astype(np.int64), block.ideal.astype(np.int64)
+        pooled = pool >= 0
+        grade = np.where(block.in_qrels, values[rows], 0.0)
+        return SampledRun(
+            rank=block.rank,
+            grade=grade,
+            stratum=np.where(block.in_qrels, self.stratum[rows], -1),
+            judged=block.in_qrels & (grade >= 0),
+            pool=np.where(pooled, values[pool], 0.0),
+            pool_stratum=np.where(pooled, self.stratum[pool], -1),
+            pool_judged=pooled & (values[pool] >= 0),
+        )
+
+    def tied(self, joined: Joined) -> IntArray:
+        """Return the queries with a tie between documents of different strata or grades."""
+        grades = np.maximum(joined.grade, -1.0)
+        kinds = np.searchsorted(distinct(grades), grades) * self.width + self.stratum[joined.rows]
+        return replace(joined, grade=(kinds + 1).astype(np.float64)).tied()
+
+
+@dataclass(frozen=True, eq=False)
+class SampledRun:
+    """A run joined with judgments of a sample: the input of measures for samples.
+
+    Row q is a query; column j is the j-th document that was retrieved and is in the pool, best rank
+    first.
+
+    Attributes:
+        rank: (Q, J) int, 1-based rank in the run; `UNRANKED` where padded.
+        grade: (Q, J) float, grade; 0 where padded.
+        stratum: (Q, J) int, number of the stratum; -1 where padded.
+        judged: (Q, J) bool, whether the document was sampled and judged.
+        pool: (Q, N) float, grade of each document in the pool; 0 where padded.
+        pool_stratum: (Q, N) int, stratum of each document in the pool; -1 where padded.
+        pool_judged: (Q, N) bool, whether each document in the pool was judged.
+    """
+
+    rank: IntArray
+    grade: FloatArray
+    stratum: IntArray
+    judged: BoolArray
+    pool: FloatArray
+    pool_stratum: IntArray
+    pool_judged: BoolArray
+
+    def least(self, rel: Level) -> float | FloatArray:
+        """Return the lowest relevant grade; see :meth:`JudgedRun.least`."""
+        if isinstance(rel, str):
+            return best_grade(np.where(self.pool_judged, self.pool, 0.0))
+        return rel
+
+    @property
+    def strata(self) -> int:
+        """Largest number of strata of a query."""
+        return int(self.pool_stratum.max(initial=-1)) + 1
+
+
+def read_sampled_qrels(path: Source, *, format: str | None = None) -> SampledQrels:
+    r"""Read judgments of a sample from a file.
+
+    Args:
+        path: A file in the format of sample_eval.pl by NIST (``query 0 document stratum grade``,
+            grade -1 for documents of the stratum that were not sampled), CSV, TSV, or JSON lines
+            with a header or keys (``query_id, doc_id, stratum, relevance``), or JSON (query to
+            stratum to document to grade), also compressed; ``-`` for standard input.
+        format: ``trec``, ``csv``, ``tsv``, ``json``, or ``jsonl``, if name and first line are
+            ambiguous.
+
+    Raises:
+        FormatError: With path and line, if a line is invalid.
+        InputError: If the file does not exist, or a query has a duplicate document.
+    """
+    return SampledQrels.read(path, format)
+
+
+_SUBTOPIC_MAPPING = '{"q1": {"d1": {"subtopic": grade}}}'
+# Values of the second field in judgments without subtopics.
+_ITERATIONS = {b"0", b"Q0"}
+
+
+def _subtopic_rows(data: Mapping[Any, Any]) -> Iterator[tuple[Any, ...]]:
+    """Yield rows of query -> document -> subtopic -> grade, or -> list of covered subtopics."""
+    for query, docs in data.items():
+        for doc, covered in as_mapping(docs, f"query {query!r}", "documents", _SUBTOPIC_MAPPING).items():
+            if isinstance(covered, list | tuple | set | frozenset):
+                for subtopic in covered:
+                    yield query, subtopic, doc, 1
+                continue
+            where = f"query {query!r}, document {doc!r}"
+            for subtopic, grade in as_mapping(covered, where, "subtopics", _SUBTOPIC_MAPPING).items():
+                yield query, subtopic, doc, grade
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SubtopicQrels(SpecialQrels):
+    """Judgments by subtopic: query id to document id to subtopic to grade. Immutable.
+
+    A query may have several meanings or aspects, its *subtopics*. Diversity measures
+    (``alpha_nDCG``, ``ERR_IA``, ...) measure how many of them a ranking covers. Create it with
+    :meth:`of`. It is a mapping: ``judgments["q1"]["d1"]["2"]`` is the grade of the document for
+    subtopic 2 of the query; a list of subtopics means grade 1 for each. Columns and rows are
+    ``query_id, subtopic_id, doc_id, relevance``.
+
+    Example:
+        >>> judged = SubtopicQrels.of({"q1": {"d1": {"a": 1}, "d2": {"a": 0, "b": 2}}})
+        >>> judged["q1"]["d2"], judged.qrels["q1"]
+        ({'a': 0.0, 'b': 2.0}, {'d1': 1.0, 'd2': 2.0})
+    """
+
+    reads = "subtopics"
+    labeled = "subtopics"
+    note = "judged by subtopic; ordinary measures read the highest grade of each document"
+    nesting = ("document", "subtopic")
+    judged_once = ("subtopic",)
+    layout = Wide(
+        words="judgments by subtopic",
+        fields=("query", "subtopic", "document", "grade"),
+        columns={
+            "subtopic": (
+                "subtopic_id",
+                "subtopic",
+                "subtopicid",
+                "intent_id",
+                "intent",
+                "aspect_id",
+                "aspect",
+                "nugget_id",
+                "nugget",
+                "iteration",
+            )
+        },
+        example="q1 2 d1 1",
+        mapping=_SUBTOPIC_MAPPING,
+        rows_of=_subtopic_rows,
+    )
+
+    @classmethod
+    def _made(cls, rows: WideRows, query: IntArray, queries: Ids, *notes: str) -> Self:
+        names = rows.labels["subtopic"].unique()[1].tolist()
+        if len(names) == 1 and names[0] in _ITERATIONS:
+            # Ordinary judgments: the second field is not a subtopic.
+            raise InputError(
+                f"these judgments have no subtopics: all are of '{names[0].decode()}'",
+                where=rows.source,
+                fix="pass judgments by subtopic, with lines such as: q1 2 d1 1 (query, subtopic, document, grade)",
+            )
+        found = super()._made(rows, query, queries, *notes)
+        if found.width > 1:
+            return found
+        text = f"WARNING: {rows.source}: no query has more than one subtopic"
+        return replace(found, qrels=Qrels(found.qrels.table.with_notes(text)))
+
+    def __repr__(self) -> str:
+        return (
+            f"<SubtopicQrels: {many(len(self), 'query')}, "
+            f"{many(self.label_number[1], 'subtopic')}, {many(len(self.grade), 'judgment')}>"
+        )
+
+    @cached_property
+    def _per_row(self) -> IntArray:
+        """(R,) number of grades for the document in each row of ``qrels.table``."""
+        return np.bincount(self.row, minlength=len(self.qrels.table))
+
+    def _seen(self, block: JudgedRun, queries: IntArray) -> SubtopicRun:
+        stop = self.qrels.table.offsets[queries + 1]
+        start, sizes = self.offsets[queries], np.diff(self.offsets)[queries]
+        at = ranges_of(start, sizes)
+        query = np.repeat(np.arange(len(queries)), sizes)
+        number = self.label_number[0][at]
+        # Subtopics are the first axis, so that each is a contiguous matrix.
+        pool = np.zeros((int(number.max(initial=0)) + 1, len(queries), block.ideal.shape[1]))
+        # Descending ids, because ties in the ideal ranking are broken by the highest id.
+        pool[number, query, (stop - 1)[query] - self.row[at]] = self.grade[at]
+        rows = block.grade.astype(np.int64)
+        place = np.where(block.in_qrels, (stop - 1)[:, None] - rows, 0)
+        grade = np.take_along_axis(pool, place[None], axis=2)
+        grade[:, ~block.in_qrels] = 0.0
+        highest = self.qrels.table.values[rows]
+        return SubtopicRun(
+            rank=block.rank,
+            grade=np.moveaxis(grade, 0, 2),
+            judged=block.in_qrels & (highest >= 0),
+            pool=np.moveaxis(pool, 0, 2),
+            retrieved=block.retrieved,
+        )
+
+    def tied(self, joined: Joined) -> IntArray:
+        """Return the queries with a tie between documents that cover different subtopics."""
+        inside = np.flatnonzero(joined.tie_first != joined.tie_last)
+        kind = np.zeros(len(joined.rank))
+        kind[inside] = self._kinds(joined.rows[inside])
+        return replace(joined, grade=kind).tied()
+
+    def _kinds(self, rows: IntArray) -> FloatArray:
+        """Number documents so that equal numbers mean equal grades; 0 if none is positive."""
+        wide = np.zeros((len(rows), self.width))
+        sizes = self._per_row[rows]
+        at = ranges_of(offsets_of(self._per_row)[rows], sizes)
+        wide[np.repeat(np.arange(len(rows)), sizes), self.label_number[0][at]] = self.grade[at]
+        wide = np.maximum(wide, 0.0)
+        order = np.lexsort(wide.T)
+        new = (wide[order][1:] != wide[order][:-1]).any(axis=1)
+        kinds = np.ones(len(rows))
+        kinds[order[1:]] += np.cumsum(new)
+        return np.where(wide.any(axis=1), kinds, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class SubtopicRun(Cached):
+    """A run joined with judgments by subtopic: the input of diversity measures.
+
+    Row q is a query; column j is the j-th document that was retrieved and is in the judgments, best
+    rank first. S is the largest number of subtopics of these queries; a missing subtopic is one
+    without relevant documents.
+
+    Attributes:
+        rank: (Q, J) int, 1-based rank in the run; `UNRANKED` where padded.
+        grade: (Q, J, S) float, grade for each subtopic; 0 where padded.
+        judged: (Q, J) bool, whether the highest grade is 0 or more.
+        pool: (Q, N, S) float, grades of all judged documents by descending document id; 0 where
+            padded.
+        retrieved: (Q,) int, number of documents retrieved.
+    """
+
+    rank: IntArray
+    grade: FloatArray
+    judged: BoolArray
+    pool: FloatArray
+    retrieved: IntArray
+
+    def __len__(self) -> int:
+        return len(self.retrieved)
+
+    def reaches(self, grades: FloatArray, rel: Level) -> BoolArray:
+        """Return which grades are relevant, (Q, N, S); ``best`` is the highest of the query."""
+        if isinstance(rel, str):
+            return grades >= best_grade(self.pool.reshape(len(self.pool), -1))[:, :, None]
+        return grades >= rel
+
+    def hits(self, rel: Level) -> BoolArray:
+        """Return whether each document is relevant to each subtopic, (Q, J, S)."""
+        return self.once(("hits", rel), lambda: self.reaches(self.grade, rel))
+
+    def within(self, k: int) -> BoolArray:
+        """Return whether each document is in the first `k`, (Q, J)."""
+        return self.once(("within", k), lambda: self.rank <= k)
+
+    def relevant(self, rel: Level) -> IntArray:
+        """Return the number of relevant documents of each subtopic, (Q, S), retrieved or not."""
+        return self.once(("relevant", rel), lambda: np.add.reduce(self.reaches(self.pool, rel), axis=1, dtype=np.int64))
+
+    def subtopics(self, rel: Level) -> FloatArray:
+        """Return the number of subtopics with a relevant document, (Q,); NaN if there is none.
+
+        Dividing by it then gives an undefined value.
+        """
+        found = JudgedRun.count(self.relevant(rel) > 0)
+        return np.where(found > 0, found, np.nan)
+
+    @staticmethod
+    def total(values: npt.NDArray[Any]) -> FloatArray:
+        """Return the sum of each row, (Q,); see :meth:`JudgedRun.total`."""
+        return JudgedRun.total(values)
+
+    def judged_only(self) -> SubtopicRun:
+        """Return the run without documents that lack a grade >= 0, ranked again."""
+        return self.once("judged_only", self._of_judged)
+
+    def _of_judged(self) -> SubtopicRun:
+        first = np.argsort(~self.judged, axis=1, kind="stable")
+        judged = np.take_along_axis(self.judged, first, axis=1)
+        grade = np.take_along_axis(self.grade, first[:, :, None], axis=1)
+        return SubtopicRun(
+            rank=np.where(judged, np.arange(1, judged.shape[1] + 1), UNRANKED),
+            grade=np.where(judged[:, :, None], grade, 0.0),
+            judged=judged,
+            pool=self.pool,
+            retrieved=np.count_nonzero(judged, axis=1),
+        )
+
+
+def read_subtopic_qrels(path: Source, *, format: str | None = None) -> SubtopicQrels:
+    r"""Read judgments by subtopic from a file.
+
+    Args:
+        path: A file in the format of TREC diversity judgments (``query subtopic document grade``),
+            CSV, TSV, or JSON lines with a header or keys (``query_id, subtopic_id, doc_id,
+            relevance``), or JSON (query to document to subtopic to grade), also compressed; ``-``
+            for standard input; or ``ir_datasets:NAME``.
+        format: ``trec``, ``csv``, ``tsv``, ``json``, or ``jsonl``, if name and first line are
+            ambiguous.
+
+    Raises:
+        FormatError: With path and line, if a line is invalid.
+        InputError: If the file does not exist, or a grade is duplicated.
+    """
+    return SubtopicQrels.read(path, format)

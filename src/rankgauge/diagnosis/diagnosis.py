@@ -11,7 +11,7 @@ from typing import Any
 from rankgauge.core.arguments import integer, number
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.findings import Finding, explaining
-from rankgauge.core.next_steps import next_step
+from rankgauge.core.recommendations import next_step
 from rankgauge.core.text import inflect, many
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.alignment import map_query_blocks

@@ -29,7 +29,7 @@ from rankgauge.distributed.sql import column_names
 from rankgauge.distributed.worker import Job, PairJob, PairSums, SpreadSums, Sum, mean_of, read_sums
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation import Evaluation
-from rankgauge.evaluation.plan import make_plan
+from rankgauge.evaluation.context import make_plan
 from rankgauge.formats.columns import JUDGMENTS, RUN, columns_of, wrong_columns
 from rankgauge.measures import Measure, parse
 from rankgauge.stats.arrays import check_draws

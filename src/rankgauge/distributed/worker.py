@@ -21,8 +21,7 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError, RankgaugeError
 from rankgauge.evaluation.blocks import Measured, measure_absent, measure_block, merge_measured
-from rankgauge.evaluation.context import make_context
-from rankgauge.evaluation.plan import make_plan
+from rankgauge.evaluation.context import make_context, make_plan
 from rankgauge.measures.measure import parse
 from rankgauge.stats.poisson_bootstrap import query_keys, weighted_sums, whole_differences
 

@@ -25,11 +25,10 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation import notes
-from rankgauge.evaluation.context import Context
+from rankgauge.evaluation.context import JUDGED_AT, Context, Plan
 from rankgauge.evaluation.input_checks import SAMPLE, InputChecks
-from rankgauge.evaluation.plan import JUDGED_AT, Plan
 from rankgauge.evaluation.result import Evaluation, describe_later
-from rankgauge.measures.counts import judged_shares
+from rankgauge.measures.binary import judged_shares
 
 # With ties=mean, up to this many queries without ties are measured together with those with ties.
 _FEW = 300
@@ -162,7 +161,7 @@ def _measure_columns(
             elif column not in estimated:
                 measured.values[:, column][rows] = measure.tie_mean(block)
         if tied and estimated:
-            from rankgauge.evaluation.tie_draws import estimate
+            from rankgauge.measures.tie_means import estimate
 
             queries = joined.qrels.table.queries.take(measured.numbers[rows]).tolist()
             measures = [context.measures[column] for column in estimated]

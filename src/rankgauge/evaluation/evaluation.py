@@ -18,8 +18,7 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run, map_blocks
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.blocks import BlockResult, build_evaluation, measure_block, measure_run, merge_blocks
-from rankgauge.evaluation.context import read_context, read_records
-from rankgauge.evaluation.plan import make_plan
+from rankgauge.evaluation.context import make_plan, read_context, read_records
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.formats.readers import read_ids
 from rankgauge.measures.measure import Measure

@@ -15,7 +15,7 @@ from rankgauge.core.policies import Policies, Ties
 from rankgauge.core.text import SHOWN, Ratio, many
 from rankgauge.data.judged_run import BoolArray, Values
 from rankgauge.data.qrels import Qrels
-from rankgauge.evaluation.plan import Plan
+from rankgauge.evaluation.context import Plan
 from rankgauge.formats.registry import description_of
 from rankgauge.measures.measure import Measure
 

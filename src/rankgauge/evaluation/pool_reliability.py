@@ -18,8 +18,8 @@ from rankgauge.data.join import join
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run, named_sources
 from rankgauge.errors import InputError
+from rankgauge.evaluation.context import make_plan
 from rankgauge.evaluation.evaluation import Queries, evaluate_blocks, evaluate_each, queries_policy, selected_ids
-from rankgauge.evaluation.plan import make_plan
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table

@@ -20,9 +20,8 @@ from rankgauge.data.records import Records
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.blocks import build_evaluation, measure_run
-from rankgauge.evaluation.context import make_context
+from rankgauge.evaluation.context import Plan, make_context
 from rankgauge.evaluation.notes import info, single_measure_note
-from rankgauge.evaluation.plan import Plan
 from rankgauge.evaluation.profile_deviations import Case, Deviation, Profile
 from rankgauge.evaluation.profiles import profile_of
 from rankgauge.evaluation.result import AppliedProfile, Evaluation, findings_of_notes

@@ -23,8 +23,8 @@ from rankgauge.data.ranking import tie_groups
 from rankgauge.data.records import Records
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError
+from rankgauge.evaluation.context import make_plan
 from rankgauge.evaluation.evaluation import Queries, evaluate
-from rankgauge.evaluation.plan import make_plan
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result

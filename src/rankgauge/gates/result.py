@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.exact_sum import TOLERANCE
-from rankgauge.core.next_steps import next_step
+from rankgauge.core.recommendations import next_step
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
 from rankgauge.measures.measure import Measure

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rankgauge.core.database import Schema, Store
 from rankgauge.core.provenance import commit_of, versions
-from rankgauge.data.fingerprints import fingerprint
-from rankgauge.data.qrels import Qrels
+from rankgauge.data.qrels import Qrels, fingerprint
 from rankgauge.data.records import Records
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError, MismatchError, RankgaugeError

@@ -17,7 +17,7 @@ from rankgauge.core.text import many
 from rankgauge.corpus import convert
 from rankgauge.data.preference_qrels import PreferenceQrels
 from rankgauge.data.qrels import Qrels
-from rankgauge.data.sampled_qrels import SampledQrels
+from rankgauge.data.special_qrels import SampledQrels
 from rankgauge.errors import InputError
 from rankgauge.evaluation.questions import STATEMENT
 from rankgauge.judging.events import Judgment

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rankgauge.core.next_steps import next_step
+from rankgauge.core.recommendations import next_step
 from rankgauge.core.text import many
 from rankgauge.judging.events import Judgment
 from rankgauge.judging.pools import pool_warning

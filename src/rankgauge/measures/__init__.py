@@ -8,7 +8,6 @@ Every measure is also an attribute of the package: ``rankgauge.measures.BPM(goal
 from rankgauge.measures import (
     answers as answers,
     binary as binary,
-    counts as counts,
     diversity as diversity,
     graded as graded,
     incomplete as incomplete,

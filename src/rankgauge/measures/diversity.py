@@ -13,7 +13,7 @@ from rankgauge.errors import InputError
 from rankgauge.measures.declaration import measure
 
 if TYPE_CHECKING:
-    from rankgauge.data.subtopic_qrels import SubtopicRun
+    from rankgauge.data.special_qrels import SubtopicRun
 
 # Upper bound on the value of a ranking divided by that of the greedy ideal ranking.
 _GREEDY = math.e / (math.e - 1)

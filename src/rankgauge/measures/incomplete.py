@@ -14,7 +14,7 @@ from rankgauge.measures.declaration import measure
 from rankgauge.measures.tie_means import expected_bpref
 
 if TYPE_CHECKING:
-    from rankgauge.data.sampled_qrels import SampledRun
+    from rankgauge.data.special_qrels import SampledRun
 
 # Smoothing constant of infAP, as published and as used by trec_eval.
 _EPSILON = 0.00001

@@ -14,8 +14,8 @@ import numpy as np
 
 from rankgauge import stats
 from rankgauge.core.arguments import choice as one_of, integer
+from rankgauge.core.escaping import dump_json
 from rankgauge.core.files import write_atomically
-from rankgauge.core.json_text import dump_json
 from rankgauge.core.text import many
 from rankgauge.corpus import convert
 from rankgauge.data.qrels import Qrels

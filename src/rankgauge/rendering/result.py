@@ -60,7 +60,7 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a dictionary of JSON types; NaN and infinity are None."""
-        from rankgauge.core.json_text import plain
+        from rankgauge.core.escaping import plain
 
         head = {}
         if self._schema:
@@ -72,7 +72,7 @@ class Result:
 
     def to_json(self) -> str:
         """Return `to_dict` as JSON, following the published schema if there is one."""
-        from rankgauge.core.json_text import dump_json
+        from rankgauge.core.escaping import dump_json
 
         return dump_json(self.to_dict())
 

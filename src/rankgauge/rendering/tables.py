@@ -428,7 +428,7 @@ def to_csv(table: Table) -> str:
 
 def to_json(table: Table) -> str:
     """Return a JSON list of one object per row; NaN becomes null."""
-    from rankgauge.core.json_text import dump_json
+    from rankgauge.core.escaping import dump_json
 
     return dump_json(table.records()) + "\n"
 

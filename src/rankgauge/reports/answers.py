@@ -17,7 +17,7 @@ from rankgauge.answers import (
 )
 from rankgauge.answers.diagnosis import CAUSES, JUDGE_NOTE, RULES_NOTE, most_frequent
 from rankgauge.comparison.comparison import compare
-from rankgauge.core.next_steps import next_step
+from rankgauge.core.recommendations import next_step
 from rankgauge.core.text import lower_first, many
 from rankgauge.errors import RankgaugeError
 from rankgauge.evaluation.result import Evaluation

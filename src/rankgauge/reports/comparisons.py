@@ -10,7 +10,7 @@ from typing import Any
 
 from rankgauge.comparison.comparison import Comparison, PairedComparison
 from rankgauge.comparison.run_diff import DocumentDiff, QueryDiff, RunDiff
-from rankgauge.core.json_text import dump_json
+from rankgauge.core.escaping import dump_json
 from rankgauge.core.text import many
 from rankgauge.distributed import DistributedComparison
 from rankgauge.errors import InputError

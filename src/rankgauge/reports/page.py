@@ -17,7 +17,7 @@ from rankgauge.comparison.comparison import COMPARED, Comparison, compare
 from rankgauge.comparison.conclusions import units
 from rankgauge.comparison.differences import corrected_means
 from rankgauge.core.findings import Finding, explaining
-from rankgauge.core.next_steps import next_step
+from rankgauge.core.recommendations import next_step
 from rankgauge.core.text import inflect, many
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.qrels import Qrels

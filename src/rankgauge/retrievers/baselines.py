@@ -10,8 +10,7 @@ import numpy as np
 
 from rankgauge.core.arguments import choice, integer, number
 from rankgauge.corpus.collection import Document, Query
-from rankgauge.data.fingerprints import fingerprint
-from rankgauge.data.qrels import Qrels
+from rankgauge.data.qrels import Qrels, fingerprint
 from rankgauge.data.ranking import ranked
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError

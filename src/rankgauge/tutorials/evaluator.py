@@ -13,8 +13,8 @@ import numpy as np
 from rankgauge.core.arguments import of_kind
 from rankgauge.core.ids import are_ids
 from rankgauge.errors import InputError, UnknownName
+from rankgauge.evaluation.context import DEFAULT_CUTOFFS
 from rankgauge.evaluation.evaluation import evaluate
-from rankgauge.evaluation.plan import DEFAULT_CUTOFFS
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.compiled import grades_of, measure_grades
 from rankgauge.measures.measure import Measure, parse
