@@ -22,7 +22,6 @@ from rankgauge.judging import (
     Question,
     Source,
 )
-from rankgauge.judging.store import JudgingStore
 
 
 def small(where, questions=9):
@@ -68,8 +67,8 @@ def test_stored_records_round_trip(where):
     with project.reading() as stored:
         assert stored.questions()[question.id] == question
         assert stored.gold() == [GoldTask("q1", ("a", "b"), ("a",))]
-        read = stored.presentation("p1"), stored.choice("c1")
-        assert [stored.presentation("no"), stored.choice("no")] == [None, None]
+        read = stored.presentations()[0], stored.choice("c1")
+        assert stored.choice("no") is None
     assert read[0].documents == ("b", "a")
     assert (read[0].mode, read[0].seed, read[0].sequence) == ("ranking", 2**40, 1)
     assert (read[1].comment, read[1].seconds, read[1].reason) == ("\0\ud800", 1.5, "more detail")
@@ -349,4 +348,4 @@ print(json.dumps({"recorded": recorded, "said": said}))
 
 def test_a_missing_folder_is_reported(tmp_path):
     with pytest.raises(InputError, match="there is no folder"):
-        JudgingStore(tmp_path / "no" / "a.db").writing().__enter__()
+        JudgingProject(tmp_path / "no" / "a.db").writing().__enter__()

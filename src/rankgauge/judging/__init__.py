@@ -79,7 +79,7 @@ with lazy_imports(globals()):
         ProjectStatus as ProjectStatus,
         project_status as project_status,
     )
-    from rankgauge.judging.store import JudgingStore as JudgingStore, Transaction as Transaction
+    from rankgauge.judging.store import Transaction as Transaction
     from rankgauge.judging.votes import (
         DocumentCredit as DocumentCredit,
         PairVotes as PairVotes,

@@ -20,7 +20,7 @@ from rankgauge.formats.lines import numbered_lines, opened
 from rankgauge.formats.writers import written
 from rankgauge.judging.events import OUTCOMES
 from rankgauge.judging.project import JudgingProject
-from rankgauge.judging.store import RECORDED, JudgingStore, Transaction
+from rankgauge.judging.store import RECORDED, Transaction
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
@@ -134,7 +134,7 @@ def restore(source: str | os.PathLike[str], where: str | os.PathLike[str]) -> Pr
     if target.path.exists():
         raise _existing(target.where)
     if is_sqlite(Path(source)):
-        JudgingStore(source).copy_to(target.path)
+        JudgingProject(source).copy_to(target.path)
         return ProjectCopy(name, target.where)
     try:
         # The project is closed before the file is renamed, so that no WAL file remains.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import combinations
 from typing import Any
@@ -471,13 +471,6 @@ class Answer:
     def system(self) -> str:
         """The retrieval version, prompt, and model that produced the answer."""
         return " / ".join(filter(None, (getattr(self, name) for name in CHANGES))) or _UNNAMED
-
-    @property
-    def body(self) -> dict[str, Any]:
-        """The stored fields besides the identifier."""
-        body = asdict(self)
-        del body["id"]
-        return body
 
 
 def next_pair(

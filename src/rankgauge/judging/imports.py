@@ -7,7 +7,7 @@ import os
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -163,15 +163,15 @@ def import_judgments(
             rows = list(_named_rows(source, dict(named), refuse))
         else:
             rows = _qrels_rows(source, refuse if skip_bad else None)
-    incoming = _Import(project.settings, name, judge, kind, add_questions=add_questions)
     with project.writing() as stored:
-        incoming.begin(stored)
+        incoming = _Import(stored, name, judge, kind, add_questions=add_questions)
         for row in _with_numbered_judges(rows, several=several):
             try:
-                incoming.add(stored, row)
+                incoming.add(row)
             except InputError as error:
                 refuse(error)
-    return replace(incoming.result, skipped=tuple(str(error) for error in faults))
+    counts = {what: incoming.counts[what] for what in ("new", "changed", "known", "unjudged", "questions")}
+    return JudgmentImport(name, tuple(incoming.names), **counts, skipped=tuple(str(error) for error in faults))
 
 
 def _name_of(source: Any) -> str:
@@ -315,22 +315,14 @@ def _with_numbered_judges(rows: Iterable[_Row], *, several: bool) -> Iterator[_R
 # ---- the project
 
 
-@dataclass
 class _Import:
-    """Import of judgments into a project."""
+    """Import of judgments into a project, within a transaction."""
 
-    settings: Settings
-    name: str
-    judge: str
-    kind: str
-    add_questions: bool
-    result: JudgmentImport = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.result = JudgmentImport(self.name, (), 0, 0, 0, 0, 0)
-
-    def begin(self, stored: Transaction) -> None:
-        """Read the state of the project."""
+    def __init__(self, stored: Transaction, name: str, judge: str, kind: str, *, add_questions: bool) -> None:
+        self._stored, self._settings = stored, stored.settings() or Settings()
+        self._name, self._judge, self._kind, self._add_questions = name, judge, kind, add_questions
+        self.counts: Counter[str] = Counter()
+        self.names: dict[str, None] = {}  # of judges
         self._questions = stored.questions()
         self._by_text: dict[str, list[str]] = defaultdict(list)
         for each in self._questions.values():
@@ -338,62 +330,52 @@ class _Import:
         self._judges = stored.judges()
         self._presentations = {each.id: each for each in stored.presentations()}
         self._latest = {each.presentation: each for each in stored.choices()}
-        self._read: dict[str, int] = {}
+        self._lines: dict[str, int] = {}  # the line of each presentation
 
-    def add(self, stored: Transaction, row: _Row) -> None:
+    def add(self, row: _Row) -> None:
         """Store a row unless it is already known."""
-        grades: tuple[int, ...] = ()
-        if row.outcome == "graded":
-            grade = self._grade(row)
-            if grade < 0:
-                self._count("unjudged")
-                return
-            grades = (grade,)
+        grades = (self._grade(row),) if row.outcome == "graded" else ()
+        if any(grade < 0 for grade in grades):
+            self.counts["unjudged"] += 1
+            return
         for each in (row.query, *row.documents):
             if not each.strip():
                 raise self._wrong(row, "an identifier is empty", "add one to each row")
         if len(set(row.documents)) < len(row.documents):
             raise self._wrong(row, "a document is compared with itself", "use two documents")
-        question = self._question(stored, row)
-        judge = self._judge_of(stored, row)
+        question = self._question(row)
+        judge = self._judge_of(row)
         shown = self._presentation(question, judge, row)
-        if shown.id in self._read:
-            before = self._read[shown.id]
+        if (line := self._lines.get(shown.id)) is not None:
             raise self._wrong(
                 row,
                 f"{row.documents[0]!r:.60} was judged for {row.query!r:.60} by this judge"
-                + (f" in line {before}, too" if before else " before"),
+                + (f" in line {line}, too" if line else " before"),
                 "keep one of them; with --several each is from a different judge",
             )
         choice = Choice(str(uuid.uuid4()), shown.id, judge.id, row.outcome, row.best, grades, comment=row.comment)
         try:
-            choice.check(shown, self.settings)
+            choice.check(shown, self._settings)
         except InputError as error:
             raise self._wrong(row, error.what, error.fix) from None
-        self._read[shown.id] = row.line
-        self._store(stored, shown, choice)
-
-    def _store(self, stored: Transaction, shown: Presentation, choice: Choice) -> None:
+        self._lines[shown.id] = row.line
         before, known = self._latest.get(shown.id), self._presentations.get(shown.id)
         if before is not None and _answer(before) == _answer(choice):
-            self._count("known")
+            self.counts["known"] += 1
             return
         if known is None:
-            stored.append_presentation(shown)
+            self._stored.append_presentation(shown)
         elif (known.judge, known.purpose) != (shown.judge, "import"):
             raise InputError(
                 f"{shown.id} is a task of this project that somebody judged differently",
-                where=self.name,
+                where=self._name,
                 fix="remove it, or let the judge judge it again",
             )
-        stored.append_choice(choice)
-        self._count("new" if before is None else "changed")
-
-    def _count(self, what: str, by: int = 1) -> None:
-        self.result = replace(self.result, **{what: getattr(self.result, what) + by})
+        self._stored.append_choice(choice)
+        self.counts["new" if before is None else "changed"] += 1
 
     def _grade(self, row: _Row) -> int:
-        labels = self.settings.grades
+        labels = self._settings.grades
         given = row.grade
         if isinstance(given, str):
             if given.strip() in labels:
@@ -411,7 +393,7 @@ class _Import:
             )
         return int(given)
 
-    def _question(self, stored: Transaction, row: _Row) -> str:
+    def _question(self, row: _Row) -> str:
         if row.query in self._questions:
             return row.query
         same = self._by_text.get(row.query, [])
@@ -421,35 +403,34 @@ class _Import:
             raise self._wrong(
                 row, f"{len(same)} questions have the text {row.query!r:.60}", "use the identifier of one of them"
             )
-        if not self.add_questions:
+        if not self._add_questions:
             raise self._wrong(
                 row,
                 f"the project has no question {row.query!r:.60}",
                 "add it: rankgauge judge questions PROJECT FILE; or import with --add-questions",
             )
-        added = Question(row.query, row.query, author=self.name)
-        stored.add_questions([added])
+        added = Question(row.query, row.query, author=self._name)
+        self._stored.add_questions([added])
         self._questions[added.id] = added
-        self._count("questions")
+        self.counts["questions"] += 1
         return added.id
 
-    def _judge_of(self, stored: Transaction, row: _Row) -> Judge:
-        name = row.judge or self.judge
+    def _judge_of(self, row: _Row) -> Judge:
+        name = row.judge or self._judge
         if name.startswith("\0"):
-            name = f"{self.judge} {name[1:]}"
-        same = [each for each in self._judges.values() if each.kind == self.kind and name in {each.id, each.name}]
+            name = f"{self._judge} {name[1:]}"
+        same = [each for each in self._judges.values() if each.kind == self._kind and name in {each.id, each.name}]
         if len(same) > 1:
             raise InputError(
                 f"{len(same)} judges have the name {name!r:.60}",
-                where=self.name,
+                where=self._name,
                 fix="use the identifier of one of them",
             )
         if not same:
-            same = [Judge(uuid.uuid4().hex[:12], name, kind=self.kind)]
-            stored.add_judge(same[0])
+            same = [Judge(uuid.uuid4().hex[:12], name, kind=self._kind)]
+            self._stored.add_judge(same[0])
             self._judges[same[0].id] = same[0]
-        if name not in self.result.judges:
-            self.result = replace(self.result, judges=(*self.result.judges, name))
+        self.names[name] = None
         return same[0]
 
     def _presentation(self, question: str, judge: Judge, row: _Row) -> Presentation:
@@ -464,7 +445,7 @@ class _Import:
         return Presentation(name, question, row.documents, judge.id, mode, "import", guideline=_UNKNOWN_GUIDELINE)
 
     def _wrong(self, row: _Row, what: str, fix: str) -> InputError:
-        return FormatError(what, path=self.name, line=row.line, fix=fix)
+        return FormatError(what, path=self._name, line=row.line, fix=fix)
 
 
 def _answer(choice: Choice) -> tuple[Any, ...]:

@@ -8,16 +8,17 @@ import random
 import secrets
 import threading
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 from urllib.parse import urlsplit
 
 from rankgauge.core.arguments import choice as one_of
+from rankgauge.core.database import Store
 from rankgauge.errors import InputError
 from rankgauge.judging.events import (
     KINDS,
@@ -36,10 +37,7 @@ from rankgauge.judging.events import (
     pairs_of,
 )
 from rankgauge.judging.state import ProjectState, next_presentation, postponed_task
-from rankgauge.judging.store import JudgingStore, Transaction
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from rankgauge.judging.store import SCHEMA, Transaction
 
 _GUIDELINES = Path(__file__).parent / "guidelines"
 _MOST_NAME = 100  # characters of a judge's name
@@ -107,7 +105,7 @@ class QuestionProgress:
     left: int
 
 
-class JudgingProject(JudgingStore):
+class JudgingProject(Store):
     """Judging project: an SQLite file or a PostgreSQL database.
 
     Experts see a question and two or three documents and choose the best, or none. Presentations
@@ -131,6 +129,8 @@ class JudgingProject(JudgingStore):
         >>> [each.status for each in project.judgments()]
         ['counted']
     """
+
+    _schema = SCHEMA
 
     def __init__(self, where: str | os.PathLike[str], *, wait: float = 30.0) -> None:
         """Open a project.
@@ -181,6 +181,32 @@ class JudgingProject(JudgingStore):
                 guideline = (_GUIDELINES / f"{settings.mode}.md").read_text(encoding="utf-8")
             stored.add_version("guideline", guideline, author)
         return project
+
+    @property
+    def path(self) -> Path | None:
+        """The path of the SQLite file; None for PostgreSQL."""
+        return self._database.path
+
+    def __enter__(self) -> Self:
+        """Keep connections open inside the block."""
+        self._database.keep_open()
+        return self
+
+    @contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        """Open a read transaction with a consistent snapshot of the project."""
+        with self._database.reading() as connection:
+            yield Transaction(connection)
+
+    @contextmanager
+    def writing(self) -> Iterator[Transaction]:
+        """Open a write transaction, rolled back on errors."""
+        with self._database.writing() as connection:
+            yield Transaction(connection)
+
+    def copy_to(self, target: str | os.PathLike[str]) -> None:
+        """Copy a consistent snapshot of an SQLite file, even during writes."""
+        self._database.copy_to(Path(target))
 
     @contextmanager
     def _current(self, *, write: bool = False) -> Iterator[tuple[Transaction, ProjectState]]:
@@ -273,14 +299,14 @@ class JudgingProject(JudgingStore):
         """
         given = {each.id: each for each in answers}
         with self.writing() as stored:
-            for name, body in stored.answers(given).items():
-                if Answer(name, **body) != given[name]:
+            for name, known in stored.answers(given).items():
+                if known != given[name]:
                     raise InputError(
                         f"a different answer has the identifier {name!r:.60}",
                         where=self.where,
                         fix="give a changed answer a new identifier",
                     )
-            stored.add_answers({name: each.body for name, each in given.items()})
+            stored.add_answers(given.values())
 
     def answers(self) -> dict[str, Answer]:
         """Return the answers of systems by identifier."""

@@ -107,8 +107,8 @@ class ProjectState:
             }
             for items in self.overlaps:
                 self._check_overlap(items)
-        if stored.answer_count() != len(self.answers):
-            self.answers = {name: Answer(name, **body) for name, body in stored.answers().items()}
+        if stored.count("answers") != len(self.answers):
+            self.answers = stored.answers()
 
     def _add_presentation(self, shown: Presentation) -> None:
         self.presentations[shown.id] = shown

@@ -1,4 +1,4 @@
-"""`JudgingStore`: the database of a judging project, with SQL and no judging logic.
+"""Tables of a judging project and transactions on them, with SQL and no judging logic.
 
 Presentations and choices are events: rows are added but never changed. Fields without a column
 are in `body`, a JSON object.
@@ -7,19 +7,18 @@ are in `body`, a JSON object.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from rankgauge.core.database import Schema, Store
+from rankgauge.core.database import Schema
 from rankgauge.errors import InputError
 from rankgauge.judging.events import (
+    Answer,
     Candidate,
     Choice,
     Document,
@@ -152,47 +151,6 @@ _MOST_UUID = 36
 _MOST_BODY = 2_000_000  # characters of a document
 
 
-class JudgingStore(Store):
-    """Database of a judging project: an SQLite file or a PostgreSQL database.
-
-    Args:
-        where: A path, or ``postgresql://user:password@host/database``.
-        wait: Seconds to wait for a lock of another program.
-
-    Raises:
-        MissingExtra: If SQLAlchemy or the PostgreSQL driver is not installed.
-        InputError: If the URL is invalid.
-    """
-
-    _schema = SCHEMA
-
-    @property
-    def path(self) -> Path | None:
-        """The path of the SQLite file; None for PostgreSQL."""
-        return self._database.path
-
-    def __enter__(self) -> Self:
-        """Keep connections open inside the block."""
-        self._database.keep_open()
-        return self
-
-    @contextmanager
-    def reading(self) -> Iterator[Transaction]:
-        """Open a read transaction with a consistent snapshot of the project."""
-        with self._database.reading() as connection:
-            yield Transaction(connection)
-
-    @contextmanager
-    def writing(self) -> Iterator[Transaction]:
-        """Open a write transaction, rolled back on errors."""
-        with self._database.writing() as connection:
-            yield Transaction(connection)
-
-    def copy_to(self, target: str | os.PathLike[str]) -> None:
-        """Copy a consistent snapshot of an SQLite file, even during writes."""
-        self._database.copy_to(Path(target))
-
-
 class Transaction:
     """Reads and writes within one transaction."""
 
@@ -206,16 +164,11 @@ class Transaction:
 
     def add_version(self, kind: str, body: str, author: str) -> int:
         """Store a new version of the ``settings`` or the ``guideline`` and return its number."""
-        from sqlalchemy import func, select
-
         if "\0" in body + author:
             raise InputError("the text has a NUL character", where=kind, fix="remove it")
-        versions = self._table("versions")
-        latest = select(func.max(versions.c.number)).where(versions.c.kind == kind)
-        number = (self._connection.scalar(latest) or 0) + 1
-        row = {"kind": kind, "number": number, "time": _now(), "author": author, "body": body}
-        self._connection.execute(versions.insert(), row)
-        return int(number)
+        number = (self.version(kind) or (0, ""))[0] + 1
+        self._insert("versions", [{"kind": kind, "number": number, "time": _now(), "author": author, "body": body}])
+        return number
 
     def version(self, kind: str, number: int | None = None) -> tuple[int, str] | None:
         """Return the number and body of a version, by default the latest."""
@@ -228,12 +181,8 @@ class Transaction:
 
     def versions(self, kind: str) -> list[tuple[int, str, str]]:
         """Return the number, time, and author of each version, latest first."""
-        table = self._table("versions")
-        query = (
-            table.select().with_only_columns(table.c.number, table.c.time, table.c.author).where(table.c.kind == kind)
-        )
-        found = self._connection.execute(query.order_by(table.c.number.desc()))
-        return [(int(row.number), str(row.time), str(row.author)) for row in found]
+        rows = self._rows("versions", "kind", [kind], order=("number",))
+        return [(row.number, row.time, row.author) for row in rows][::-1]
 
     def settings(self) -> Settings | None:
         """Return the latest settings, or None if there is no project."""
@@ -294,16 +243,9 @@ class Transaction:
             for one in each.sources:
                 known = {"source": one.name, "kind": one.kind}
                 rows.append(pair | known | {"rank": one.rank, "score": one.score, "probability": one.probability})
-        before = self._pool_size()
+        before = len(self.candidates())
         self._upsert("candidates", rows, ("question", "document", "source", "kind"))
-        return self._pool_size() - before
-
-    def _pool_size(self) -> int:
-        from sqlalchemy import func, select
-
-        table = self._table("candidates")
-        pairs = select(table.c.question, table.c.document).distinct().subquery()
-        return int(self._connection.scalar(select(func.count()).select_from(pairs)) or 0)
+        return len(self.candidates()) - before
 
     def candidates(self, questions: Iterable[str] | None = None) -> list[Candidate]:
         """Return the pools of these questions (None: all), documents in the order of addition."""
@@ -324,34 +266,27 @@ class Transaction:
 
     def marks(self) -> tuple[Any, ...]:
         """Return markers that change with every write except that of an event."""
+        judges = tuple((row.id, row.body, row.revoked) for row in self._rows("judges"))
+        return (*map(self.count, ("versions", "questions", "candidates", "gold")), judges)
+
+    def count(self, name: str) -> int:
+        """Return the number of rows of a table."""
         from sqlalchemy import func, select
 
-        counted = [
-            select(func.count()).select_from(self._table(name)).scalar_subquery()
-            for name in ("versions", "questions", "candidates", "gold")
-        ]
-        judges = tuple((row.id, row.body, row.revoked) for row in self._rows("judges"))
-        return (*self._connection.execute(select(*counted)).one(), judges)
+        return int(self._connection.scalar(select(func.count()).select_from(self._table(name))) or 0)
 
     # ---- answers of systems
 
-    def add_answers(self, answers: Mapping[str, Mapping[str, Any]]) -> None:
-        """Store answers of systems, each a JSON object; existing answers are kept."""
-        rows = [{"id": each, "body": json.dumps(dict(body))} for each, body in answers.items()]
-        for each in answers:
-            _check_id(each, "answer")
+    def add_answers(self, answers: Iterable[Answer]) -> None:
+        """Store answers of systems; existing answers are kept."""
+        rows = list(map(_row_of, answers))
+        for row in rows:
+            _check_id(row["id"], "answer")
         self._upsert("answers", rows, ("id",))
 
-    def answers(self, ids: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
+    def answers(self, ids: Iterable[str] | None = None) -> dict[str, Answer]:
         """Return the answers with these identifiers, by default all answers."""
-        return {row.id: json.loads(row.body) for row in self._rows("answers", "id", ids)}
-
-    def answer_count(self) -> int:
-        """Return the number of stored answers."""
-        from sqlalchemy import func, select
-
-        query = select(func.count()).select_from(self._table("answers"))
-        return int(self._connection.scalar(query) or 0)
+        return {row.id: _object_of(Answer, row) for row in self._rows("answers", "id", ids)}
 
     # ---- judges
 
@@ -434,11 +369,6 @@ class Transaction:
             return None
         choice = replace(choice, time=choice.time or _now())
         return replace(choice, sequence=self._append("choices", _row_of(choice)))
-
-    def presentation(self, name: str) -> Presentation | None:
-        """Return a presentation by its identifier."""
-        row = self._find("presentations", name)
-        return None if row is None else _object_of(Presentation, row)
 
     def choice(self, name: str) -> Choice | None:
         """Return a choice by its identifier."""
@@ -575,6 +505,7 @@ def _now() -> str:
 # The columns of each kind of row; the other fields are in its body. Fields that are tuples.
 _STORED: Mapping[type, tuple[tuple[str, ...], tuple[str, ...]]] = {
     Question: (("id", "time"), ("answers",)),
+    Answer: (("id",), ("sources",)),
     GoldTask: (("question",), ("documents", "accepted")),
     Presentation: (("id", "question", "judge", "time", "sequence"), ("documents",)),
     Choice: (("id", "presentation", "judge", "outcome", "time", "sequence"), ("documents", "grades")),
@@ -588,7 +519,7 @@ def _object_of(kind: type[_Stored], row: Any) -> _Stored:
     return kind(**{name: getattr(row, name) for name in columns}, **body)
 
 
-def _row_of(stored: Question | GoldTask | Presentation | Choice) -> dict[str, Any]:
+def _row_of(stored: Question | Answer | GoldTask | Presentation | Choice) -> dict[str, Any]:
     """Return the row of an object, without a number, which the database assigns."""
     body = asdict(stored)
     body.pop("sequence", None)
@@ -609,6 +540,7 @@ def _judge_of(row: Any) -> Judge:
 _READERS: Mapping[str, Callable[[Any], object]] = {
     "questions": partial(_object_of, Question),
     "documents": _document_of,
+    "answers": partial(_object_of, Answer),
     "gold": partial(_object_of, GoldTask),
     "judges": _judge_of,
     "presentations": partial(_object_of, Presentation),
