@@ -25,8 +25,7 @@ from rankgauge.answers import (
     sentence_claims,
     split_sentences,
 )
-from rankgauge.answers.judges import _ENOUGH, _SAME, _Content
-from rankgauge.answers.quantities import quantities, unstated
+from rankgauge.answers.judges import _ENOUGH, _SAME, _Content, quantities, unstated
 from rankgauge.diagnosis.terms import shared
 from rankgauge.errors import InputError
 

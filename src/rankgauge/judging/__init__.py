@@ -42,7 +42,13 @@ with lazy_imports(globals()):
         ask_model as ask_model,
         rank_documents as rank_documents,
     )
-    from rankgauge.judging.planning import JudgingPlan as JudgingPlan, plan_judging as plan_judging
+    from rankgauge.judging.planning import (
+        JudgeStatus as JudgeStatus,
+        JudgingPlan as JudgingPlan,
+        ProjectStatus as ProjectStatus,
+        plan_judging as plan_judging,
+        project_status as project_status,
+    )
     from rankgauge.judging.pools import (
         PoolReport as PoolReport,
         PoolSource as PoolSource,
@@ -68,18 +74,13 @@ with lazy_imports(globals()):
         Relevance as Relevance,
         measure_relevance as measure_relevance,
     )
-    from rankgauge.judging.selection import (
+    from rankgauge.judging.store import Transaction as Transaction
+    from rankgauge.judging.tasks import (
         QuestionState as QuestionState,
         fit_question as fit_question,
         is_resolved as is_resolved,
         next_documents as next_documents,
     )
-    from rankgauge.judging.status import (
-        JudgeStatus as JudgeStatus,
-        ProjectStatus as ProjectStatus,
-        project_status as project_status,
-    )
-    from rankgauge.judging.store import Transaction as Transaction
     from rankgauge.judging.votes import (
         DocumentCredit as DocumentCredit,
         PairVotes as PairVotes,

@@ -21,8 +21,7 @@ from rankgauge.formats.writers import written
 from rankgauge.judging.events import OUTCOMES
 from rankgauge.judging.project import JudgingProject
 from rankgauge.judging.store import RECORDED, Transaction
-from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Table
+from rankgauge.rendering import Result, Table
 
 EVENTS_SCHEMA = "rankgauge/judging-events/1"
 _COUNTED = ("questions", "documents", "judges", "presentations", "choices")

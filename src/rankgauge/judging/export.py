@@ -15,9 +15,7 @@ from rankgauge.core.arguments import choice as one_of
 from rankgauge.core.files import write_atomically
 from rankgauge.core.text import many
 from rankgauge.corpus import convert
-from rankgauge.data.preference_qrels import PreferenceQrels
-from rankgauge.data.qrels import Qrels
-from rankgauge.data.special_qrels import SampledQrels
+from rankgauge.data import PreferenceQrels, Qrels, SampledQrels
 from rankgauge.errors import InputError
 from rankgauge.evaluation.questions import STATEMENT
 from rankgauge.judging.events import Judgment
@@ -25,8 +23,7 @@ from rankgauge.judging.pools import pool_warning
 from rankgauge.judging.project import JudgingProject
 from rankgauge.judging.questions import advice
 from rankgauge.judging.relevance import DocumentRelevance, measure_relevance
-from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Table
+from rankgauge.rendering import Result, Table
 
 CUTS = (0.5, 0.8, 0.95)
 Rule: TypeAlias = Literal["share", "fit", "grade"]

@@ -24,8 +24,7 @@ from rankgauge.formats.rows import id_texts
 from rankgauge.judging.events import KINDS, Choice, Judge, Presentation, Question, Settings
 from rankgauge.judging.project import JudgingProject
 from rankgauge.judging.store import Transaction
-from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Table
+from rankgauge.rendering import Result, Table
 
 # Recognized names for the column of judges.
 _JUDGES = ("judge", "judge_id", "rater", "annotator", "assessor", "worker", "user", "user_id")

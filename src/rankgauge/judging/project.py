@@ -36,8 +36,8 @@ from rankgauge.judging.events import (
     next_pair,
     pairs_of,
 )
-from rankgauge.judging.state import ProjectState, next_presentation, postponed_task
 from rankgauge.judging.store import SCHEMA, Transaction
+from rankgauge.judging.tasks import ProjectState, next_presentation, postponed_task
 
 _GUIDELINES = Path(__file__).parent / "guidelines"
 _MOST_NAME = 100  # characters of a judge's name

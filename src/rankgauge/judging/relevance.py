@@ -13,7 +13,7 @@ import numpy as np
 from rankgauge.core.text import Ratio, many
 from rankgauge.errors import InputError
 from rankgauge.judging.events import Judgment
-from rankgauge.judging.selection import QuestionState, fit_question, is_resolved
+from rankgauge.judging.tasks import QuestionState, fit_question, is_resolved
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table, by_column
 from rankgauge.stats import NoneRate, none_rates, wilson_interval

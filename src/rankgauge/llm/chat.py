@@ -20,26 +20,24 @@ from rankgauge.core.libraries import library
 from rankgauge.errors import InputError
 from rankgauge.llm.cache import ReplyCache, cache_key
 from rankgauge.llm.limits import Meter, Pace, Stop
-from rankgauge.llm.protocol import (
+from rankgauge.llm.replies import (
     LEVELS,
     PATH,
     RESERVED,
-    estimated_usage,
-    raise_error,
-    read_text,
-    refused_parameter,
-    reported_usage,
-    request_body,
-)
-from rankgauge.llm.replies import (
     ChatRequest,
     InvalidReply,
     ModelError,
     Reply,
     Usage,
     check_schema,
+    estimated_usage,
+    raise_error,
     read_reply,
+    read_text,
+    refused_parameter,
     repair_request,
+    reported_usage,
+    request_body,
 )
 
 _MAX_BYTES = 8 * 2**20

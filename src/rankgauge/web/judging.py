@@ -13,8 +13,7 @@ from starlette.routing import Route
 
 from rankgauge.errors import InputError, StorageError
 from rankgauge.judging import Choice, Progress, Task
-from rankgauge.web.display import displayed, guideline_html
-from rankgauge.web.pages import PageError, Visit, see_other, visited
+from rankgauge.web.pages import PageError, Visit, displayed, guideline_html, see_other, visited
 from rankgauge.web.teams import differing_choices
 
 _SPECIAL = {"none", "both good", "both bad", "cannot tell", "later", "undone"}

@@ -21,8 +21,7 @@ from rankgauge.judging import (
     vote_report,
     write_question,
 )
-from rankgauge.web.display import guideline_html
-from rankgauge.web.pages import ADMINS, LEADS, Visit, see_other, visited
+from rankgauge.web.pages import ADMINS, LEADS, Visit, guideline_html, see_other, visited
 
 
 def _people(visit: Visit, *, invited: Judge | None = None, secret: str = "") -> Response:
