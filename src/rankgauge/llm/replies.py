@@ -6,10 +6,10 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, TypeGuard
 
 from rankgauge.core.arguments import integer, is_number
 from rankgauge.core.http_client import RETRYABLE, Endpoint, EndpointError
@@ -218,7 +218,6 @@ def fenced_messages(prompt: str, parts: Mapping[str, str], last: str) -> list[di
 # Maximum number of positions at which JSON parsing is tried, which bounds the time.
 _MOST_STARTS = 200
 _SHOWN = 300
-_Check: TypeAlias = Callable[[Any], bool]
 
 
 class InvalidReply(ValueError):  # noqa: N818 - about a reply
@@ -254,11 +253,11 @@ def read_reply(text: str, schema: Mapping[str, Any]) -> Any:
     Raises:
         InvalidReply: If there is no valid object, or there are different valid objects.
     """
-    validator, is_valid = _validator(json.dumps(schema, sort_keys=True))
+    validator = _validator(json.dumps(schema, sort_keys=True))
     valid: list[Any] = []
     fault = "it has no JSON object"
     for value in _values(text):
-        fault = "" if is_valid is not None and is_valid(value) else _fault(validator, value)
+        fault = _fault(validator, value)
         if not fault:
             valid.append(value)
     if not valid:
@@ -329,7 +328,7 @@ def check_schema(schema: Mapping[str, Any]) -> None:
 
 
 @lru_cache(maxsize=1024)
-def _validator(schema_text: str) -> tuple[Any, _Check | None]:
+def _validator(schema_text: str) -> Any:
     """Return the cached validator of a schema given as JSON."""
     jsonschema = library("jsonschema", extra="llm", of="a reply with a schema")
     if '"$ref"' in schema_text:
@@ -343,40 +342,7 @@ def _validator(schema_text: str) -> tuple[Any, _Check | None]:
         raise InputError(
             f"not a JSON schema: {error.message:.200}", where="schema", fix="see https://json-schema.org/draft/2020-12"
         ) from None
-    return jsonschema.Draft202012Validator(schema), _quick_check(schema)
-
-
-def _quick_check(schema: Any) -> _Check | None:
-    """Return a function that checks values by a simple schema; None for other schemas.
-
-    Simple schemas are arrays, strings, booleans, and objects that require all of their properties
-    and allow no others.
-    """
-    if not isinstance(schema, Mapping):  # true and false are valid schemas
-        return None
-    kind, names = schema.get("type"), schema.keys()
-    if kind == "boolean" and names == {"type"}:
-        return lambda value: isinstance(value, bool)
-    if kind == "string" and names <= {"type", "enum"}:
-        choices = schema.get("enum")
-        return lambda value: isinstance(value, str) and (choices is None or value in choices)
-    if kind == "array" and {"items"} < names <= {"type", "items", "minItems", "maxItems"}:
-        each = _quick_check(schema["items"])
-        least, most = schema.get("minItems", 0), schema.get("maxItems", math.inf)
-        return each and (
-            lambda value: isinstance(value, list) and least <= len(value) <= most and all(map(each, value))
-        )
-    strict = names == {"type", "properties", "required", "additionalProperties"}
-    if kind == "object" and strict and schema["additionalProperties"] is False:
-        parts = {name: _quick_check(part) for name, part in schema["properties"].items()}
-        checks = {name: check for name, check in parts.items() if check is not None}
-        if set(schema["required"]) == parts.keys() == checks.keys():
-            return lambda value: (
-                isinstance(value, dict)
-                and value.keys() == checks.keys()
-                and all(check(value[name]) for name, check in checks.items())
-            )
-    return None
+    return jsonschema.Draft202012Validator(schema)
 
 
 def _fault(validator: Any, value: Any) -> str:
