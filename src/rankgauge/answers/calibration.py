@@ -83,7 +83,7 @@ def calibrate(
         'm: calibrated on 40 labels (kappa 0.90, sensitivity 1.00, specificity 0.90)'
     """
     sets = (answers,) if isinstance(answers, AnswerSet) else tuple(answers)
-    items = items_by_key(sets, claims, criteria or {})
+    items = _occurrences(sets, claims, criteria or {})
     verdicts, labels = list(judge), list(human)
     names = sorted({each.judge for each in verdicts})
     if len(names) > 1:
@@ -93,17 +93,18 @@ def calibrate(
             fix="pass those of one judge",
         )
     by_relation: dict[str, list[_Occurrence]] = {}
-    truth, _ = labels_of_people(labels)
+    truth = labels_of_people(labels)
     for key in truth:
         if key in items:
             by_relation.setdefault(relation_of(items[key].item), []).append(items[key])
     conversations = conversations_of(sets)
-    found = [
-        _calibrated(relation, some, verdicts, labels, conversations=conversations, level=level, draws=draws, seed=seed)
+    options = {"level": level, "draws": draws, "seed": seed}
+    calibrated = (
+        _calibrated(relation, some, verdicts, labels, conversations=conversations, options=options)
         for relation, some in sorted(by_relation.items())
-    ]
-    found = [each for each in found if each is not None]
-    if not found:
+    )
+    relations = tuple(each for each in calibrated if each is not None)
+    if not relations:
         raise InputError(
             f"no item has a label of people ({len(truth)}) and a verdict of the judge ({len(verdicts)})",
             where="calibrate",
@@ -118,10 +119,7 @@ def calibrate(
         if record.id in labeled
     ]
     measures = (*RELATIONS, *(f"Criterion(name={name})" for name in criteria or {}))
-    return Calibration(
-        tuple(each for each in found if each is not None),
-        tuple(filter(None, (_errors(name, both, conversations, level) for name in measures))),
-    )
+    return Calibration(relations, tuple(filter(None, (_errors(name, both, conversations, level) for name in measures))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +139,7 @@ class _Occurrence:
     last: bool
 
 
-def items_by_key(
+def _occurrences(
     answers: Iterable[AnswerSet], claims: Callable[[AnswerRecord], ClaimSet], criteria: Mapping[str, str] | None = None
 ) -> dict[str, _Occurrence]:
     """Return the items of answers by key, with their occurrences."""
@@ -175,14 +173,13 @@ def conversations_of(answers: Iterable[AnswerSet]) -> dict[str, str]:
     return found
 
 
-def labels_of_people(verdicts: Iterable[Verdict]) -> tuple[dict[str, str], int]:
-    """Return the majority label of each item, and the number of items without a majority."""
+def labels_of_people(verdicts: Iterable[Verdict]) -> dict[str, str]:
+    """Return the majority label of each item that has a majority."""
     given: dict[str, dict[str, str]] = {}
     for each in verdicts:
         given.setdefault(each.key, {})[each.judge] = each.label
     found = {key: _majority(labels.values()) for key, labels in given.items()}
-    known = {key: label for key, label in found.items() if label is not None}
-    return known, len(found) - len(known)
+    return {key: label for key, label in found.items() if label is not None}
 
 
 def _majority(labels: Iterable[str]) -> str | None:
@@ -197,9 +194,7 @@ def _calibrated(
     labels: Sequence[Verdict],
     *,
     conversations: Mapping[str, str],
-    level: float,
-    draws: int,
-    seed: int,
+    options: Mapping[str, Any],
 ) -> RelationCalibration | None:
     keys = {each.item.key for each in items}
     some = [each for each in verdicts if each.key in keys]
@@ -210,7 +205,7 @@ def _calibrated(
     for each in some:
         repeats.setdefault(each.key, {})[each.replicate] = each.label
     majorities = {key: _majority(labels.values()) for key, labels in repeats.items()}
-    truth, _ = labels_of_people([each for each in labels if each.key in keys])
+    truth = labels_of_people([each for each in labels if each.key in keys])
     both = [each for each in items if majorities.get(each.item.key) is not None]
     if not both:
         return None
@@ -221,8 +216,8 @@ def _calibrated(
     judged, human = table.T
     clusters = [conversations[each.item.record] for each in both]
     positive = (judged == 0, human == 0)
+    level = options["level"]
     count = Counter((human, judge) for judge, human in pairs)
-    options: Any = {"level": level, "draws": draws, "seed": seed}
     return RelationCalibration(
         relation,
         some[-1].judge,
@@ -238,7 +233,7 @@ def _calibrated(
         _rate(positive[0], positive[1], clusters, level),
         _rate(~positive[0], ~positive[1], clusters, level),
         judge_errors(positive[0], positive[1] * 1.0, clusters, level=level).gain,
-        _flip_rate(_ratings(repeats, codes, items, conversations), options),
+        _flip_rate(repeats, codes, items, conversations=conversations, options=options),
         krippendorff_alpha(_by_person(labels, codes, keys), **options),
         _biases(both, positive[0] * 1.0 - positive[1], clusters, level),
     )
@@ -312,23 +307,20 @@ _PARTS = {
 }
 
 
-def _ratings(
+def _flip_rate(
     repeats: Mapping[str, Mapping[int, str]],
     codes: Mapping[str, int],
     items: Sequence[_Occurrence],
+    *,
     conversations: Mapping[str, str],
-) -> tuple[np.ndarray[Any, Any], list[str]]:
-    """Return the labels by item and replicate, and the conversation of each item."""
+    options: Mapping[str, Any],
+) -> Agreement:
+    """Return the share of pairs of replicates with different labels."""
     numbers = sorted({number for labels in repeats.values() for number in labels})
     keys = [each for each in items if each.item.key in repeats]
     table = [[codes.get(repeats[each.item.key].get(number, ""), math.nan) for number in numbers] for each in keys]
     clusters = [conversations[each.item.record] for each in keys]
-    return np.array(table, dtype=np.float64), clusters
-
-
-def _flip_rate(ratings: tuple[np.ndarray[Any, Any], list[str]], options: Mapping[str, Any]) -> Agreement:
-    """Return the share of pairs of replicates with different labels."""
-    same = percent_agreement(ratings[0], clusters=ratings[1], **options)
+    same = percent_agreement(np.array(table, dtype=np.float64), clusters=clusters, **options)
     return Agreement(1 - same.value, 1 - same.high, 1 - same.low, same.level, same.units, same.ratings, same.reason)
 
 

@@ -165,7 +165,7 @@ def correct_means(
     """
     sets = (answers,) if isinstance(answers, AnswerSet) else tuple(answers)
     by_judge = {each.key: each.label for each in judge}
-    by_people, _ = labels_of_people(human)
+    by_people = labels_of_people(human)
     both = [tuple(judged_answers(each, labels, claims) for labels in (by_judge, by_people)) for each in sets]
     conversations = conversations_of(sets)
     found = []

@@ -305,7 +305,7 @@ def evaluate_answers(
         calibration,
     )
     conversations = conversations_of((answers,))
-    truth, _ = labels_of_people(human)
+    truth = labels_of_people(human)
     theirs = judged_answers(answers, truth, claims, criteria) if truth else []
     for measure, column in columns.items():
         if (about := stamped.get("measures", {}).get(str(measure))) is not None:

@@ -16,12 +16,12 @@ from rankgauge.answers.model_judge import ModelJudge
 from rankgauge.answers.scores import RELATIONS
 from rankgauge.answers.store import VerdictStore, store_in_batches
 from rankgauge.answers.verdicts import (
+    LABELS,
     AnswerRecord,
     AnswerSet,
     ClaimSet,
     Item,
     Verdict,
-    check_verdict,
     items_of,
     sentence_claims,
 )
@@ -258,7 +258,12 @@ class _Tally:
                 if isinstance(outcome, MissingVerdict):
                     self._count_missing(outcome.code, outcome.reason)
                 else:
-                    check_verdict(outcome, item)
+                    if outcome.label not in LABELS[item.relation]:
+                        raise InputError(
+                            f"{outcome.label!r:.40} is not a verdict on {item.relation}",
+                            where=item.key[:12],
+                            fix=f"choose one of: {', '.join(LABELS[item.relation])}",
+                        )
                     self.labels.setdefault(item.relation, Counter())[outcome.label] += 1
                     self.demoted += outcome.quoted is False
                     yield replace(outcome, judge=judge.name, prompt=judge.version(item.relation), replicate=replicate)

@@ -50,10 +50,6 @@ class Ternary(NamedTuple):
             np.array([label is None or label == wanted for label in labels], dtype=bool),
         )
 
-    def reshaped(self, rows: int, columns: int) -> Ternary:
-        """Return the values as a matrix."""
-        return Ternary(self.sure.reshape(rows, columns), self.possible.reshape(rows, columns))
-
 
 class Score(NamedTuple):
     """Value of a measure for one question.
@@ -117,8 +113,10 @@ class JudgedAnswer:
     def matrix(self, relation: str, label: str = "supported") -> Ternary:
         """Return the values of `known` as a matrix of claims (rows) and contexts (columns)."""
         columns = len(self.record.contexts)
-        flat = self.known(relation, label)
-        return flat.reshaped(len(flat.sure) // columns if columns else 0, columns)
+        claims = self.claims.answer if relation == "answer-context" else self.claims.reference
+        shape = (-1, columns) if columns else (len(claims or ()), 0)
+        known = self.known(relation, label)
+        return Ternary(known.sure.reshape(shape), known.possible.reshape(shape))
 
     def missing(self, *relations: str) -> int:
         """Return the number of missing verdicts of these relations."""
@@ -133,30 +131,22 @@ class _Unjudged(Exception):  # noqa: N818 - not an error: a step has not been ta
     """The claims were not extracted."""
 
 
-def _answer_claims(judged: JudgedAnswer) -> int:
-    if not (judged.record.answer or "").strip():
-        raise _Undefined("there is no answer")
-    if judged.claims.answer is None:
+def _require_claims(judged: JudgedAnswer, part: str) -> None:
+    """Raise an error unless the ``answer``, or the ``reference``, has claims."""
+    text, claims, name = judged.record.answer, judged.claims.answer, "answer"
+    if part == "reference":
+        text, claims, name = judged.record.reference, judged.claims.reference, "reference answer"
+    if not (text or "").strip():
+        raise _Undefined(f"there is no {name}")
+    if claims is None:
         raise _Unjudged
-    if not judged.claims.answer:
-        raise _Undefined("the answer makes no claim")
-    return len(judged.claims.answer)
+    if not claims:
+        raise _Undefined(f"the {name} makes no claim")
 
 
-def _reference_claims(judged: JudgedAnswer) -> int:
-    if not (judged.record.reference or "").strip():
-        raise _Undefined("there is no reference answer")
-    if judged.claims.reference is None:
-        raise _Unjudged
-    if not judged.claims.reference:
-        raise _Undefined("the reference answer makes no claim")
-    return len(judged.claims.reference)
-
-
-def _contexts(judged: JudgedAnswer) -> int:
+def _require_contexts(judged: JudgedAnswer) -> None:
     if not judged.record.contexts:
         raise _Undefined("there are no contexts")
-    return len(judged.record.contexts)
 
 
 def _share(known: Ternary) -> Score:
@@ -171,30 +161,25 @@ def _none(count: int) -> Ternary:
 
 def _supported_by_context(judged: JudgedAnswer, claims: str = "answer") -> Ternary:
     """Return whether any context supports each claim; without contexts, none is supported."""
-    count = _answer_claims(judged) if claims == "answer" else _reference_claims(judged)
-    if not judged.record.contexts:
-        return _none(count)
+    _require_claims(judged, claims)
     return judged.matrix(f"{claims}-context").any()
 
 
 def _contradicted_by_context(judged: JudgedAnswer) -> Ternary:
-    count = _answer_claims(judged)
-    if not judged.record.contexts:
-        return _none(count)
-    contradicted = judged.matrix("answer-context", "contradicted").any()
-    return contradicted & ~_supported_by_context(judged)
+    supported = _supported_by_context(judged)
+    return judged.matrix("answer-context", "contradicted").any() & ~supported
 
 
 def _useful(judged: JudgedAnswer) -> Ternary:
     """Return whether each context supports a claim of the reference."""
-    _contexts(judged)
-    _reference_claims(judged)
+    _require_contexts(judged)
+    _require_claims(judged, "reference")
     return judged.matrix("reference-context").any(axis=0)
 
 
 def _correct(judged: JudgedAnswer) -> Ternary:
     """Return whether the reference supports each claim of the answer."""
-    _answer_claims(judged)
+    _require_claims(judged, "answer")
     if not (judged.record.reference or "").strip():
         raise _Undefined("there is no reference answer")
     return judged.known("answer-reference")
@@ -202,13 +187,13 @@ def _correct(judged: JudgedAnswer) -> Ternary:
 
 def _relevant(judged: JudgedAnswer) -> Ternary:
     """Return whether each context is relevant to the question."""
-    _contexts(judged)
+    _require_contexts(judged)
     return judged.known("context-question", "relevant")
 
 
 def _addresses_question(judged: JudgedAnswer) -> Ternary:
     """Return whether each claim of the answer addresses the question."""
-    _answer_claims(judged)
+    _require_claims(judged, "answer")
     return judged.known("answer-question", "relevant")
 
 
@@ -233,9 +218,9 @@ def _average_precision(useful: BoolArray, more: Sequence[int] | npt.NDArray[np.i
 
 def _covered_claims(judged: JudgedAnswer) -> Ternary:
     """Return whether the answer supports each claim of the reference; a blank answer does not."""
-    count = _reference_claims(judged)
+    _require_claims(judged, "reference")
     if not (judged.record.answer or "").strip():
-        return _none(count)
+        return _none(len(judged.claims.reference or ()))
     return judged.known("reference-answer")
 
 
@@ -257,15 +242,13 @@ def _noise_sources(judged: JudgedAnswer) -> tuple[Ternary, Ternary]:
     """Return whether each wrong claim comes from a useful context, or only from other contexts."""
     wrong = ~_correct(judged)
     useful, support = _useful(judged), judged.matrix("answer-context")
-    by_useful = Ternary(support.sure & useful.sure, support.possible & useful.possible).any()
-    other = ~useful
-    by_other = Ternary(support.sure & other.sure, support.possible & other.possible).any()
+    by_useful, by_other = (support & useful).any(), (support & ~useful).any()
     return wrong & by_useful, wrong & by_other & ~by_useful
 
 
 def _context_utilization(judged: JudgedAnswer) -> Score:
     """Return the share of reference claims supported by the contexts that the answer states."""
-    _contexts(judged)
+    _require_contexts(judged)
     found, used = _supported_by_context(judged, "reference"), _covered_claims(judged)
     both = found & used
     if not found.possible.any():
@@ -292,13 +275,10 @@ def _citation_precision(judged: JudgedAnswer) -> Score:
 
 def _supported_by_citation(judged: JudgedAnswer) -> Ternary:
     """Return whether a cited context supports each claim of the answer."""
-    count = _answer_claims(judged)
+    _require_claims(judged, "answer")
     cited = {citation.context for citation in judged.record.citations}
-    columns = [n for n, each in enumerate(judged.record.contexts) if each.id in cited]
-    if not columns:
-        return _none(count)
-    support = judged.matrix("answer-context")
-    return Ternary(support.sure[:, columns], support.possible[:, columns]).any()
+    is_cited = np.array([each.id in cited for each in judged.record.contexts], dtype=bool)
+    return (judged.matrix("answer-context") & Ternary(is_cited, is_cited)).any()
 
 
 def _nuggets(judged: JudgedAnswer, *, vital: bool, strict: bool) -> Score:

@@ -6,23 +6,21 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rankgauge.answers.calibration import items_by_key
 from rankgauge.answers.verdicts import (
     LABELS,
     AnswerRecord,
     AnswerSet,
     Claim,
     ClaimSet,
-    Item,
     Verdict,
+    counted_labels,
     items_of,
-    label_votes,
     sentence_claims,
 )
 from rankgauge.core.database import NothingStored, Schema, Store
@@ -32,7 +30,7 @@ from rankgauge.formats.lines import source_name
 from rankgauge.formats.records import named_rows
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, MetaData
+    from sqlalchemy import MetaData, Row, Select
 
 _UNKNOWN = "unknown"
 _Place = tuple[str, str, str, int, int, str]
@@ -68,8 +66,14 @@ def read_verdicts(
         ['abstains']
     """
     sets = (answers,) if isinstance(answers, AnswerSet) else tuple(answers)
-    relations = {key: each.item.relation for key, each in items_by_key(sets, claims, criteria).items()}
-    places = _places(sets, claims, criteria or {})
+    items = [
+        (each.system, item)
+        for each in sets
+        for record in each
+        for item in items_of(record, claims(record), criteria or {})
+    ]
+    relations = {item.key: item.relation for _, item in items}
+    places = {(system, i.record, i.relation, i.row, i.column, i.name): i.key for system, i in items}
     name = source_name(source) if isinstance(source, str | os.PathLike) else "labels"
     found = []
     for place, row in named_rows(source, name, ("labels", "verdicts")):
@@ -99,26 +103,15 @@ def read_verdicts(
     return found
 
 
-def _places(
-    sets: Iterable[AnswerSet], claims: Callable[[AnswerRecord], ClaimSet], criteria: Mapping[str, str]
-) -> dict[_Place, Item]:
-    return {
-        (each.system, item.record, item.relation, item.row, item.column, item.name): item
-        for each in sets
-        for record in each
-        for item in items_of(record, claims(record), criteria)
-    }
-
-
-def _key(row: Mapping[str, Any], place: str, sets: tuple[AnswerSet, ...], places: Mapping[_Place, Item]) -> str:
+def _key(row: Mapping[str, Any], place: str, sets: tuple[AnswerSet, ...], places: Mapping[_Place, str]) -> str:
     """Return the key of the item at the position given in a row."""
     record, relation, system = (_text(row, part) for part in ("record", "relation", "system"))
     at, column = (_number(row, part, place) for part in ("row", "column"))
     keys = {
-        found.key
+        key
         for each in sets
         if system in {"", each.system}
-        if (found := places.get((each.system, record, relation, at, column, _text(row, "name"))))
+        if (key := places.get((each.system, record, relation, at, column, _text(row, "name"))))
     }
     if len(keys) != 1:
         what = "several systems have an item" if keys else "there is no item"
@@ -253,13 +246,10 @@ class VerdictStore(Store):
         query = table.select().order_by(table.c.sequence)
         if judge is not None:
             query = query.where(table.c.judge == judge)
-        with self._reading() as connection:
-            if connection is None:
-                return []
-            return [
-                Verdict(row.key, row.label, row.judge, row.prompt, replicate=row.replicate, **json.loads(row.body))
-                for row in connection.execute(query)
-            ]
+        return [
+            Verdict(row.key, row.label, row.judge, row.prompt, replicate=row.replicate, **json.loads(row.body))
+            for row in self._rows(query)
+        ]
 
     def labels(self, judge: str | None = None) -> dict[str, str]:
         """Return the counted label by key, of one judge or all judges; see `counted_labels`.
@@ -267,15 +257,7 @@ class VerdictStore(Store):
         Args:
             judge: The name of a judge.
         """
-        table = SCHEMA.table("answers_verdicts")
-        columns = (table.c.key, table.c.label, table.c.judge, table.c.prompt, table.c.replicate)
-        query = table.select().with_only_columns(*columns).order_by(table.c.sequence)
-        if judge is not None:
-            query = query.where(table.c.judge == judge)
-        with self._reading() as connection:
-            if connection is None:
-                return {}
-            return label_votes(map(tuple, connection.execute(query)))
+        return counted_labels(self.verdicts(judge))
 
     def add_claims(self, claims: Mapping[str, Iterable[Claim]], extractor: str) -> None:
         """Store the claims of texts; claims already stored for an extractor are kept."""
@@ -297,20 +279,17 @@ class VerdictStore(Store):
         """Return the claims stored for an extractor, by text."""
         table = SCHEMA.table("answers_claims")
         query = table.select().with_only_columns(table.c.text, table.c.body).where(table.c.extractor == extractor)
-        with self._reading() as connection:
-            rows: Iterable[Any] = () if connection is None else connection.execute(query)
-            bodies = {row.text: row.body for row in rows}
+        bodies = {row.text: row.body for row in self._rows(query)}
         found = {text: bodies[_hash(text)] for text in texts if _hash(text) in bodies}
         return {text: tuple(Claim(*claim) for claim in json.loads(body)) for text, body in found.items()}
 
-    @contextmanager
-    def _reading(self) -> Iterator[Connection | None]:
-        """Yield a connection, or None if the store does not exist yet."""
-        with ExitStack() as stack:
-            connection = None
-            with suppress(NothingStored):
-                connection = stack.enter_context(self._database.reading())
-            yield connection
+    def _rows(self, query: Select[Any]) -> Sequence[Row[Any]]:
+        """Return the rows of a query; none if the store does not exist yet."""
+        try:
+            with self._database.reading() as connection:
+                return connection.execute(query).all()
+        except NothingStored:
+            return ()
 
 
 def store_in_batches(

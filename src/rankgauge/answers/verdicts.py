@@ -323,16 +323,6 @@ def _other_items(record: AnswerRecord, criteria: Mapping[str, str]) -> Iterator[
             yield Item("criterion", record.id, asked, wording, name=name, history=record.history)
 
 
-def check_verdict(verdict: Verdict, item: Item) -> None:
-    """Raise InputError unless the label of the verdict is valid for the relation of its item."""
-    if verdict.label not in LABELS[item.relation]:
-        raise InputError(
-            f"{verdict.label!r:.40} is not a verdict on {item.relation}",
-            where=item.key[:12],
-            fix=f"choose one of: {', '.join(LABELS[item.relation])}",
-        )
-
-
 def counted_labels(verdicts: Iterable[Verdict]) -> dict[str, str]:
     """Return the counted label for each key.
 
@@ -346,18 +336,13 @@ def counted_labels(verdicts: Iterable[Verdict]) -> dict[str, str]:
         >>> counted_labels(Verdict("k", label, "m", replicate=n) for n, label in enumerate(labels))
         {'k': 'supported'}
     """
-    return label_votes((v.key, v.label, v.judge, v.prompt, v.replicate) for v in verdicts)
-
-
-def label_votes(rows: Iterable[tuple[str, str, str, str, int]]) -> dict[str, str]:
-    """Return the counted labels from rows of key, label, judge, prompt, and replicate."""
     last: dict[str, tuple[str, str, str]] = {}
     votes: dict[tuple[str, str, str], dict[int, str]] = {}
-    for key, label, judge, prompt, replicate in rows:
-        group = (key, judge, prompt)
-        if not (prompt and label in _ANSWERABILITY and key in last and not last[key][2]):
+    for each in verdicts:
+        key, group = each.key, (each.key, each.judge, each.prompt)
+        if not (each.prompt and each.label in _ANSWERABILITY and key in last and not last[key][2]):
             last[key] = group
-        votes.setdefault(group, {})[replicate] = label
+        votes.setdefault(group, {})[each.replicate] = each.label
     found = {}
     for key, group in last.items():
         labels = votes[group].values()
