@@ -80,6 +80,7 @@ _PAIR = 2  # smallest number of tasks in common for a kappa of two judges
 
 _Task: TypeAlias = tuple[str, frozenset[str]]
 _Answers: TypeAlias = Mapping[_Task, Mapping[str, Judgment]]
+_Coefficient: TypeAlias = tuple[str, str, str, Agreement]
 _Table: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
 
@@ -294,17 +295,22 @@ def measure_agreement(
     rows: list[AgreementRow] = []
     for scale, graded in (("choices", False), ("grades", True)):
         mine = _of_scale(people, graded)
-        found = _Rows(scale, mine, names, draws, seed)
+        found = _Coefficients(scale, mine, names, {"draws": draws, "seed": seed})
         rows += [
-            *found.of_people(),
-            *found.of_judges(),
-            *found.of_criteria(),
-            *found.of_repeats(repeats),
-            *found.of_models(_of_scale(models, graded)),
-            *found.of_pairs(),
+            AgreementRow(measure, group, name, scale, estimate)
+            for measure, group, name, estimate in (
+                *found.of_people(),
+                *found.of_judges(),
+                *found.of_criteria(),
+                *found.of_repeats(repeats),
+                *found.of_models(_of_scale(models, graded)),
+                *found.of_pairs(),
+            )
         ]
     rows += [
-        AgreementRow("accepted answers", "judge", names[judge], "choices", _mean(right, len(right), draws, seed))
+        AgreementRow(
+            "accepted answers", "judge", names[judge], "choices", _mean(right, len(right), draws=draws, seed=seed)
+        )
         for judge, right in sorted(tests.items(), key=lambda each: names[each[0]])
     ]
     return JudgingAgreement(
@@ -316,41 +322,40 @@ def measure_agreement(
 
 
 @dataclass(frozen=True)
-class _Rows:
-    """Computation of the coefficients of one scale."""
+class _Coefficients:
+    """Coefficients of one scale: measure, group, name, and estimate."""
 
     scale: str
     answers: _Answers
     names: Mapping[str, str]
-    draws: int
-    seed: int
+    options: Mapping[str, int]
 
-    def of_people(self) -> Iterator[AgreementRow]:
+    def of_people(self) -> Iterator[_Coefficient]:
         if not self.answers:
             return
         table = self._table(self.answers)
-        yield self._row("alpha", "people", "", self._alpha(table))
-        yield self._row("percent agreement", "people", "", self._percent(table))
+        yield "alpha", "people", "", self._alpha(table)
+        yield "percent agreement", "people", "", percent_agreement(table, **self.options)
         if self.scale == "choices":
             none = np.where(np.isnan(table), np.nan, table == _NONE)
-            yield self._row("alpha, none or any", "people", "", self._alpha(none))
+            yield "alpha, none or any", "people", "", self._alpha(none)
             chosen = np.where(table == _NONE, np.nan, table)
-            yield self._row("alpha, which document", "people", "", self._alpha(chosen))
+            yield "alpha, which document", "people", "", self._alpha(chosen)
 
-    def of_judges(self) -> Iterator[AgreementRow]:
+    def of_judges(self) -> Iterator[_Coefficient]:
         judges = _judges(self.answers, self.names)
         for judge in judges if len(judges) > 2 else ():
             with_judge = {t: dict(a) for t, a in self.answers.items() if judge in a}
             own = {task: {judge: answers.pop(judge)} for task, answers in with_judge.items()}
             yield from self._compared("judge", self.names[judge], own, with_judge)
 
-    def of_models(self, answers: _Answers) -> Iterator[AgreementRow]:
+    def of_models(self, answers: _Answers) -> Iterator[_Coefficient]:
         models = _judges(answers, self.names)
         for model in models:
             own = {task: {model: each[model]} for task, each in answers.items() if model in each}
             yield from self._compared("model", self.names[model], own, self.answers)
 
-    def of_criteria(self) -> Iterator[AgreementRow]:
+    def of_criteria(self) -> Iterator[_Coefficient]:
         decided: dict[str, dict[_Task, Mapping[str, Judgment]]] = defaultdict(dict)
         for task, answers in self.answers.items():
             for each in answers.values():
@@ -358,10 +363,10 @@ class _Rows:
                     decided[each.choice.reason][task] = answers
         for reason, tasks in sorted(decided.items()):
             table = self._table(tasks)
-            yield self._row("alpha", "criterion", reason, self._alpha(table))
-            yield self._row("percent agreement", "criterion", reason, self._percent(table))
+            yield "alpha", "criterion", reason, self._alpha(table)
+            yield "percent agreement", "criterion", reason, percent_agreement(table, **self.options)
 
-    def of_repeats(self, repeats: Mapping[_Task, Sequence[Judgment]]) -> Iterator[AgreementRow]:
+    def of_repeats(self, repeats: Mapping[_Task, Sequence[Judgment]]) -> Iterator[_Coefficient]:
         pairs = [
             (_code(self.answers[task][again.presentation.judge]), _code(again))
             for task, each in repeats.items()
@@ -369,10 +374,10 @@ class _Rows:
             if again.presentation.judge in self.answers.get(task, {})
         ]
         if pairs:
-            yield self._row("alpha", "repeats", "", self._alpha(np.array(pairs)))
-            yield self._row("percent agreement", "repeats", "", self._percent(np.array(pairs)))
+            yield "alpha", "repeats", "", self._alpha(np.array(pairs))
+            yield "percent agreement", "repeats", "", percent_agreement(np.array(pairs), **self.options)
 
-    def of_pairs(self) -> Iterator[AgreementRow]:
+    def of_pairs(self) -> Iterator[_Coefficient]:
         judges = _judges(self.answers, self.names)
         for first, second in combinations(judges, 2) if self.scale == "grades" else ():
             both = [a for a in self.answers.values() if first in a and second in a]
@@ -381,13 +386,12 @@ class _Rows:
                     [_code(each[first]) for each in both],
                     [_code(each[second]) for each in both],
                     "quadratic",
-                    draws=self.draws,
-                    seed=self.seed,
+                    **self.options,
                 )
                 name = f"{self.names[first]} and {self.names[second]}"
-                yield self._row("kappa, quadratic", "pair", name, kappa)
+                yield "kappa, quadratic", "pair", name, kappa
 
-    def _compared(self, group: str, name: str, own: _Answers, others: _Answers) -> Iterator[AgreementRow]:
+    def _compared(self, group: str, name: str, own: _Answers, others: _Answers) -> Iterator[_Coefficient]:
         """Yield the rows that compare a judge with others on the tasks in common."""
         shares, codes = [], []
         for task, mine in own.items():
@@ -395,10 +399,10 @@ class _Rows:
                 code = _code(*mine.values())
                 shares.append(others_codes.count(code) / len(others_codes))
                 codes += [code, *others_codes]
-        percent = _mean(shares, len(codes), self.draws, self.seed)
-        yield self._row("percent agreement", group, name, percent)
+        percent = _mean(shares, len(codes), **self.options)
+        yield "percent agreement", group, name, percent
         if self.scale == "choices":
-            yield self._row("alpha", group, name, _chance_corrected(percent, codes))
+            yield "alpha", group, name, _chance_corrected(percent, codes)
 
     @staticmethod
     def _table(answers: _Answers) -> _Table:
@@ -412,13 +416,7 @@ class _Rows:
 
     def _alpha(self, table: _Table) -> Agreement:
         metric = "ordinal" if self.scale == "grades" else "nominal"
-        return krippendorff_alpha(table, metric, draws=self.draws, seed=self.seed)
-
-    def _percent(self, table: _Table) -> Agreement:
-        return percent_agreement(table, draws=self.draws, seed=self.seed)
-
-    def _row(self, measure: str, group: str, name: str, estimate: Agreement) -> AgreementRow:
-        return AgreementRow(measure, group, name, self.scale, estimate)
+        return krippendorff_alpha(table, metric, **self.options)
 
 
 def _code(judgment: Judgment) -> float:
@@ -463,7 +461,7 @@ def _names(judges: Mapping[str, Judge], others: Iterable[str]) -> Mapping[str, s
     }
 
 
-def _mean(shares: Sequence[float], answers: int, draws: int, seed: int) -> Agreement:
+def _mean(shares: Sequence[float], answers: int, *, draws: int, seed: int) -> Agreement:
     """Return the mean of the shares with a bootstrap interval over tasks."""
     nan = math.nan
     if not shares:

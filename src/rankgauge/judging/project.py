@@ -320,7 +320,7 @@ class JudgingProject(Store):
         """
         now = now or datetime.now(UTC)
         with self._current(write=True) as (stored, state):
-            own = state.votes_by_judge[judge]
+            own = [each for each in state.by_judge[judge] if each.mode == "answers"]
             for shown in reversed(own):
                 choice = state.latest.get(shown.id)
                 if choice is None or choice.outcome == "undone":

@@ -196,7 +196,6 @@ class ProjectState:
         self.presentations: dict[str, Presentation] = {}
         self.by_question: dict[str, list[Presentation]] = defaultdict(list)
         self.by_judge: dict[str, list[Presentation]] = defaultdict(list)
-        self.votes_by_judge: dict[str, list[Presentation]] = defaultdict(list)
         self.votes: Counter[frozenset[str]] = Counter()
         self.answers: dict[str, Answer] = {}
         self.latest: dict[str, Choice] = {}
@@ -204,9 +203,7 @@ class ProjectState:
         # The finished tasks and votes of each judge, most recent last.
         self.done: dict[str, dict[str, None]] = defaultdict(dict)
         self.votes_done: dict[str, dict[str, None]] = defaultdict(dict)
-        # Presentations of overlap sets, and the sets that need more judges.
         self.overlaps: dict[_Set, list[Presentation]] = defaultdict(list)
-        self.open_overlaps: dict[_Set, None] = {}
         self.presented = 0
         self.chosen = 0
         self._known: dict[str, KnownQuestion] = {}
@@ -246,41 +243,27 @@ class ProjectState:
                 for name, known in self._known.items()
                 if same and known.state.documents == self.pools.get(name)
             }
-            for items in self.overlaps:
-                self._check_overlap(items)
         if stored.count("answers") != len(self.answers):
             self.answers = stored.answers()
 
     def _add_presentation(self, shown: Presentation) -> None:
         self.presentations[shown.id] = shown
         self.presented = shown.sequence
+        self.by_judge[shown.judge].append(shown)
         if shown.mode == "answers":
-            self.votes_by_judge[shown.judge].append(shown)
             self.votes[shown.items] += 1
             return
         self.by_question[shown.question].append(shown)
         if shown.purpose not in _NO_TASKS:
             self.unfinished[shown.id] = shown
-            self.by_judge[shown.judge].append(shown)
         if shown.purpose == "overlap":
-            items = (shown.question, shown.items)
-            self.overlaps[items].append(shown)
-            self._check_overlap(items)
-
-    def _check_overlap(self, items: _Set) -> None:
-        people = {each.judge for each in self.overlaps[items] if self.finished(each)}
-        if len(people) < self.settings.judges:
-            self.open_overlaps[items] = None
-        else:
-            self.open_overlaps.pop(items, None)
+            self.overlaps[shown.question, shown.items].append(shown)
 
     def _add_choice(self, choice: Choice) -> None:
         shown = self.presentations[choice.presentation]
         self.latest[shown.id] = choice
         self.chosen = choice.sequence
         self._known.pop(shown.question, None)
-        if shown.purpose == "overlap":
-            self._check_overlap((shown.question, shown.items))
         vote = shown.mode == "answers"
         if shown.purpose in _NO_TASKS and not vote:
             return
@@ -377,7 +360,7 @@ def next_presentation(state: ProjectState, judge: str, now: datetime) -> Present
             seed=seed,
         )
 
-    own = state.by_judge[judge]
+    own = [each for each in state.by_judge[judge] if each.mode != "answers" and each.purpose not in _NO_TASKS]
     gold = [each for each in state.gold if frozenset(each.documents) not in state.seen(each.question, judge)]
     share = settings.gold if gold else 0.0
     if draw < share:
@@ -418,11 +401,10 @@ def next_presentation(state: ProjectState, judge: str, now: datetime) -> Present
 
 def _unfinished_overlap(state: ProjectState, judge: str, now: datetime) -> Presentation | None:
     """Return a shared set that needs more judges and that this judge has not seen."""
-    wanted = state.settings.judges
-    for items in state.open_overlaps:
-        same = [each for each in state.overlaps[items] if state.finished(each) or not each.expired(now)]
+    for (question, _), shown in state.overlaps.items():
+        same = [each for each in shown if state.finished(each) or not each.expired(now)]
         people = {each.judge for each in same}
-        if items[0] in state.pools and same and len(people) < wanted and judge not in people:
+        if question in state.pools and same and len(people) < state.settings.judges and judge not in people:
             return same[0]
     return None
 
