@@ -20,7 +20,7 @@ from rankgauge.formats.lines import numbered_lines, opened
 from rankgauge.formats.writers import written
 from rankgauge.judging.events import OUTCOMES
 from rankgauge.judging.project import JudgingProject
-from rankgauge.judging.store import RECORDED, Transaction
+from rankgauge.judging.store import RECORDED
 from rankgauge.rendering import Result, Table
 
 EVENTS_SCHEMA = "rankgauge/judging-events/1"
@@ -204,7 +204,8 @@ def _stored(target: JudgingProject, rows: Iterator[tuple[int, str, dict[str, Any
     counts: Counter[str] = Counter()
     modes: dict[str, str] = {}
     with target.writing() as stored:
-        _refuse_project(stored, target.where)
+        if stored.settings() is not None:
+            raise InputError("a judging project already exists", where=target.where, fix="name another database")
         for line, name, row in rows:
             try:
                 if name == "choices":
@@ -218,11 +219,6 @@ def _stored(target: JudgingProject, rows: Iterator[tuple[int, str, dict[str, Any
         stored.finish_records()
     target.questions  # noqa: B018 - read now, so that errors are raised here
     return {name: counts[name] for name in RECORDED}
-
-
-def _refuse_project(stored: Transaction, where: str) -> None:
-    if stored.settings() is not None:
-        raise InputError("a judging project already exists", where=where, fix="name another database")
 
 
 def _check_choice(row: Mapping[str, Any], modes: Mapping[str, str]) -> None:

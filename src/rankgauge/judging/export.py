@@ -78,11 +78,13 @@ class JudgmentExport(Result):
     def table(self) -> Table:
         """Return the number of documents by grade."""
         rows = tuple((each["grade"], each["means"], each["documents"]) for each in self.about["scale"])
+        versions = [each["version"] for each in self.about["guidelines"] if each["version"] != "0"]
+        guideline = [f"guideline: version {', '.join(versions)}"] if versions else []
         return Table(
             ("grade", "means", "documents"),
             rows,
             title=self.summary(),
-            notes=(*(f"WARNING: {text}" for text in self.about["warnings"]), *self._versions(), *self.about["notes"]),
+            notes=(*(f"WARNING: {text}" for text in self.about["warnings"]), *guideline, *self.about["notes"]),
         )
 
     def summary(self) -> str:
@@ -126,10 +128,6 @@ class JudgmentExport(Result):
 
     def _data(self) -> dict[str, Any]:
         return dict(self.about)
-
-    def _versions(self) -> list[str]:
-        known = [each["version"] for each in self.about["guidelines"] if each["version"] != "0"]
-        return [f"guideline: version {', '.join(known)}"] if known else []
 
     def _by_text(self) -> Qrels:
         by_text: dict[str, Mapping[str, int]] = {}
@@ -189,6 +187,7 @@ def export_judgments(
     judgments = project.judgments()
     pools = project.pools
     found = measure_relevance(judgments, pools).documents
+    texts = {name: each.text for name, each in project.questions.items()}
     if to == "preferences":
         preferences = preferences_of(judgments)
         grades: _Grades = {}
@@ -196,22 +195,15 @@ def export_judgments(
             own = grades[question] = {}
             for group in groups.values():
                 own |= {each: max(grade, own.get(each, 0)) for each, grade in group.items()}
-        about = _about(project, judgments, grades, found)
-        scale = ("none is appropriate", "shown, not chosen", "chosen")
-        return JudgmentExport(
-            PreferenceQrels.of(preferences),
-            about
-            | {
-                "judgments": to,
-                "relevance": None,
-                "rule": _PREFERENCES,
-                "cuts": None,
-                "unsure": [],
-                "scale": _scale(grades, scale),
-            },
-            grades,
-            _texts(project),
-        )
+        about = _about(project, judgments, grades, found) | {
+            "judgments": to,
+            "relevance": None,
+            "rule": _PREFERENCES,
+            "cuts": None,
+            "unsure": [],
+            "scale": _scale(grades, ("none is appropriate", "shown, not chosen", "chosen")),
+        }
+        return JudgmentExport(PreferenceQrels.of(preferences), about, grades, texts)
     judged = [each for each in found if each.judged]
     if relevance is None:
         graded = judged and all(len(each.grades) >= each.shown for each in judged)
@@ -219,7 +211,11 @@ def export_judgments(
     rule: Rule = one_of("relevance", relevance, _RULES)  # type: ignore[assignment] # one of them
     grades, unsure = grades_of(found, rule)
     if not grades:
-        raise _nothing_counted(project, rule)
+        raise InputError(
+            f"no {'grades' if rule == 'grade' else 'choices'} of people are counted yet",
+            where=project.where,
+            fix=f"judge some tasks: rankgauge judge serve {project.where}",
+        )
     dropped = [each for each in unsure if drop_unsure and _contains(each, CUTS[0])]
     for each in dropped:
         del grades[each.question][each.document]
@@ -255,7 +251,7 @@ def export_judgments(
             f"{many(len(unsure), 'document')} whose interval contains a threshold: more judgments "
             "may change the grade" + (f"; {len(dropped)} left unjudged" if drop_unsure else "")
         )
-    return JudgmentExport(exported, about, grades, _texts(project))
+    return JudgmentExport(exported, about, grades, texts)
 
 
 def grades_of(documents: Iterable[DocumentRelevance], rule: Rule) -> tuple[_Grades, list[DocumentRelevance]]:
@@ -357,10 +353,6 @@ def _strata(
     return found
 
 
-def _texts(project: JudgingProject) -> dict[str, str]:
-    return {name: each.text for name, each in project.questions.items()}
-
-
 def _labels(project: JudgingProject, rule: Rule, judgments: Iterable[Judgment]) -> tuple[str, ...]:
     if rule == "grade":
         made = [each.choice for each in judgments if each.counted and each.choice]
@@ -425,12 +417,3 @@ def _about(
         "warnings": [each for each in warnings if each],
         "notes": notes,
     }
-
-
-def _nothing_counted(project: JudgingProject, rule: Rule) -> InputError:
-    what = "grades" if rule == "grade" else "choices"
-    return InputError(
-        f"no {what} of people are counted yet",
-        where=project.where,
-        fix=f"judge some tasks: rankgauge judge serve {project.where}",
-    )

@@ -395,15 +395,11 @@ def _document(text: Text) -> Document:
     return Document(
         text.id,
         {
-            str(name): value if isinstance(value, str) else _json(value)
+            str(name): value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
             for name, value in fields.items()
             if value not in ("", None)
         },
     )
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _report(
