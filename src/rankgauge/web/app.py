@@ -27,6 +27,16 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
+_START = "Go to the start page."
+# Message and fix of an HTTP status.
+_ERRORS = {
+    404: ("There is no such page.", _START),
+    405: ("This page does not support this method.", _START),
+    500: (
+        "The server failed to handle this request.",
+        "Try again. Everything stored so far is kept; the cause is in the server's output.",
+    ),
+}
 _POLICY = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 
 
@@ -48,7 +58,7 @@ def judging_app(project: JudgingProject, *, log: EventLog | None = None) -> Star
             Mount("/static", StaticFiles(directory=STATIC), name="static"),
         ],
         middleware=[Middleware(Headers, images=project.settings.image is not None)],
-        exception_handlers={HTTPException: _http_error, RankgaugeError: our_error, Exception: _failure},
+        exception_handlers=dict.fromkeys((HTTPException, RankgaugeError, Exception), show_error),
     )
     app.state.project = project
     app.state.log = None if log is None else production.ProductionLog(log)
@@ -80,33 +90,12 @@ class Headers:
         await self._app(scope, receive, answer)
 
 
-async def _http_error(request: Request, error: Exception) -> Response:
-    """Respond to a request with an unknown URL or method."""
+async def show_error(request: Request, error: Exception) -> Response:
+    """Respond with the message and the fix of an error, or of the HTTP status."""
+    if isinstance(error, RankgaugeError):
+        status = getattr(error, "status", 503 if isinstance(error, StorageError) else 400)
+        return pages.error_page(request, error.what, where=error.where, fix=error.fix, status=status)
+    # An internal error, which the server logs, has no status.
     status = error.status_code if isinstance(error, HTTPException) else 500
-    what = {404: "There is no such page.", 405: "This page does not support this method."}
-    return pages.error_page(
-        request,
-        what.get(status, "This request cannot be handled."),
-        where=request.url.path,
-        fix="Go to the start page.",
-        status=status,
-    )
-
-
-async def our_error(request: Request, error: Exception) -> Response:
-    """Respond with the message and the fix of an error."""
-    if not isinstance(error, RankgaugeError):
-        raise error
-    status = getattr(error, "status", 503 if isinstance(error, StorageError) else 400)
-    return pages.error_page(request, error.what, where=error.where, fix=error.fix, status=status)
-
-
-async def _failure(request: Request, _: Exception) -> Response:
-    """Respond after an internal error, which the server logs."""
-    return pages.error_page(
-        request,
-        "The server failed to handle this request.",
-        where=request.url.path,
-        status=500,
-        fix="Try again. Everything stored so far is kept; the cause is in the server's output.",
-    )
+    what, fix = _ERRORS.get(status, ("This request cannot be handled.", _START))
+    return pages.error_page(request, what, where=request.url.path, fix=fix, status=status)

@@ -8,7 +8,6 @@ import re
 import secrets
 import threading
 import time
-from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -126,32 +125,20 @@ class RateLimit:
     def __init__(self, *, each: int, total: int, seconds: float) -> None:
         self._each, self._total, self._seconds = each, total, seconds
         self._lock = threading.Lock()
-        self._all: deque[tuple[float, str]] = deque()
-        self._by_sender: defaultdict[str, deque[float]] = defaultdict(deque)
+        self._events: list[tuple[float, str]] = []
 
     def add(self, sender: str) -> int:
         """Count an event if the limits allow it; return the seconds to wait, or 0."""
         with self._lock:
             now = time.monotonic()
-            wait = self._wait(sender, now)
-            if not wait:
-                self._all.append((now, sender))
-                self._by_sender[sender].append(now)
-            return wait
-
-    def _wait(self, sender: str, now: float) -> int:
-        while self._all and self._all[0][0] <= now - self._seconds:
-            _, old = self._all.popleft()
-            self._by_sender[old].popleft()
-            if not self._by_sender[old]:
-                del self._by_sender[old]
-        oldest = []
-        own = self._by_sender.get(sender)
-        if own is not None and len(own) >= self._each:
-            oldest.append(own[0])
-        if len(self._all) >= self._total:
-            oldest.append(self._all[0][0])
-        return math.ceil(max(oldest) + self._seconds - now) if oldest else 0
+            self._events = [event for event in self._events if event[0] > now - self._seconds]
+            times = [at for at, _ in self._events]
+            own = [at for at, by in self._events if by == sender]
+            ends = [at[0] for at, limit in ((own, self._each), (times, self._total)) if len(at) >= limit]
+            if ends:
+                return math.ceil(max(ends) + self._seconds - now)
+            self._events.append((now, sender))
+            return 0
 
 
 def signed_in(request: Request) -> Judge | None:
@@ -183,14 +170,10 @@ def is_own_origin(request: Request) -> bool:
     return origin is None or origin.partition("://")[2] == request.headers.get("host", "")
 
 
-async def _join(request: Request) -> Response:
+def _join(request: Request, _: Mapping[str, str]) -> Response:
     """Sign in with a link, after a button is pressed, because programs open links for previews."""
-    form = await read_form(request) if request.method == "POST" else None
-    return await run_in_threadpool(_signed_in, request, form is not None)
-
-
-def _signed_in(request: Request, pressed: bool) -> Response:  # noqa: FBT001 - private
     project: JudgingProject = request.app.state.project
+    pressed = request.method == "POST"
     if pressed and not is_own_origin(request):
         return error_page(request, "The form comes from another site.", status=403, fix="Open your sign-in link.")
     secret = hash_secret(request.path_params["secret"])
@@ -243,12 +226,7 @@ def _invalid_link(request: Request) -> Response:
     return response
 
 
-async def _sign_out(request: Request) -> Response:
-    form = await read_form(request)
-    return await run_in_threadpool(_signed_out, request, form)
-
-
-def _signed_out(request: Request, form: Mapping[str, str]) -> Response:
+def _sign_out(request: Request, form: Mapping[str, str]) -> Response:
     if not is_own_form(request, form):
         return error_page(
             request,
@@ -264,7 +242,20 @@ def _signed_out(request: Request, form: Mapping[str, str]) -> Response:
     return response
 
 
-routes = [Route("/join/{secret}", _join, methods=["GET", "POST"]), Route("/sign-out", _sign_out, methods=["POST"])]
+def in_thread(handler: Callable[[Request, Mapping[str, str]], Response]) -> Callable[[Request], Awaitable[Response]]:
+    """Return an endpoint that runs a handler in a thread, with the fields of the form."""
+
+    async def endpoint(request: Request) -> Response:
+        form = await read_form(request) if request.method == "POST" else {}
+        return await run_in_threadpool(handler, request, form)
+
+    return endpoint
+
+
+routes = [
+    Route("/join/{secret}", in_thread(_join), methods=["GET", "POST"]),
+    Route("/sign-out", in_thread(_sign_out), methods=["POST"]),
+]
 
 
 ADMINS = ("admin",)
@@ -315,11 +306,7 @@ def visited(
             )
         return handler(Visit(request, request.app.state.project, judge, form))
 
-    async def endpoint(request: Request) -> Response:
-        form = await read_form(request) if request.method == "POST" else {}
-        return await run_in_threadpool(answer, request, form)
-
-    return endpoint
+    return in_thread(answer)
 
 
 # Stop words, which are not highlighted.

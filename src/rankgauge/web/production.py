@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -207,12 +207,9 @@ def _add(visit: Visit) -> Response:
     chosen = [each for each in drawn if f"add-{each.id}" in visit.form]
     if not chosen:
         raise InputError("no question was selected", where="production", fix="select the questions to add")
-    visit.project.add_questions(questions_of(_new(visit, chosen)))
+    known = visit.project.questions
+    visit.project.add_questions(questions_of(each for each in chosen if each.id not in known))
     return see_other("/questions")
-
-
-def _new(visit: Visit, questions: Sequence[Any]) -> list[Any]:
-    return [each for each in questions if each.id not in visit.project.questions]
 
 
 routes = [

@@ -26,8 +26,8 @@ from rankgauge.answers import (
     sentence_claims as _sentences,
 )
 from rankgauge.errors import InputError, RankgaugeError
-from rankgauge.web.app import STATIC, Headers, our_error
-from rankgauge.web.pages import PageError, is_own_origin, read_form, render, see_other
+from rankgauge.web.app import STATIC, Headers, show_error
+from rankgauge.web.pages import PageError, in_thread, is_own_origin, render, see_other
 from rankgauge.web.server import listen, shown_host
 
 # Question, and names of subject and target, by relation.
@@ -102,26 +102,23 @@ def verdict_app(
             }
         return render(request, "verdict.html", **values)
 
-    async def add(request: Request) -> Response:
-        form = await read_form(request)
+    def add(request: Request, form: Mapping[str, str]) -> Response:
         item = by_key.get(form.get("key", ""))
         if not is_own_origin(request) or item is None or form.get("label") not in (LABELS[item.relation]):
             raise PageError(
                 400, "The verdict was not stored.", where="form", fix="Go to the start page and repeat the verdict."
             )
-        from starlette.concurrency import run_in_threadpool
-
-        await run_in_threadpool(store.add, [Verdict(item.key, form["label"], person)])
+        store.add([Verdict(item.key, form["label"], person)])
         return see_other(f"{home}/?last={item.key}")
 
     app = Starlette(
         routes=[
             Route(f"{home}/", show, methods=["GET"]),
-            Route(f"{home}/", add, methods=["POST"]),
+            Route(f"{home}/", in_thread(add), methods=["POST"]),
             Mount("/static", StaticFiles(directory=STATIC), name="static"),
         ],
         middleware=[Middleware(Headers, images=False)],
-        exception_handlers={RankgaugeError: our_error},
+        exception_handlers={RankgaugeError: show_error},
     )
     app.state.project = None
     return app
