@@ -148,7 +148,7 @@ def _vote(project: JudgingProject) -> None:
     people = [each for each in project.judges.values() if each.role == "judge"]
     for judge in (each for each in people if each.kind == "person"):
         for number in range(6):
-            shown = project.next_vote(judge.id).presentation
+            shown = project.next_task(judge.id, votes=True).presentation
             best = [each for each in shown.documents if each.startswith("hybrid")]
             outcome, documents = ("chosen", tuple(best)) if number % 3 else ("both good", ())
             if number == 4:

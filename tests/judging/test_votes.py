@@ -121,7 +121,7 @@ def test_credit_needs_exactly_one_change(change, reason):
 def test_votes_are_in_no_count_of_the_experts(tmp_path):
     with project_with_answers(tmp_path / "x.db") as project:
         ann, _ = project.add_judge("Ann")
-        task = project.next_vote(ann.id)
+        task = project.next_task(ann.id, votes=True)
         shown = task.presentation
         project.record(Choice("c1", shown.id, ann.id, "chosen", shown.documents[:1]))
         assert [each.counted for each in project.judgments()] == [False]
@@ -146,9 +146,9 @@ def test_each_judge_votes_on_each_pair_once(where):
         ben, _ = project.add_judge("Ben")
         for judge in (ann, ben):
             seen = set()
-            while (task := project.next_vote(judge.id)) is not None:
+            while (task := project.next_task(judge.id, votes=True)) is not None:
                 shown = task.presentation
-                assert project.next_vote(judge.id).presentation == shown
+                assert project.next_task(judge.id, votes=True).presentation == shown
                 assert (shown.mode, shown.purpose) == ("answers", "vote")
                 assert [each.id for each in task.documents] == list(shown.documents)
                 assert shown.items not in seen
@@ -161,20 +161,20 @@ def test_each_judge_votes_on_each_pair_once(where):
 def test_a_vote_task_shows_neither_system_nor_sources(tmp_path):
     with project_with_answers(tmp_path / "x.db") as project:
         ann, _ = project.add_judge("Ann")
-        task = project.next_vote(ann.id)
+        task = project.next_task(ann.id, votes=True)
         assert {tuple(each.fields) for each in task.documents} == {("answer",)}
 
 
 def test_votes_can_be_undone_and_put_off(tmp_path):
     with project_with_answers(tmp_path / "x.db", 1) as project:
         ann, _ = project.add_judge("Ann")
-        first = project.next_vote(ann.id).presentation
+        first = project.next_task(ann.id, votes=True).presentation
         project.record(Choice("c1", first.id, ann.id, "later"))
-        assert project.next_vote(ann.id).presentation.id == first.id
+        assert project.next_task(ann.id, votes=True).presentation.id == first.id
         project.record(Choice("c2", first.id, ann.id, "both good"))
-        assert project.next_vote(ann.id) is None
+        assert project.next_task(ann.id, votes=True) is None
         assert project.undo(ann.id, votes=True) == first.id
-        assert project.next_vote(ann.id).presentation.id == first.id
+        assert project.next_task(ann.id, votes=True).presentation.id == first.id
         assert project.next_task(ann.id) is None
 
 

@@ -29,7 +29,7 @@ def with_team(where):
         shown = project.next_task(judge.id).presentation
         chosen = (sorted(shown.documents)[place],)
         project.record(Choice(judge.id, shown.id, judge.id, "chosen", chosen, comment=SCRIPT))
-        pair = project.next_vote(judge.id).presentation
+        pair = project.next_task(judge.id, votes=True).presentation
         project.record(Choice(pair.id, pair.id, judge.id, "chosen", pair.documents[:1]))
     project.add_judge("shop", kind="application", origins=["https://shop.example"])
     return project

@@ -201,7 +201,7 @@ def test_a_lead_sees_win_rates_and_credit(shared, lead):
     assert "no votes yet" in lead.get("/votes").text
     shared.add_answers([Answer("a", "q000", "x", f"{SCRIPT} 1", sources=(SCRIPT,)), Answer("b", "q000", "y", "v2")])
     ann, _ = shared.add_judge("Ann")
-    shown = shared.next_vote(ann.id).presentation
+    shown = shared.next_task(ann.id, votes=True).presentation
     shared.record(Choice("c", shown.id, ann.id, "chosen", ("a",)))
     page = lead.get("/votes").text
     assert "1.000" in page

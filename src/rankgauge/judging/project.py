@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-import random
 import secrets
 import threading
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Self
@@ -33,11 +32,10 @@ from rankgauge.judging.events import (
     Presentation,
     Question,
     Settings,
-    next_pair,
     pairs_of,
 )
 from rankgauge.judging.store import SCHEMA, Transaction
-from rankgauge.judging.tasks import ProjectState, next_presentation, postponed_task
+from rankgauge.judging.tasks import ProjectState, next_presentation, next_vote
 
 _GUIDELINES = Path(__file__).parent / "guidelines"
 _MOST_NAME = 100  # characters of a judge's name
@@ -313,43 +311,6 @@ class JudgingProject(Store):
         with self._current() as (_, state):
             return dict(state.answers)
 
-    def next_vote(self, judge: str, *, now: datetime | None = None) -> Task | None:
-        """Return the judge's open vote or the next vote on two answers, or None if none is left.
-
-        The documents of the task are the texts of the two answers, without systems and sources.
-        """
-        now = now or datetime.now(UTC)
-        with self._current(write=True) as (stored, state):
-            own = [each for each in state.by_judge[judge] if each.mode == "answers"]
-            for shown in reversed(own):
-                choice = state.latest.get(shown.id)
-                if choice is None or choice.outcome == "undone":
-                    return _task_of(stored, state, shown)
-            seed = state.settings.seed * 1_000_003 + state.presented + 1
-            pair = next_pair(
-                (each for each in state.answers.values() if each.question in state.questions),
-                state.votes,
-                (each.items for each in own),
-                random.Random(seed),  # noqa: S311 - a recorded seed, not a secret
-            )
-            if pair is None:
-                later = (each for each in own if not state.finished(each))
-                postponed = next(later, None)
-                return None if postponed is None else _task_of(stored, state, postponed)
-            end = now + timedelta(minutes=state.settings.lease)
-            shown = Presentation(
-                str(uuid.uuid4()),
-                pair[0].question,
-                tuple(each.id for each in pair),
-                judge,
-                "answers",
-                "vote",
-                state.guideline,
-                expires=end.isoformat(timespec="seconds"),
-                seed=seed,
-            )
-            return _task_of(stored, state, stored.append_presentation(shown))
-
     # ---- judges
 
     def add_judge(
@@ -420,8 +381,11 @@ class JudgingProject(Store):
 
     # ---- tasks
 
-    def next_task(self, judge: str, *, now: datetime | None = None) -> Task | None:
+    def next_task(self, judge: str, *, votes: bool = False, now: datetime | None = None) -> Task | None:
         """Return the judge's open task, or reserve the next task, or return None if none is left.
+
+        With `votes`, the task is a vote on two answers: its documents are their texts, without
+        systems and sources.
 
         The same task is returned until a choice is recorded or the lease ends. Concurrent calls are
         safe: tasks are reserved in a write transaction, so that no set of documents is assigned to
@@ -432,9 +396,9 @@ class JudgingProject(Store):
         """
         now = now or datetime.now(UTC)
         with self._current() as (stored, state):
-            task = self._open_task(stored, state, judge, now)
-        if task is not None:
-            return task
+            shown = state.open_task(judge, now, votes=votes)
+            if shown is not None:
+                return _task_of(stored, state, shown)
         with self._current(write=True) as (stored, state):
             if judge not in state.judges or state.judges[judge].revoked:
                 raise InputError(
@@ -442,10 +406,11 @@ class JudgingProject(Store):
                     where=self.where,
                     fix="invite this judge: rankgauge judge invite PROJECT NAME",
                 )
-            task = self._open_task(stored, state, judge, now)
-            if task is not None:
-                return task
-            shown = next_presentation(state, judge, now) or postponed_task(state, judge)
+            shown = (
+                state.open_task(judge, now, votes=votes)
+                or (next_vote if votes else next_presentation)(state, judge, now)
+                or state.postponed_task(judge, votes=votes)
+            )
             if shown is None:
                 return None
             if not shown.sequence:
@@ -495,8 +460,7 @@ class JudgingProject(Store):
     def undo(self, judge: str, *, votes: bool = False) -> str | None:
         """Reopen a judge's last finished task or vote; return its identifier, or None."""
         with self._current(write=True) as (stored, state):
-            done = (state.votes_done if votes else state.done)[judge]
-            last = next(reversed(done), None)
+            last = next(reversed(state.done[judge, votes]), None)
             if last is not None:
                 stored.append_choice(Choice(str(uuid.uuid4()), last, judge, "undone"))
             return last
@@ -505,7 +469,7 @@ class JudgingProject(Store):
         """Return the progress of a judge and of the project."""
         now = datetime.now(UTC)
         with self._current() as (_, state):
-            own = state.done[judge]
+            own = state.done[judge, False]
             times = sorted(
                 seconds for each in islice(reversed(own), 50) if (seconds := state.latest[each].seconds) is not None
             )
@@ -528,7 +492,7 @@ class JudgingProject(Store):
     def vote_progress(self, judge: str) -> Progress:
         """Return the numbers of finished votes of a judge and of remaining pairs."""
         with self._current() as (_, state):
-            done = state.votes_done[judge]
+            done = state.done[judge, True]
             asked = [each for each in state.answers.values() if each.question in state.questions]
             seen = {state.presentations[each].items for each in done}
             left = sum(pair not in seen for pair in pairs_of(asked))
@@ -591,15 +555,6 @@ class JudgingProject(Store):
                 fix="ask for the next task; earlier judgments are kept",
             )
         return shown
-
-    @staticmethod
-    def _open_task(stored: Transaction, state: ProjectState, judge: str, now: datetime) -> Task | None:
-        for shown in reversed(state.open_tasks(judge)):
-            choice = state.latest.get(shown.id)
-            undone = choice is not None and choice.outcome == "undone"
-            if undone or (choice is None and not shown.expired(now)):
-                return _task_of(stored, state, shown)
-        return None
 
 
 def _origin(text: str) -> str:

@@ -27,6 +27,7 @@ from rankgauge.judging.events import (
     Question,
     Settings,
     judgments_of,
+    next_pair,
 )
 from rankgauge.judging.store import Transaction
 from rankgauge.stats import NONE, PlackettLuce, fit_plackett_luce, ranking_stages
@@ -200,9 +201,8 @@ class ProjectState:
         self.answers: dict[str, Answer] = {}
         self.latest: dict[str, Choice] = {}
         self.unfinished: dict[str, Presentation] = {}
-        # The finished tasks and votes of each judge, most recent last.
-        self.done: dict[str, dict[str, None]] = defaultdict(dict)
-        self.votes_done: dict[str, dict[str, None]] = defaultdict(dict)
+        # The finished tasks (or votes: True) of each judge, most recent last.
+        self.done: dict[tuple[str, bool], dict[str, None]] = defaultdict(dict)
         self.overlaps: dict[_Set, list[Presentation]] = defaultdict(list)
         self.presented = 0
         self.chosen = 0
@@ -267,7 +267,7 @@ class ProjectState:
         vote = shown.mode == "answers"
         if shown.purpose in _NO_TASKS and not vote:
             return
-        done = (self.votes_done if vote else self.done)[shown.judge]
+        done = self.done[shown.judge, vote]
         done.pop(shown.id, None)
         if self.finished(shown):
             done[shown.id] = None
@@ -281,10 +281,50 @@ class ProjectState:
             each.items for each in self.by_question[question] if each.judge == judge and each.purpose not in _NO_TASKS
         )
 
-    def open_tasks(self, judge: str) -> list[Presentation]:
-        """Return the unfinished tasks of a judge, in the order of presentation."""
-        own = (each for each in self.unfinished.values() if each.judge == judge)
-        return sorted(own, key=lambda each: each.sequence)
+    def tasks_of(self, judge: str, *, votes: bool = False) -> list[Presentation]:
+        """Return the tasks (or votes) presented to a judge, in this order."""
+        own = (each for each in self.by_judge[judge] if each.purpose not in _NO_TASKS)
+        return [each for each in own if (each.mode == "answers") == votes]
+
+    def open_task(self, judge: str, now: datetime, *, votes: bool) -> Presentation | None:
+        """Return the last task (or vote) that the judge has neither answered nor postponed."""
+        for shown in reversed(self.tasks_of(judge, votes=votes)):
+            choice = self.latest.get(shown.id)
+            if choice is None and (votes or not shown.expired(now)):
+                return shown
+            if choice is not None and choice.outcome == "undone":
+                return shown
+        return None
+
+    def postponed_task(self, judge: str, *, votes: bool) -> Presentation | None:
+        """Return the first task (or vote) that the judge postponed."""
+        for shown in self.tasks_of(judge, votes=votes):
+            choice = self.latest.get(shown.id)
+            if choice is not None and choice.outcome == "later":
+                return shown
+        return None
+
+    def present(
+        self, judge: str, question: str, documents: Iterable[str], *, purpose: str, now: datetime
+    ) -> Presentation:
+        """Return a new presentation, not yet stored."""
+        end = now + timedelta(minutes=self.settings.lease)
+        return Presentation(
+            str(uuid.uuid4()),
+            question,
+            tuple(documents),
+            judge,
+            "answers" if purpose == "vote" else self.settings.mode,
+            purpose,
+            self.guideline,
+            expires=end.isoformat(timespec="seconds"),
+            seed=self.next_seed,
+        )
+
+    @property
+    def next_seed(self) -> int:
+        """The seed of the next presentation."""
+        return self.settings.seed * 1_000_003 + self.presented + 1
 
     def judgments(self, shown: Iterable[Presentation], now: datetime) -> list[Judgment]:
         """Return the presentations with their latest choices and statuses."""
@@ -328,39 +368,31 @@ class ProjectState:
 _REPEAT_AFTER = 10
 
 
-def postponed_task(state: ProjectState, judge: str) -> Presentation | None:
-    """Return the first task that the judge postponed, or None."""
-    for shown in state.open_tasks(judge):
-        choice = state.latest.get(shown.id)
-        if choice is not None and choice.outcome == "later":
-            return shown
-    return None
+def next_vote(state: ProjectState, judge: str, now: datetime) -> Presentation | None:
+    """Return the next two answers for a judge, not yet stored, or None if no pair is left."""
+    pair = next_pair(
+        (each for each in state.answers.values() if each.question in state.questions),
+        state.votes,
+        (each.items for each in state.tasks_of(judge, votes=True)),
+        random.Random(state.next_seed),  # noqa: S311 - a recorded seed, not a secret
+    )
+    if pair is None:
+        return None
+    return state.present(judge, pair[0].question, (each.id for each in pair), purpose="vote", now=now)
 
 
 def next_presentation(state: ProjectState, judge: str, now: datetime) -> Presentation | None:
     """Return the next presentation for a judge, not yet stored, or None if no task is left."""
     settings = state.settings
-    seed = settings.seed * 1_000_003 + state.presented + 1
-    rng = random.Random(seed)  # noqa: S311 - a recorded seed, not a secret
+    rng = random.Random(state.next_seed)  # noqa: S311 - a recorded seed, not a secret
     draw = rng.random()
 
     def present(question: str, documents: Iterable[str], purpose: str) -> Presentation:
-        found = list(documents)
-        rng.shuffle(found)
-        end = now + timedelta(minutes=settings.lease)
-        return Presentation(
-            str(uuid.uuid4()),
-            question,
-            tuple(found),
-            judge,
-            settings.mode,
-            purpose,
-            state.guideline,
-            expires=end.isoformat(timespec="seconds"),
-            seed=seed,
-        )
+        shuffled = list(documents)
+        rng.shuffle(shuffled)
+        return state.present(judge, question, shuffled, purpose=purpose, now=now)
 
-    own = [each for each in state.by_judge[judge] if each.mode != "answers" and each.purpose not in _NO_TASKS]
+    own = state.tasks_of(judge)
     gold = [each for each in state.gold if frozenset(each.documents) not in state.seen(each.question, judge)]
     share = settings.gold if gold else 0.0
     if draw < share:

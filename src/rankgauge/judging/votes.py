@@ -478,14 +478,13 @@ def add_vote(project: JudgingProject, choice: Choice, left: Answer, right: Answe
     # Two applications may use the same identifier.
     name = str(uuid.uuid5(_NAMESPACE, f"{choice.judge} {choice.id}"))
     choice = replace(choice, id=name, presentation=name)
+    shown = Presentation(name, left.question, (left.id, right.id), choice.judge, "answers", "vote")
+    choice.check(shown, Settings())
     project.add_answers((left, right))
     with project.writing() as stored:
         if stored.choice(name) is not None:
             return False
-        version = (stored.version("guideline") or (1, ""))[0]
-        shown = Presentation(name, left.question, (left.id, right.id), choice.judge, "answers", "vote", version)
-        choice.check(shown, stored.settings() or Settings())
-        stored.append_presentation(shown)
+        stored.append_presentation(replace(shown, guideline=(stored.version("guideline") or (1, ""))[0]))
         stored.append_choice(choice)
     return True
 

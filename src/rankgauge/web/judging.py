@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 from starlette.responses import Response
 from starlette.routing import Route
@@ -17,7 +18,6 @@ from rankgauge.web.pages import PageError, Visit, displayed, guideline_html, see
 from rankgauge.web.teams import differing_choices
 
 _SPECIAL = {"none", "both good", "both bad", "cannot tell", "later", "undone"}
-_MOST_COMMENT = 10_000
 _MOST_SECONDS = 86_400.0
 _RELOAD = "reload the page and choose again; everything stored so far is kept"
 
@@ -26,9 +26,9 @@ def _start(visit: Visit) -> Response:
     return visit.render("start.html", progress=visit.project.progress(visit.judge.id), settings=visit.project.settings)
 
 
-def _next(visit: Visit) -> Response:
-    task = visit.project.next_task(visit.judge.id)
-    return _done_page(visit) if task is None else see_other(_path(task))
+def _next(visit: Visit, *, votes: bool = False) -> Response:
+    task = visit.project.next_task(visit.judge.id, votes=votes)
+    return _done_page(visit, votes=votes) if task is None else see_other(_path(task))
 
 
 def _show(visit: Visit) -> Response:
@@ -43,10 +43,9 @@ def _choose(visit: Visit) -> Response:
     undone = choice.outcome == "undone"
     if "x-rankgauge" not in visit.request.headers or task.presentation.purpose == "adjudication":
         return see_other(_path(task) if undone else _next_path(task))
-    following = _task(visit) if undone else _following(visit, task)
-    if following is None:
-        return _done_page(visit, votes=task.presentation.mode == "answers")
-    return _page(visit, following)
+    votes = task.presentation.mode == "answers"
+    following = _task(visit) if undone else visit.project.next_task(visit.judge.id, votes=votes)
+    return _done_page(visit, votes=votes) if following is None else _page(visit, following)
 
 
 def _next_path(task: Task) -> str:
@@ -54,16 +53,6 @@ def _next_path(task: Task) -> str:
     if task.presentation.purpose == "adjudication":
         return "/disagreements"
     return "/answers" if task.presentation.mode == "answers" else "/judge"
-
-
-def _following(visit: Visit, task: Task) -> Task | None:
-    votes = task.presentation.mode == "answers"
-    return (visit.project.next_vote if votes else visit.project.next_task)(visit.judge.id)
-
-
-def _next_vote(visit: Visit) -> Response:
-    task = visit.project.next_vote(visit.judge.id)
-    return _done_page(visit, votes=True) if task is None else see_other(_path(task))
 
 
 def _task(visit: Visit) -> Task:
@@ -85,7 +74,7 @@ def _path(task: Task) -> str:
     return f"/judge/{task.presentation.id}"
 
 
-def _done_page(visit: Visit, *, votes: bool = False) -> Response:
+def _done_page(visit: Visit, *, votes: bool) -> Response:
     response = visit.render("done.html", progress=_progress(visit, votes=votes), choice=str(uuid.uuid4()), votes=votes)
     response.headers["X-Location"] = "/answers" if votes else "/judge"
     return response
@@ -150,10 +139,6 @@ def _choice_of(visit: Visit, task: Task) -> Choice:
             "the form is incomplete: it has no identifier of the choice", where="form", fix=_RELOAD
         ) from None
     comment = form.get("comment", "").strip()
-    if len(comment) > _MOST_COMMENT:
-        raise InputError(
-            f"the comment has {len(comment):,} characters", where="comment", fix=f"write up to {_MOST_COMMENT:,}"
-        )
     reason = form.get("reason", "")
     if reason and reason not in dict(task.settings.reasons).values():
         raise InputError(f"the reason {reason!r:.60} is unknown", where="form", fix=_RELOAD)
@@ -205,7 +190,7 @@ def _seconds(form: Mapping[str, str]) -> float | None:
 routes = [
     Route("/", visited(_start)),
     Route("/judge", visited(_next)),
-    Route("/answers", visited(_next_vote)),
+    Route("/answers", visited(partial(_next, votes=True))),
     Route("/judge/{presentation}", visited(_show)),
     Route("/judge/{presentation}", visited(_choose), methods=["POST"]),
 ]

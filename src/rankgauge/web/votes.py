@@ -19,7 +19,6 @@ from rankgauge.web.pages import PageError, read_body
 _MOST_BODY = 500_000
 _MOST_ID = 100
 _MOST_QUESTION = 500
-_MOST_COMMENT = 10_000
 _VOTES = {"left": "chosen", "right": "chosen"} | {name: name for name in ("both good", "both bad", "cannot tell")}
 _FIELDS = ("id", "question", "vote", "comment")
 _EXAMPLE = (
@@ -124,10 +123,6 @@ def _vote_of(body: bytes) -> dict[str, Any]:
         )
     if vote["vote"] not in _VOTES:
         raise InputError(f"the vote is {vote['vote']!r:.40}", where="vote", fix=f"send one of {', '.join(_VOTES)}")
-    if len(vote["comment"]) > _MOST_COMMENT:
-        raise InputError(
-            f"the comment has {len(vote['comment']):,} characters", where="comment", fix=f"send up to {_MOST_COMMENT:,}"
-        )
     return vote
 
 
