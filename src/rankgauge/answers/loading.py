@@ -8,7 +8,7 @@ import itertools
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -280,7 +280,8 @@ def _joined(rows: Sequence[_Read], known: Sequence[_Read], name: str) -> tuple[l
         other = by_id.pop(each.record.id, None)
         record = each.record
         if other is not None:
-            if record.question and _differ(record.question, other.record.question):
+            words, known_words = (text.casefold().split() for text in (record.question, other.record.question))
+            if words and words != known_words:
                 raise MismatchError(
                     f"question {record.id!r:.40} is {record.question!r:.60} here and "
                     f"{other.record.question!r:.60} in the reference ({other.place})",
@@ -298,10 +299,6 @@ def _joined(rows: Sequence[_Read], known: Sequence[_Read], name: str) -> tuple[l
     return [*found, *by_id.values()], notes
 
 
-def _differ(one: str, other: str) -> bool:
-    return one.casefold().split() != other.casefold().split()
-
-
 def _merged(record: AnswerRecord, known: AnswerRecord) -> AnswerRecord:
     """Return the record with missing fields taken from the reference."""
     fields = ("question", "reference", "alternatives", "answerable", "gold", "group", "history")
@@ -312,37 +309,48 @@ def _merged(record: AnswerRecord, known: AnswerRecord) -> AnswerRecord:
 # ---- one record
 
 
+@contextmanager
+def _located(place: str) -> Iterator[None]:
+    """Add a location to the errors of a block."""
+    try:
+        yield
+    except InputError as error:
+        where = f"{place}, {error.where}" if error.where else place
+        raise type(error)(error.what, where=where, fix=error.fix) from None
+
+
 def _record(
     given: Any, place: str, texts: Mapping[str, str] | None, unread: dict[str, None], *, answers: bool
 ) -> _Read:
     if isinstance(given, AnswerRecord):
         return _Read(place, "", given)
-    parts = _parts(parts_of(given, place), place, unread, answers=answers)
-    name = _text_of(parts, "id", place) or ""
-    if "id" in parts and not name.strip():
-        raise InputError("the id is empty", where=place, fix="give every record an id, or none")
-    question, history, last = _question(parts, place)
-    contexts = _contexts(parts, texts, place)
-    answer, citations = _answer(parts, contexts, place)
-    reference, alternatives = _references(parts, place)
-    record = AnswerRecord(
-        name,
-        question,
-        last if answer is None else answer,
-        contexts,
-        reference,
-        citations,
-        _history(*parts["history"], place) if "history" in parts else history,
-        _answerable(parts, place),
-        (*_ids(parts, "gold", place), *_gold_texts(parts, contexts, place)),
-        _ids(parts, "ranking", place),
-        _text_of(parts, "group", place) or "",
-        alternatives,
-    )
-    return _Read(place, _text_of(parts, "system", place) or "", record)
+    with _located(place):
+        parts = _parts(parts_of(given, ""), unread, answers=answers)
+        name = _text_of(parts, "id") or ""
+        if "id" in parts and not name.strip():
+            raise InputError("the id is empty", fix="give every record an id, or none")
+        question, history, last = _question(parts)
+        contexts = _contexts(parts, texts)
+        answer, citations = _answer(parts, contexts)
+        reference, alternatives = _references(parts)
+        record = AnswerRecord(
+            name,
+            question,
+            last if answer is None else answer,
+            contexts,
+            reference,
+            citations,
+            _history(*parts["history"]) if "history" in parts else history,
+            _answerable(parts),
+            (*_ids(parts, "gold"), *_gold_texts(parts, contexts)),
+            _ids(parts, "ranking"),
+            _text_of(parts, "group") or "",
+            alternatives,
+        )
+        return _Read(place, _text_of(parts, "system") or "", record)
 
 
-def _parts(row: Mapping[str, Any], place: str, unread: dict[str, None], *, answers: bool) -> _Parts:
+def _parts(row: Mapping[str, Any], unread: dict[str, None], *, answers: bool) -> _Parts:
     """Return the fields of a record with their original names, without missing values."""
     named = {_plain(key): value for key, value in row.items()}
     if isinstance(named.get("metadata"), Mapping):
@@ -362,12 +370,12 @@ def _parts(row: Mapping[str, Any], place: str, unread: dict[str, None], *, answe
     read = {key for key, _ in parts.values()}
     unread.update(dict.fromkeys(key for key in named if key not in read))
     if "question" not in parts and "id" not in parts:
-        raise _without("question", named, place)
+        raise _without("question", named)
     # The answer field is missing, but messages may contain the answer.
     there = {_PART_OF.get(_plain(key)) for key in row} | parts.keys()
     messages = "question" in parts and is_list(parts["question"][1])
     if answers and not messages and not there & {"answer", "contexts", "context_ids"}:
-        raise _without("answer", named, place)
+        raise _without("answer", named)
     return parts
 
 
@@ -385,116 +393,110 @@ def _parsed_cell(value: Any) -> Any:
     return value
 
 
-def _without(wanted: str, named: Mapping[str, Any], place: str) -> InputError:
+def _without(wanted: str, named: Mapping[str, Any]) -> InputError:
     near = [key for key in named if difflib.get_close_matches(key, FIELDS[wanted])]
     got = ", ".join(map(repr, list(named)[: 2 * _SHOWN])) or "none"
     hint = f"rename {near[0]!r} to {wanted!r}" if near else f"add {wanted!r}"
-    return InputError(f"there is no {wanted!r}; its fields are {got}", where=place, fix=f"{hint}, as in {_EXAMPLE}")
+    return InputError(f"there is no {wanted!r}; its fields are {got}", fix=f"{hint}, as in {_EXAMPLE}")
 
 
-def _text(key: str, value: Any, place: str) -> str:
+def _text(key: str, value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
-    raise InputError(f"{key!r} is {short(value)}, expected text", where=place, fix=f'write "{key}": "..."')
+    raise InputError(f"{key!r} is {short(value)}, expected text", fix=f'write "{key}": "..."')
 
 
-def _text_of(parts: _Parts, part: str, place: str) -> str | None:
-    return _text(*parts[part], place) if part in parts else None
+def _text_of(parts: _Parts, part: str) -> str | None:
+    return _text(*parts[part]) if part in parts else None
 
 
-def _question(parts: _Parts, place: str) -> tuple[str, _Turns, str | None]:
+def _question(parts: _Parts) -> tuple[str, _Turns, str | None]:
     """Return the question, the turns before it, and the answer after it, from text or messages."""
     if "question" not in parts:
         return "", (), None
     key, value = parts["question"]
     if not is_list(value):
-        return _text(key, value, place), (), None
-    turns = _history(key, value, place)
+        return _text(key, value), (), None
+    turns = _history(key, value)
     asked = [number for number, (role, _) in enumerate(turns) if role in {"user", "human"}]
     if not asked:
-        raise InputError(
-            f"{key!r} has no message with the role user", where=place, fix='write {"role": "user", "content": "..."}'
-        )
+        raise InputError(f"{key!r} has no message with the role user", fix='write {"role": "user", "content": "..."}')
     last = asked[-1]
     behind = [text for role, text in turns[last + 1 :] if role not in {"system", "tool"}]
     return turns[last][1], turns[:last], behind[-1] if behind else None
 
 
-def _history(key: str, value: Any, place: str) -> _Turns:
+def _history(key: str, value: Any) -> _Turns:
     turns = []
-    for message in _list(key, value, place):
+    for message in _list(key, value):
         if isinstance(message, list | tuple) and len(message) == len(("role", "text")):
-            turns.append((_text(key, message[0], place), _text(key, message[1], place)))
+            turns.append((_text(key, message[0]), _text(key, message[1])))
             continue
-        named = parts_of(message, place)
+        named = parts_of(message, "")
         role = next((named[name] for name in _ROLES if named.get(name)), None)
         text = next((named[name] for name in _TEXTS if named.get(name) is not None), None)
         if role is None or text is None:
             raise InputError(
                 f"{key!r} has a message {short(message)}, expected role and content",
-                where=place,
                 fix='write {"role": "user", "content": "..."}',
             )
-        turns.append((_text(key, role, place).lower(), _text(key, text, place)))
+        turns.append((_text(key, role).lower(), _text(key, text)))
     return tuple(turns)
 
 
-def _list(key: str, value: Any, place: str) -> list[Any]:
+def _list(key: str, value: Any) -> list[Any]:
     if isinstance(value, str) or not is_list(value):
-        raise InputError(f"{key!r} is {short(value)}, expected a list", where=place, fix=f'write "{key}": [...]')
+        raise InputError(f"{key!r} is {short(value)}, expected a list", fix=f'write "{key}": [...]')
     return listed(value)
 
 
-def _contexts(parts: _Parts, texts: Mapping[str, str] | None, place: str) -> tuple[Context, ...]:
-    ids = _ids(parts, "context_ids", place)
+def _contexts(parts: _Parts, texts: Mapping[str, str] | None) -> tuple[Context, ...]:
+    ids = _ids(parts, "context_ids")
     if "contexts" not in parts:
         found = [] if texts is None else ids
-        return tuple(Context(each, _look_up_text(each, texts or {}, place)) for each in found)
+        return tuple(Context(each, _look_up_text(each, texts or {})) for each in found)
     key, value = parts["contexts"]
-    given = [value] if isinstance(value, str) else _list(key, value, place)
+    given = [value] if isinstance(value, str) else _list(key, value)
     if ids and len(ids) != len(given):
         raise InputError(
             f"{parts['context_ids'][0]!r} has {many(len(ids), 'id')}, {key!r} has {many(len(given), 'context')}",
-            where=place,
             fix="pass one id for each context",
         )
     if texts is not None and not ids and all(isinstance(each, str) for each in given):
         given = [{"id": each} for each in given]
     names = ids or [str(number) for number in range(1, len(given) + 1)]
     return tuple(
-        Context(name, each)
-        if isinstance(each, str)
-        else _context(each, name, texts, f"{place}, context {number}", own=not ids)
+        Context(name, each) if isinstance(each, str) else _context(each, name, texts, number, own=not ids)
         for number, (name, each) in enumerate(zip(names, given, strict=True), 1)
     )
 
 
-def _context(given: Any, name: str, texts: Mapping[str, str] | None, place: str, *, own: bool) -> Context:
+def _context(given: Any, name: str, texts: Mapping[str, str] | None, number: int, *, own: bool) -> Context:
     """Return a context, by default with the identifier `name`."""
-    if is_null(given):
-        raise InputError("it is null", where=place, fix="omit it, or pass its text")
-    named = {_plain(key).removeprefix("document."): v for key, v in parts_of(given, place).items()}
-    key = next((named[each] for each in _CONTEXT_IDS if not is_null(named.get(each))), None)
-    text = next((named[each] for each in _TEXTS if not is_null(named.get(each))), None)
-    if own and key is not None:
-        name = _text("id", key, place)
-    if text is None and key is not None and texts is not None:
-        text = _look_up_text(name, texts, place)
-    if text is None:
-        raise InputError(
-            f"it has no text: its fields are {', '.join(map(repr, named))}",
-            where=place,
-            fix='write {"id": "...", "text": "..."}, or pass the texts (--collection)',
-        )
-    return Context(name, _text("text", text, place))
+    with _located(f"context {number}"):
+        if is_null(given):
+            raise InputError("it is null", fix="omit it, or pass its text")
+        named = {_plain(key).removeprefix("document."): v for key, v in parts_of(given, "").items()}
+        key = next((named[each] for each in _CONTEXT_IDS if not is_null(named.get(each))), None)
+        text = next((named[each] for each in _TEXTS if not is_null(named.get(each))), None)
+        if own and key is not None:
+            name = _text("id", key)
+        if text is None and key is not None and texts is not None:
+            text = _look_up_text(name, texts)
+        if text is None:
+            raise InputError(
+                f"it has no text: its fields are {', '.join(map(repr, named))}",
+                fix='write {"id": "...", "text": "..."}, or pass the texts (--collection)',
+            )
+        return Context(name, _text("text", text))
 
 
-def _look_up_text(key: str, texts: Mapping[str, str], place: str) -> str:
+def _look_up_text(key: str, texts: Mapping[str, str]) -> str:
     if key not in texts:
         raise MismatchError(
-            f"context {key!r:.60} is not in the collection", where=place, fix="pass the collection that was searched"
+            f"context {key!r:.60} is not in the collection", fix="pass the collection that was searched"
         )
     return texts[key]
 
@@ -503,39 +505,38 @@ def _is_segments(value: Any) -> bool:
     return is_list(value) and all(isinstance(each, Mapping) and "text" in each for each in listed(value))
 
 
-def _answer(parts: _Parts, contexts: Sequence[Context], place: str) -> tuple[str | None, tuple[Citation, ...]]:
+def _answer(parts: _Parts, contexts: Sequence[Context]) -> tuple[str | None, tuple[Citation, ...]]:
     if "answer" not in parts:
         return None, ()
     key, value = parts["answer"]
     if _is_segments(value):
-        segments = [(_text("text", each["text"], place), each) for each in listed(value)]
+        segments = [(_text("text", each["text"]), each) for each in listed(value)]
         citations = [
-            Citation(_cited_context(number, contexts, place, start=0), text)
+            Citation(_cited_context(number, contexts, start=0), text)
             for text, each in segments
-            for number in _list("citations", each.get("citations") or [], place)
+            for number in _list("citations", each.get("citations") or [])
         ]
         return " ".join(text for text, _ in segments), tuple(citations)
-    answer = _text(key, value, place)
+    answer = _text(key, value)
     if "citations" not in parts:
         return answer, cited(answer, contexts)
     found = []
-    for each in _list(*parts["citations"], place):
+    for each in _list(*parts["citations"]):
         named = each if isinstance(each, Mapping) else {"context": each}
         target = next((named[name] for name in _CITED if not is_null(named.get(name))), None)
         if target is None:
             raise InputError(
                 f"a citation is {short(each)}",
-                where=place,
                 fix='write ids of contexts, or {"context": "...", "text": "..."}',
             )
         text = named.get("text") or answer
-        found.append(Citation(_cited_context(target, contexts, place), _text("text", text, place)))
+        found.append(Citation(_cited_context(target, contexts), _text("text", text)))
     return answer, tuple(found)
 
 
-def _cited_context(value: Any, contexts: Sequence[Context], place: str, *, start: int = 1) -> str:
+def _cited_context(value: Any, contexts: Sequence[Context], *, start: int = 1) -> str:
     """Return the identifier of a context cited by identifier or number."""
-    text = _text("citations", value, place)
+    text = _text("citations", value)
     number = int(text) - start if text.isdecimal() else -1
     is_id = any(context.id == text for context in contexts)
     if is_id and not (start == 0 and isinstance(value, int)):
@@ -543,17 +544,17 @@ def _cited_context(value: Any, contexts: Sequence[Context], place: str, *, start
     return contexts[number].id if 0 <= number < len(contexts) else f"[{text}]"
 
 
-def _references(parts: _Parts, place: str) -> tuple[str | None, tuple[str, ...]]:
+def _references(parts: _Parts) -> tuple[str | None, tuple[str, ...]]:
     """Return the reference answer and alternative correct answers."""
     if "reference" not in parts:
         return None, ()
     key, value = parts["reference"]
     given = listed(value) if is_list(value) else [value]
-    texts = [text for each in given if (text := _text(key, each, place)).strip()]
+    texts = [text for each in given if (text := _text(key, each)).strip()]
     return (texts[0], tuple(texts[1:])) if texts else (None, ())
 
 
-def _answerable(parts: _Parts, place: str) -> bool | None:
+def _answerable(parts: _Parts) -> bool | None:
     if "answerable" not in parts:
         return None
     key, value = parts["answerable"]
@@ -561,13 +562,12 @@ def _answerable(parts: _Parts, place: str) -> bool | None:
     if answer not in _YES | _NO | _UNKNOWN:
         raise InputError(
             f"{key!r} is {short(value)}, expected true or false",
-            where=place,
             fix=f'write "{key}": true, or leave it out',
         )
     return None if answer in _UNKNOWN else (answer in _YES) != (key == "is_impossible")
 
 
-def _ids(parts: _Parts, part: str, place: str) -> tuple[str, ...]:
+def _ids(parts: _Parts, part: str) -> tuple[str, ...]:
     if part not in parts:
         return ()
     key, value = parts[part]
@@ -575,15 +575,15 @@ def _ids(parts: _Parts, part: str, place: str) -> tuple[str, ...]:
         return (value,)
     if isinstance(value, Mapping):  # identifiers with grades or scores
         value = [each for each, number in value.items() if part != "gold" or number]
-    return tuple(dict.fromkeys(_text(key, each, place) for each in _list(key, value, place)))
+    return tuple(dict.fromkeys(_text(key, each) for each in _list(key, value)))
 
 
-def _gold_texts(parts: _Parts, contexts: Sequence[Context], place: str) -> Iterator[str]:
+def _gold_texts(parts: _Parts, contexts: Sequence[Context]) -> Iterator[str]:
     """Yield the context that contains each reference context, or a new name if none does."""
     if "gold_texts" not in parts or "gold" in parts:
         return
     key, value = parts["gold_texts"]
-    for number, each in enumerate([value] if isinstance(value, str) else _list(key, value, place)):
-        text = _text(key, each, place)
+    for number, each in enumerate([value] if isinstance(value, str) else _list(key, value)):
+        text = _text(key, each)
         has = (context.id for context in contexts if quote_occurs(text, context.text))
         yield next(has, f"{key} {number + 1}")
