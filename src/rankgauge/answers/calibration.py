@@ -96,7 +96,7 @@ def calibrate(
     truth = labels_of_people(labels)
     for key in truth:
         if key in items:
-            by_relation.setdefault(relation_of(items[key].item), []).append(items[key])
+            by_relation.setdefault(items[key].item.relation_name, []).append(items[key])
     conversations = conversations_of(sets)
     options = {"level": level, "draws": draws, "seed": seed}
     calibrated = (
@@ -333,11 +333,6 @@ def _by_person(labels: Sequence[Verdict], codes: Mapping[str, int], keys: Collec
         if each.key in rows:
             table[rows[each.key], people[each.judge]] = codes[each.label]
     return table
-
-
-def relation_of(item: Item) -> str:
-    """Return the relation of an item, with the name of the criterion if it has one."""
-    return f"{item.relation} {item.name}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rankgauge.answers.calibration import conversations_of, labels_of_people, relation_of
+from rankgauge.answers.calibration import conversations_of, labels_of_people
 from rankgauge.answers.calibration_result import Calibration, stamp_judge
 from rankgauge.answers.overlap import OVERLAPS, SIMILARITIES, similarities
 from rankgauge.answers.scores import CORRECTABLE, RELATIONS, JudgedAnswer, Score, relations_of, score
@@ -22,7 +22,6 @@ from rankgauge.answers.verdicts import (
     ClaimSet,
     Verdict,
     counted_labels,
-    items_of,
     sentence_claims,
 )
 from rankgauge.core.findings import Finding
@@ -297,10 +296,10 @@ def evaluate_answers(
         judge,
         {}
         if isinstance(given, Mapping)
-        # Without a calibration, relations are not needed, and hashing all items again is slow.
+        # Without a calibration, relations are not needed.
         else {"": {(each.judge, each.prompt) for each in given}}
         if calibration is None
-        else _judges(given, answers, claims, criteria),
+        else _judges(given, judged),
         {str(measure): relations_of(measure) for measure in chosen if _is_judged(measure)},
         calibration,
     )
@@ -343,7 +342,7 @@ def evaluate_answers(
             *_stamp_finding(stamped, chosen),
             *_findings(chosen, scores),
             *_uncorrected(stamped, chosen),
-            *_lowered(lowered, answers, claims, criteria),
+            *_lowered(lowered, judged),
             *(Finding("", "info", note) for note in answers.notes),
         ),
         scores=tuple(scores),
@@ -442,19 +441,13 @@ def _unjudged(measures: Sequence[Measure], scores: Sequence[Sequence[Score]]) ->
     return {name: count for name, count in found.items() if count}
 
 
-def _judges(
-    verdicts: Iterable[Verdict],
-    answers: AnswerSet,
-    claims: Callable[[AnswerRecord], ClaimSet],
-    criteria: Mapping[str, str],
-) -> dict[str, set[tuple[str, str]]]:
+def _judges(verdicts: Iterable[Verdict], judged: Iterable[JudgedAnswer]) -> dict[str, set[tuple[str, str]]]:
     """Return the name and prompt of the judges with counted verdicts, by relation."""
     latest = {each.key: (each.judge, each.prompt) for each in verdicts}
     found: dict[str, set[tuple[str, str]]] = {}
-    for record in answers:
-        for item in items_of(record, claims(record), criteria):
-            if item.key in latest:
-                found.setdefault(relation_of(item), set()).add(latest[item.key])
+    for each in judged:
+        for relation, keys in each.keys.items():
+            found.setdefault(relation, set()).update(latest[key] for key in keys if key in latest)
     return found
 
 
@@ -496,14 +489,9 @@ def _uncorrected(judge: Mapping[str, Any], measures: Sequence[Measure]) -> Itera
         )
 
 
-def _lowered(
-    keys: AbstractSet[str], answers: AnswerSet, claims: Callable[[AnswerRecord], ClaimSet], criteria: Mapping[str, str]
-) -> Iterable[Finding]:
+def _lowered(lowered: AbstractSet[str], judged: Iterable[JudgedAnswer]) -> Iterable[Finding]:
     """Yield a warning if items of these answers have verdicts without a valid quote."""
-    if not keys:
-        return
-    items = (item for each in answers for item in items_of(each, claims(each), criteria))
-    count = sum(item.key in keys for item in items)
+    count = sum(key in lowered for each in judged for keys in each.keys.values() for key in keys)
     if count:
         what = (
             f"{many(count, 'verdict')} without a valid quote: the quote is missing or does not "

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple, Self, TypeAlias
@@ -78,11 +78,13 @@ class JudgedAnswer:
         claims: Its claims.
         labels: The label of each item by relation (of a criterion, ``criterion NAME``); None where
             the verdict is missing.
+        keys: The key of each item by relation.
     """
 
     record: AnswerRecord
     claims: ClaimSet
     labels: Mapping[str, Sequence[str | None]]
+    keys: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -100,11 +102,10 @@ class JudgedAnswer:
             labels: The counted label of each item, by key.
             criteria: Criteria of the user, as wordings by name.
         """
-        found: dict[str, list[str | None]] = {}
+        keys: dict[str, list[str]] = {}
         for item in items_of(record, claims, criteria):
-            relation = f"{item.relation} {item.name}" if item.name else item.relation
-            found.setdefault(relation, []).append(labels.get(item.key))
-        return cls(record, claims, found)
+            keys.setdefault(item.relation_name, []).append(item.key)
+        return cls(record, claims, {name: [labels.get(key) for key in own] for name, own in keys.items()}, keys)
 
     def known(self, relation: str, label: str = "supported") -> Ternary:
         """Return for each item of a relation whether its label is `label`."""

@@ -236,6 +236,11 @@ class Item:
     passages: tuple[Context, ...] = ()
 
     @property
+    def relation_name(self) -> str:
+        """The relation, with the name of the criterion if it has one."""
+        return f"{self.relation} {self.name}".rstrip()
+
+    @property
     def key(self) -> str:
         """The hash of relation, texts, and history; items with the same key share verdicts."""
         # Written out for speed: an evaluation computes a hundred thousand keys.
