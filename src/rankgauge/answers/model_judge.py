@@ -12,8 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
-from importlib import resources
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +21,8 @@ from rankgauge.answers.verdicts import LABELS, AnswerRecord, Claim, ClaimSet, Co
 from rankgauge.core.abstention import abstains
 from rankgauge.core.arguments import integer
 from rankgauge.core.text import many
-from rankgauge.errors import UnknownName
 from rankgauge.llm import ChatRequest, ModelError, Reply, Usage
-from rankgauge.llm.replies import InvalidReply, fenced_messages, object_schema, prompt_version, read_reply
+from rankgauge.llm.replies import InvalidReply, fenced_messages, object_schema, prompt_texts, prompt_version, read_reply
 from rankgauge.rendering import Result, Table
 
 if TYPE_CHECKING:
@@ -56,34 +53,9 @@ _PER_VERDICT, _PER_REPLY, _PER_CLAIMS = 80, 20, 400  # estimated tokens per repl
 _STRING = {"type": "string"}
 
 
-@cache
-def _shipped(name: str) -> str:
-    return (resources.files("rankgauge.answers") / "prompts" / f"{name}.md").read_text("utf-8")
-
-
 def _verdicts_schema(ids: Mapping[str, Any], label: Mapping[str, Any], most: int) -> dict[str, Any]:
     entry = object_schema(id=ids, quote=_STRING, reason=_STRING, label=label)
     return object_schema(verdicts={"type": "array", "items": entry, "minItems": 1, "maxItems": most})
-
-
-class _Prompts:
-    """Texts of the prompts: the default prompts or their replacements."""
-
-    def __init__(self, given: Mapping[str, str] | None) -> None:
-        for name in given or ():
-            if name not in _FILES:
-                raise UnknownName.of("prompt", name, _FILES, where="prompts")
-        self._given = dict(given or {})
-
-    def text(self, name: str) -> str:
-        return self._given.get(name) or _shipped(name)
-
-    def version(self, name: str) -> str:
-        return prompt_version(name, self.text(name))
-
-    def messages(self, name: str, parts: Mapping[str, str], last: str) -> list[dict[str, str]]:
-        """Return the prompt and the fenced parts."""
-        return fenced_messages(self.text(name), parts, last)
 
 
 class ModelJudge:
@@ -133,7 +105,7 @@ class ModelJudge:
         self.name = str(model.settings["model"]) if name is None else name
         self._batch = integer("batch", batch)
         self._longest = integer("longest", longest)
-        self._prompts = _Prompts(prompts)
+        self._prompts = prompt_texts("rankgauge.answers", _FILES, prompts)
         self._search = search
         self._served: set[str] = set()
 
@@ -142,7 +114,8 @@ class ModelJudge:
 
     def version(self, relation: str) -> str:
         """Return the name of the prompt and the hash of its text."""
-        version = self._prompts.version(_PROMPTS[relation][0])
+        name = _PROMPTS[relation][0]
+        version = prompt_version(name, self._prompts[name])
         searched = relation == "answerability" and self._search is not None
         return f"{version}+search" if searched else version
 
@@ -258,7 +231,7 @@ class ModelJudge:
             parts[_CONVERSATION] = _conversation(batch[0].history)
         last = f"The data has ended. Reply with JSON only: one verdict for each id ({', '.join(ids)})."
         schema = _verdicts_schema(_STRING | {"enum": ids}, _STRING | {"enum": list(LABELS[relation])}, len(batch))
-        return ChatRequest(self._prompts.messages(prompt, parts, last), schema, replicate)
+        return ChatRequest(fenced_messages(self._prompts[prompt], parts, last), schema, replicate)
 
     def _read(
         self, batch: Sequence[Item], result: Reply | ModelError, replicate: int
@@ -416,7 +389,7 @@ def extract_claims(
     Raises:
         ModelError: If no text has claims because every call failed.
     """
-    texts = _Prompts(prompts)
+    texts = prompt_texts("rankgauge.answers", _FILES, prompts)
     wanted = {
         (prompt, _source(record, text)): (record, text)
         for record in answers
@@ -427,7 +400,9 @@ def extract_claims(
         )
         if text is not None and not abstains(text)
     }
-    names = {prompt: f"{model.settings['model']} {texts.version(prompt)}" for prompt in ("claims", "nuggets")}
+    names = {
+        prompt: f"{model.settings['model']} {prompt_version(prompt, texts[prompt])}" for prompt in ("claims", "nuggets")
+    }
     found: dict[tuple[str, str], tuple[Claim, ...]] = {}
     for prompt, name in names.items():
         known = store.claims((source for kind, source in wanted if kind == prompt), name)
@@ -473,7 +448,7 @@ def _source(record: AnswerRecord, text: str) -> str:
     return f"{before}{record.question}\n\n{text}"
 
 
-def _extraction(prompts: _Prompts, prompt: str, record: AnswerRecord, text: str) -> ChatRequest:
+def _extraction(prompts: Mapping[str, str], prompt: str, record: AnswerRecord, text: str) -> ChatRequest:
     parts = {"The answer" if prompt == "claims" else "The reference answer": text}
     parts["The question"] = record.question
     if record.history:
@@ -481,7 +456,7 @@ def _extraction(prompts: _Prompts, prompt: str, record: AnswerRecord, text: str)
     last = "The data has ended. Reply with JSON only."
     items = _STRING if prompt == "claims" else object_schema(text=_STRING, vital={"type": "boolean"})
     schema = object_schema(**{prompt: {"type": "array", "items": items}})
-    return ChatRequest(prompts.messages(prompt, parts, last), schema)
+    return ChatRequest(fenced_messages(prompts[prompt], parts, last), schema)
 
 
 def _claims(data: Mapping[str, Any]) -> tuple[Claim, ...]:

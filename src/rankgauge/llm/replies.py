@@ -6,15 +6,16 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
+from importlib import resources
 from typing import Any, TypeGuard
 
 from rankgauge.core.arguments import integer, is_number
 from rankgauge.core.http_client import RETRYABLE, Endpoint, EndpointError
 from rankgauge.core.libraries import library
-from rankgauge.errors import InputError, RankgaugeError
+from rankgauge.errors import InputError, RankgaugeError, UnknownName
 
 _MOST_COUNTED = 10**8  # per call; no model accepts more tokens
 _ROLES = ("system", "developer", "user", "assistant")
@@ -179,6 +180,19 @@ class ModelError(RankgaugeError):
 def is_count(value: Any) -> TypeGuard[float]:
     """Return whether a server reports a plausible number of tokens, texts, or units."""
     return is_number(value) and 0 <= value <= _MOST_COUNTED
+
+
+def prompt_texts(package: str, names: Collection[str], replaced: Mapping[str, str] | None) -> dict[str, str]:
+    """Return prompts by name: the files of a package (``prompts/NAME.md``), or their replacements.
+
+    Raises:
+        UnknownName: If a replacement has another name.
+    """
+    for name in replaced or ():
+        if name not in names:
+            raise UnknownName.of("prompt", name, names, where="prompts")
+    folder = resources.files(package) / "prompts"
+    return {name: (replaced or {}).get(name) or (folder / f"{name}.md").read_text("utf-8") for name in names}
 
 
 def prompt_version(name: str, text: str) -> str:

@@ -12,7 +12,6 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from difflib import SequenceMatcher
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,10 @@ from rankgauge.core.arguments import integer
 from rankgauge.core.files import write_atomically
 from rankgauge.core.text import many
 from rankgauge.corpus import Collection, Document, Query
-from rankgauge.errors import InputError, UnknownName
+from rankgauge.errors import InputError
 from rankgauge.evaluation.questions import STATEMENT
 from rankgauge.llm import ChatModel, ChatRequest, ModelError, Reply, Usage
-from rankgauge.llm.replies import fenced_messages, object_schema, prompt_version
+from rankgauge.llm.replies import fenced_messages, object_schema, prompt_texts, prompt_version
 from rankgauge.production.question_sets import EvaluationQuestion
 from rankgauge.production.sampling import group_questions, question_id
 from rankgauge.rendering import Result, Table
@@ -225,10 +224,7 @@ def generate_questions(  # noqa: PLR0913 - each is a decision of its own
     """
     integer("n", n)
     integer("k", k)
-    for name in prompts or ():
-        if name not in PROMPTS:
-            raise UnknownName.of("prompt", name, PROMPTS, where="prompts")
-    texts = {name: (prompts or {}).get(name) or _shipped(name) for name in PROMPTS}
+    texts = prompt_texts("rankgauge.production", PROMPTS, prompts)
     documents = collection if isinstance(collection, Collection) else Collection.read(collection)
     drawn = _draw(documents, n, seed)
     asked = [_request(texts["question"], each, question=None) for each in drawn]
@@ -266,10 +262,6 @@ def generate_questions(  # noqa: PLR0913 - each is a decision of its own
     return replace(
         made, proposals=tuple(_ranked(found, documents, retriever or BM25(), k)), usage=model.usage() - before
     )
-
-
-def _shipped(name: str) -> str:
-    return (resources.files("rankgauge.production") / "prompts" / f"{name}.md").read_text("utf-8")
 
 
 def _draw(collection: Collection, n: int, seed: int) -> list[Document]:
