@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
@@ -177,7 +177,24 @@ def judge_answers(  # noqa: PLR0913 - each is an option of its own
         for replicate in range(integer("replicates", replicates))
     ]
     texts = {item.key: (item.relation, item.record, item.target) for item in items}
-    tally = _Tally(sum(map(len, todo)), progress)
+    sent = sum(map(len, todo))
+    done: list[MissingVerdict | None] = []  # None for a verdict
+    labels: dict[str, Counter[str]] = defaultdict(Counter)
+    lowered: Counter[bool] = Counter()
+
+    def verdicts(
+        outcomes: Iterator[Verdict | MissingVerdict], waiting: dict[str, Item], replicate: int
+    ) -> Generator[Verdict, None, None]:
+        with closing(_checked(outcomes, waiting, judge)) as checked:
+            for item, outcome in checked:
+                if isinstance(outcome, Verdict):
+                    labels[item.relation][outcome.label] += 1
+                    lowered[outcome.quoted is False] += 1
+                    yield replace(outcome, judge=judge.name, prompt=judge.version(item.relation), replicate=replicate)
+                done.append(outcome if isinstance(outcome, MissingVerdict) else None)
+                if progress is not None:
+                    progress(len(done), sent)
+
     model = judge if isinstance(judge, ModelJudge) else None
     start = None if model is None else model.model.usage()
     usage = Usage()
@@ -191,24 +208,26 @@ def judge_answers(  # noqa: PLR0913 - each is an option of its own
                 spent = (model.model.usage() - start).cost or 0.0
                 left = None if max_cost is None else max(0.0, max_cost - spent)
                 outcomes = model.judge(some, replicate, max_cost=left)
-            found = tally.verdicts(outcomes, waiting, judge, replicate)
-            store_in_batches(found, store.add, lambda verdict: texts[verdict.key])
+            new = verdicts(outcomes, waiting, replicate)
+            store_in_batches(new, store.add, lambda verdict: texts[verdict.key])
         if model is not None and start is not None:
             usage = model.model.usage() - start
     elif model is not None:
         parts = [model.estimate(list(some.values()), n) for n, some in enumerate(todo)]
         usage = sum(parts[1:], parts[0])
+    missing = [each for each in done if each is not None]
+    failures = dict.fromkeys(f"{each.code}: {each.reason}" for each in missing if each.reason)
     return AnswerJudging(
         judge.name,
         len(items) * replicates,
-        len(items) * replicates - tally.sent,
-        {relation: dict(count) for relation, count in sorted(tally.labels.items())},
-        dict(tally.missing),
-        tally.demoted,
+        len(items) * replicates - sent,
+        {relation: dict(count) for relation, count in sorted(labels.items())},
+        dict(Counter(each.code for each in missing)),
+        lowered[True],
         usage,
         time.monotonic() - began,
         dry_run,
-        tuple(tally.failures),
+        tuple(failures)[:_SHOWN],
         () if model is None else model.other_models(),
         replicates * sum(verdict_on_blank(item, judge.name, "") is not None for item in items),
     )
@@ -231,50 +250,26 @@ def _items(
     return list(found.values())
 
 
-class _Tally:
-    """Counts of the outcomes of a judge, with validation of its verdicts."""
-
-    def __init__(self, sent: int, progress: Callable[[int, int], None] | None) -> None:
-        self.sent, self._progress = sent, progress
-        self.done = self.demoted = 0
-        self.labels: dict[str, Counter[str]] = {}
-        self.missing: Counter[str] = Counter()
-        self.failures: list[str] = []
-
-    def verdicts(
-        self, outcomes: Iterator[Verdict | MissingVerdict], waiting: dict[str, Item], judge: Judge, replicate: int
-    ) -> Generator[Verdict, None, None]:
-        """Yield the verdicts among outcomes, and count items without an outcome as missing."""
-        # Stop the requests of the judge, also if the caller stops early.
-        with closing(outcomes) if isinstance(outcomes, Generator) else nullcontext():
-            for outcome in outcomes:
-                item = waiting.pop(outcome.key, None)
-                if item is None:
-                    raise InputError(
-                        f"an outcome for {outcome.key!r:.20}, which is not an item to judge or already has one",
-                        where=judge.name,
-                        fix="yield one outcome per item key",
-                    )
-                if isinstance(outcome, MissingVerdict):
-                    self._count_missing(outcome.code, outcome.reason)
-                else:
-                    if outcome.label not in LABELS[item.relation]:
-                        raise InputError(
-                            f"{outcome.label!r:.40} is not a verdict on {item.relation}",
-                            where=item.key[:12],
-                            fix=f"choose one of: {', '.join(LABELS[item.relation])}",
-                        )
-                    self.labels.setdefault(item.relation, Counter())[outcome.label] += 1
-                    self.demoted += outcome.quoted is False
-                    yield replace(outcome, judge=judge.name, prompt=judge.version(item.relation), replicate=replicate)
-                self.done += 1
-                if self._progress is not None:
-                    self._progress(self.done, self.sent)
-        for _ in waiting:
-            self._count_missing("no verdict", "the judge did not return it")
-
-    def _count_missing(self, code: str, reason: str) -> None:
-        self.missing[code] += 1
-        failure = f"{code}: {reason}"
-        if reason and failure not in self.failures and len(self.failures) < _SHOWN:
-            self.failures.append(failure)
+def _checked(
+    outcomes: Iterator[Verdict | MissingVerdict], waiting: dict[str, Item], judge: Judge
+) -> Generator[tuple[Item, Verdict | MissingVerdict], None, None]:
+    """Yield each item with its outcome; items without an outcome have a missing verdict."""
+    # Stop the requests of the judge, also if the caller stops early.
+    with closing(outcomes) if isinstance(outcomes, Generator) else nullcontext():
+        for outcome in outcomes:
+            item = waiting.pop(outcome.key, None)
+            if item is None:
+                raise InputError(
+                    f"an outcome for {outcome.key!r:.20}, which is not an item to judge or already has one",
+                    where=judge.name,
+                    fix="yield one outcome per item key",
+                )
+            if isinstance(outcome, Verdict) and outcome.label not in LABELS[item.relation]:
+                raise InputError(
+                    f"{outcome.label!r:.40} is not a verdict on {item.relation}",
+                    where=item.key[:12],
+                    fix=f"choose one of: {', '.join(LABELS[item.relation])}",
+                )
+            yield item, outcome
+    for item in waiting.values():
+        yield item, MissingVerdict(item.key, "no verdict", "the judge did not return it")
