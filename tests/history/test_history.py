@@ -279,7 +279,7 @@ def test_settings_that_do_not_round_trip_are_refused(settings, tmp_path):
         ({"label": "two\nlines"}, "for the label"),
         ({"label": 3}, "for the label"),
         ({"label": "x" * 201}, "for the label"),
-        ({"settings": ["a"]}, "for the settings, expected a mapping"),
+        ({"settings": ["a"]}, "for the settings"),
     ],
 )
 def test_a_label_is_a_line_and_settings_are_a_mapping(choices, said, tmp_path):

@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from rankgauge.core.arguments import of_kind
 from rankgauge.core.database import Schema, Store
 from rankgauge.core.provenance import commit_of, versions
 from rankgauge.data.qrels import Qrels, fingerprint
@@ -152,11 +153,13 @@ class History(Store):
                 where="history",
                 fix="pass the result of evaluate()",
             )
+        settings = {} if settings is None else settings
+        of_kind("the settings", settings, Mapping, 'pass them as a mapping: {"latency_ms": 12}', where="settings")
         judgments, ranking = _fingerprints(evaluation, qrels, run)
         commit = commit_of(Path())
         about = {
             "label": _label(label),
-            "settings": dict(_settings(settings)),
+            "settings": dict(settings),
             "qrels": judgments,
             "ranking": ranking,
             "versions": dict(versions()),
@@ -419,18 +422,6 @@ def _label(label: Any) -> str:
             fix=f"pass one line of text of at most {_LONGEST} characters",
         )
     return label
-
-
-def _settings(settings: Any) -> Mapping[str, Any]:
-    if settings is None:
-        return {}
-    if not isinstance(settings, Mapping):
-        raise InputError(
-            f"got {settings!r:.60} for the settings, expected a mapping",
-            where="settings",
-            fix='pass them as {"latency_ms": 12}',
-        )
-    return settings
 
 
 def _utc(time: datetime | date | str | None) -> datetime:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from itertools import zip_longest
@@ -15,7 +14,7 @@ from rankgauge.explanation.explanation import Explanation
 from rankgauge.explanation.reconciliation import QueryChange, Reconciliation
 from rankgauge.explanation.reproduction import Reproduction
 from rankgauge.explanation.tables import GAP, UNJUDGED, grade_of, shown_rows, terms_of
-from rankgauge.rendering.tables import WIDTH, Cell, Table, render_table, shorten
+from rankgauge.rendering.tables import WIDTH, Cell, Table, render_table, shorten, wrapped
 from rankgauge.reports.registry import Options, Report
 
 # Columns that have a separate table on a terminal.
@@ -84,15 +83,7 @@ def _folded(line: str) -> str:
     before = line.partition("= ")[0]
     words = len(line) - len(line.removeprefix("there: ").removeprefix("here:  ").lstrip())
     indent = " " * (2 + (len(before) + 2 if len(before) < WIDTH // 2 and "= " in line else words))
-    return textwrap.fill(
-        line,
-        WIDTH,
-        initial_indent="  ",
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-        drop_whitespace=True,
-    )
+    return "\n".join(wrapped(line, first="  ", indent=indent))
 
 
 def _notes(found: Explanation, *, short: bool) -> Iterator[str]:
