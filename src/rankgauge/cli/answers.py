@@ -180,14 +180,9 @@ def gate(
         "FILE",
     ),
     baseline: str = option("The baseline to compare with.", "FILE", default="answers-baseline.json"),
-    update_baseline: bool = options.update_baseline,
-    force: bool = options.force,
-    strict: bool = option("Exit with 3 if the verdict is INCONCLUSIVE or PASS unless rare collapse."),
+    gating: options.Gating,
     page: str | None = options.gate_report,
     out: Output = output_format("Show rules, margins, and all losses.", None),
-    allow_uncalibrated: bool = option(
-        "Take the verdicts of a judge as true although it is not calibrated or not usable."
-    ),
 ) -> int:
     """Compare the answers of FILE with a baseline: PASS, FAIL, or INCONCLUSIVE.
 
@@ -207,16 +202,16 @@ def gate(
         if len(judged) > 1:
             raise click.UsageError("FILE has several systems: name one with --system")
         found = judged[0].measured(package.evaluate_answers, chosen)
-    if update_baseline:
+    if gating.update_baseline:
         made = rankgauge.Baseline.from_evaluation(found)
-        write_baseline(made, baseline, wanted, force=force)
+        write_baseline(made, baseline, wanted, force=gating.force)
         return 0
-    result = rankgauge.gate(found, rules=wanted, baseline=baseline, allow_uncalibrated=allow_uncalibrated)
-    out.print(result, rankgauge.reports.Options(strict=strict))
+    result = rankgauge.gate(found, rules=wanted, baseline=baseline, allow_uncalibrated=gating.allow_uncalibrated)
+    out.print(result, rankgauge.reports.Options(strict=gating.strict))
     if page:
         write_report(page, rankgauge.reports.gate_page(result))
         print_message(f"wrote {page}")
-    return result.exit_code(strict=strict)
+    return result.exit_code(strict=gating.strict)
 
 
 @answers.command(short_help="Compare a judge with human labels.")

@@ -47,12 +47,7 @@ def gate(
         "the rules, else gate-baseline.anchor.json, written with the first baseline]",
         "FILE",
     ),
-    update_baseline: bool = options.update_baseline,
-    force: bool = options.force,
-    allow_uncalibrated: bool = option(
-        "Take the verdicts of a judge as true although it is not calibrated or not usable."
-    ),
-    strict: bool = option("Exit with 3 if the verdict is INCONCLUSIVE or PASS unless rare collapse."),
+    gating: options.Gating,
     noise: tuple[str, ...] = option("A repeated run of the baseline's system; pass at least two.", "RUN"),
     latency: tuple[str, str] | None = option(
         "CSV files (query,latency) of both systems, measured alternately in this job.", "BASELINE NEW"
@@ -102,14 +97,14 @@ def gate(
         found = formats.run(run)
     repeats = [formats.run(one) for one in noise]
     path = baseline or wanted.baseline
-    if update_baseline:
+    if gating.update_baseline:
         with working("evaluating"):
             made = (
                 rankgauge.Baseline.from_evaluation(alone[0])
                 if alone
                 else rankgauge.Baseline.from_run(judgments, found, wanted, noise=repeats)
             )
-        write_baseline(made, path, wanted, anchor, force=force)
+        write_baseline(made, path, wanted, anchor, force=gating.force)
         for text in rankgauge.gates.untestable_margins(made, wanted):
             print_message(text)
         return
@@ -122,10 +117,10 @@ def gate(
             anchor=anchor,
             noise=repeats,
             latency=latency,
-            allow_uncalibrated=allow_uncalibrated,
+            allow_uncalibrated=gating.allow_uncalibrated,
         )
     out.print(result)
-    report_options = rankgauge.reports.Options(strict=strict)
+    report_options = rankgauge.reports.Options(strict=gating.strict)
     if page:
         write_report(page, rankgauge.reports.gate_page(result))
         print_message(f"wrote {page}")
@@ -136,7 +131,7 @@ def gate(
     if github:
         print_text(rankgauge.reports.render(result, "github", report_options))
         _add_summary(result)
-    click.get_current_context().exit(result.exit_code(strict=strict))
+    click.get_current_context().exit(result.exit_code(strict=gating.strict))
 
 
 def _is_plan(qrels: str, run: str) -> bool:

@@ -166,8 +166,6 @@ until = option("Only questions asked before this date or time (UTC).", "DATE")
 documents = option(
     "The documents: a folder, an archive, a file, or a collection of another library.", "--collection FOLDER"
 )
-update_baseline = option("Write the baseline instead of comparing with it, and exit.")
-force = option("With --update-baseline: replace the baseline even if the gate fails.")
 gate_report = option("Write an HTML page: the verdict, the next step, checks, and losses.", "--report FILE")
 baseline = option("The run to compare the others with.  [default: the first]", "NAME")
 
@@ -234,6 +232,18 @@ class Policies:
 
             found["queries"] = Path(self.queries)
         return {name: found[name] for name in names or found}
+
+
+@dataclass(frozen=True)
+class Gating:
+    """What a gate does with its baseline, and how strict it is."""
+
+    update_baseline: bool = option("Write the baseline instead of comparing with it, and exit.")
+    force: bool = option("With --update-baseline: replace the baseline even if the gate fails.")
+    allow_uncalibrated: bool = option(
+        "Take the verdicts of a judge as true although it is not calibrated or not usable."
+    )
+    strict: bool = option("Exit with 3 if the verdict is INCONCLUSIVE or PASS unless rare collapse.")
 
 
 @dataclass(frozen=True)
