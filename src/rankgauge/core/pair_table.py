@@ -21,7 +21,6 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 _T = TypeVar("_T", bound=np.number[Any])
 
 _MIX = np.uint64(0xC2B2AE3D27D4EB4F)
-_LEAST_BITS, _MOST_BITS = 10, 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,29 +169,12 @@ class PairTable:
         hashes, core = self.docs.hashes(), native.core
         if core is not None and core.all_differ(np.ascontiguousarray(hashes), self.offsets):
             return []
-        numbers = self.query_numbers()
-        keys = pair_keys(hashes, numbers)
+        keys = pair_keys(hashes, self.query_numbers())
         ordered = np.sort(keys)
-        twice = ordered[1:][ordered[1:] == ordered[:-1]]
-        if not len(twice):
-            return []
-        some = np.flatnonzero(np.isin(keys, twice))
-        order = some[np.argsort(keys[some], kind="stable")]
-        alike = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
         # Equal keys are only candidates: compare the ids.
-        rows, after = order[alike], order[alike + 1]
-        sure = numbers[rows] == numbers[after]
-        sure &= self.docs.same(rows, self.docs, after)
-        if not sure.all():
-            return self._repeats_among(some)
-        ends = np.flatnonzero(np.diff(alike) > 1) + 1
-        groups = [order[run[0] : run[-1] + 2].tolist() for run in np.split(alike, ends)]
-        return sorted(groups)
-
-    def _repeats_among(self, rows: IntArray) -> list[list[int]]:
-        """Group equal pairs among these rows with a dictionary."""
+        rows = np.flatnonzero(np.isin(keys, ordered[1:][ordered[1:] == ordered[:-1]]))
         groups: dict[tuple[int, bytes], list[int]] = {}
-        numbers = self.query_numbers()[rows].tolist()
+        numbers = np.searchsorted(self.offsets, rows, side="right").tolist()
         for row, number, doc in zip(rows.tolist(), numbers, self.docs.take(rows).tolist(), strict=True):
             groups.setdefault((number, doc), []).append(row)
         return [group for group in groups.values() if len(group) > 1]
@@ -238,26 +220,6 @@ def pair_keys(hashes: npt.NDArray[np.uint64], query_numbers: IntArray) -> npt.ND
     mixed *= _MIX
     mixed ^= mixed >> np.uint64(31)
     return mixed
-
-
-class Sieve:
-    """Filter for hashes: passes all known hashes and few others.
-
-    For many rows, a bit table is faster than a search.
-    """
-
-    def __init__(self, known: npt.NDArray[np.uint64]) -> None:
-        bits = min(_MOST_BITS, max(_LEAST_BITS, len(known).bit_length() + 6))
-        self._shift = np.uint64(64 - bits)
-        self._seen = np.zeros(1 << bits, dtype=bool)
-        self._seen[self._places(known)] = True
-
-    def likely(self, hashes: npt.NDArray[np.uint64]) -> IntArray:
-        """Return the rows of the hashes that pass, ascending."""
-        return np.flatnonzero(self._seen[self._places(hashes)])
-
-    def _places(self, hashes: npt.NDArray[np.uint64]) -> IntArray:
-        return (hashes >> self._shift).view(np.int64)
 
 
 def distinct(numbers: npt.NDArray[_T]) -> npt.NDArray[_T]:

@@ -241,7 +241,7 @@ def _judged_numbers(qrels: Qrels, run: Run) -> IntArray:
 
 def _match(qrels: Qrels, table: PairTable, of_run: IntArray) -> tuple[IntArray, IntArray]:
     # Most documents are not judged for any query.
-    rows = qrels.judged_docs.likely(table.docs.hashes())
+    rows = qrels.likely_judged(table.docs)
     numbers = of_run[query_of(table, rows)].tolist()
     wanted = zip(numbers, table.docs.take(rows).tolist(), strict=True)
     known = qrels.rows

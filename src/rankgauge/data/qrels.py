@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from rankgauge.core import native
 from rankgauge.core.ids import Ids, IntArray, freeze, id_bytes, show_id
-from rankgauge.core.pair_table import FloatArray, PairTable, Sieve, distinct, offsets_of
+from rankgauge.core.pair_table import FloatArray, PairTable, distinct, offsets_of
 from rankgauge.core.text import many, some
 from rankgauge.data.pair_mapping import Pairs, table_of_input
 from rankgauge.errors import InputError, MismatchError
@@ -147,9 +147,14 @@ class Qrels(Pairs):
         return native.core.judgments(*docs.columns(), docs.hashes(), self.table.offsets)
 
     @cached_property
-    def judged_docs(self) -> Sieve:
-        """Filter that passes the hashes of documents that may be judged for some query."""
-        return Sieve(self.table.docs.hashes())
+    def _doc_hashes(self) -> npt.NDArray[np.uint64]:
+        """Hashes of the judged documents, ascending, and the largest number."""
+        return np.append(distinct(self.table.docs.hashes()), np.uint64(2**64 - 1))
+
+    def likely_judged(self, docs: Ids) -> IntArray:
+        """Return the rows of documents that may be judged for some query, ascending."""
+        known, hashes = self._doc_hashes, docs.hashes()
+        return np.flatnonzero(known[np.searchsorted(known, hashes)] == hashes)
 
     @cached_property
     def texts(self) -> tuple[dict[str, int], list[tuple[str, ...]]]:

@@ -107,7 +107,7 @@ def rankings_of(runs: Sequence[Run], qrels: Qrels, named: int | None = None) -> 
     rows = [np.arange(len(run.table)) for run in best]
     places = [at - run.table.offsets[n] for run, n, at in zip(best, numbers, rows, strict=True)]
     if named is not None:
-        judged = [qrels.judged_docs.likely(run.table.docs.hashes()) for run in best]
+        judged = [qrels.likely_judged(run.table.docs) for run in best]
         wanted = [at < named for at in places]
         for own, found in zip(wanted, judged, strict=True):
             own[found] = True

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.blocks import build_evaluation, measure_run
 from rankgauge.evaluation.context import Plan, make_context
 from rankgauge.evaluation.notes import info, single_measure_note
-from rankgauge.evaluation.profile_deviations import Case, Deviation, Profile
+from rankgauge.evaluation.profile_deviations import Case, Deviation, Profile, apply_all
 from rankgauge.evaluation.profiles import profile_of
 from rankgauge.evaluation.result import AppliedProfile, Evaluation, findings_of_notes
 from rankgauge.measures.measure import Measure
@@ -32,13 +32,11 @@ _NUMBER = re.compile(r"\d+(\.\d+)?")
 _DECIDED = ("ties", "queries", "undefined", "unjudged")
 
 
-@dataclass(frozen=True)
-class _Part:
+class _Part(NamedTuple):
     """Values of measures with equal deviations, evaluated together."""
 
-    places: tuple[int, ...]
-    measures: tuple[Measure, ...]
-    deviations: tuple[tuple[str, ...], ...]
+    # For each place among the requested measures: the measure that is computed, and the deviations
+    measures: Mapping[int, tuple[Measure, tuple[str, ...]]]
     evaluation: Evaluation
 
 
@@ -127,40 +125,33 @@ def _part(
 ) -> _Part:
     """Evaluate measures that have the same deviations in everything but the measure itself."""
     _, case, steps = members[0]
-    for step in steps:
-        if step.of != "measure":
-            case = step.change(case)
-    measures = []
-    for _, own, deviations in members:
-        for step in deviations:
-            if step.of == "measure":
-                own = step.change(own)  # noqa: PLW2901 - one step after the other
-        measures.append(own.measure)
-    plan = Plan(tuple(dict.fromkeys(measures)))
+    case = apply_all(case, (step for step in steps if step.of != "measure"))
+    measures = {}
+    for place, own, deviations in members:
+        computed = apply_all(own, (step for step in deviations if step.of == "measure")).measure
+        measures[place] = computed, tuple(step.name for step in deviations)
+    plan = Plan(tuple(dict.fromkeys(measure for measure, _ in measures.values())))
     if chosen is not None:
         # Documents that the tool drops were judged, so do not warn about them.
         chosen = [query for query in chosen if query in case.qrels or query not in truth]
     context = make_context(case.qrels, plan, case.policies, chosen)
-    return _Part(
-        tuple(place for place, _, _ in members),
-        tuple(measures),
-        tuple(tuple(step.name for step in deviations) for _, _, deviations in members),
-        build_evaluation(measure_run(case.run, context), context),
-    )
+    return _Part(measures, build_evaluation(measure_run(case.run, context), context))
 
 
 def _merge(found: Profile, asked: Sequence[Measure], parts: Sequence[_Part], source: Records) -> Evaluation:
     """Combine all parts into one evaluation."""
-    index = {query: number for number, query in enumerate(source.qrels.query_ids)}
-    rows = [np.array([index[q] for q in part.evaluation.query_ids]) for part in parts]
-    numbers = distinct(np.concatenate(rows))
-    columns, kept = _columns(asked, parts)
-    values, left_out = _cells(parts, rows, numbers, kept)
-    measures = tuple(columns[place][0] for place in kept)
-    applied = AppliedProfile(
-        found.name, found.tool, tuple(str(asked[place]) for place in kept), tuple(columns[place][1] for place in kept)
-    )
+    computed = {place: (measure, names, part) for part in parts for place, (measure, names) in part.measures.items()}
+    # Measures that the tool defines identically share a column.
+    kept: dict[Measure, int] = {}
+    for place in range(len(asked)):
+        kept.setdefault(computed[place][0], place)
     evaluations = [part.evaluation for part in parts]
+    columns = [(measure, computed[place][2].evaluation) for measure, place in kept.items()]
+    numbers, values, left_out = _cells(columns, evaluations, source.qrels)
+    measures, places = tuple(kept), kept.values()
+    applied = AppliedProfile(
+        found.name, found.tool, tuple(str(asked[place]) for place in places), tuple(computed[n][1] for n in places)
+    )
     # The parts count the same events; use the largest count.
     counts = {name: max(e.counts[name] for e in evaluations) for name in evaluations[0].counts}
     findings = [
@@ -185,41 +176,20 @@ def _merge(found: Profile, asked: Sequence[Measure], parts: Sequence[_Part], sou
     )
 
 
-def _columns(
-    asked: Sequence[Measure], parts: Sequence[_Part]
-) -> tuple[dict[int, tuple[Measure, tuple[str, ...]]], list[int]]:
-    """Return each computed measure with its deviations, and the indices of those with a column.
-
-    Measures that the tool defines identically share a column.
-    """
-    columns = {
-        place: (measure, steps)
-        for part in parts
-        for place, measure, steps in zip(part.places, part.measures, part.deviations, strict=True)
-    }
-    first: dict[Measure, int] = {}
-    for place in range(len(asked)):
-        first.setdefault(columns[place][0], place)
-    return columns, list(first.values())
-
-
 def _cells(
-    parts: Sequence[_Part], rows: Sequence[IntArray], numbers: IntArray, kept: Sequence[int]
-) -> tuple[Values, BoolArray | None]:
-    """Return the (Q, M) values, and which of them are left out of the mean."""
-    values = np.full((len(numbers), len(kept)), np.nan)
+    columns: Sequence[tuple[Measure, Evaluation]], parts: Sequence[Evaluation], qrels: Qrels
+) -> tuple[IntArray, Values, BoolArray | None]:
+    """Return the numbers of the queries, their (Q, M) values, and which are left out of the mean."""
+    index = {query: number for number, query in enumerate(qrels.query_ids)}
+    numbers = distinct(np.concatenate([[index[query] for query in part.query_ids] for part in parts]))
+    values = np.full((len(numbers), len(columns)), np.nan)
     counted = np.zeros(values.shape, dtype=bool)
-    mixed = len({part.evaluation.policies.undefined for part in parts}) > 1
-    for part, own in zip(parts, rows, strict=True):
-        at, evaluation = np.searchsorted(numbers, own), part.evaluation
-        for place, measure in zip(part.places, part.measures, strict=True):
-            if place in kept:
-                column = kept.index(place)
-                found = evaluation.per_query[:, evaluation.measures.index(measure)]
-                values[at, column] = found
-                skipped = mixed and evaluation.policies.undefined == "skip"
-                counted[at, column] = ~np.isnan(found) if skipped else True
-    return values, None if counted.all() else ~counted
+    mixed = len({part.policies.undefined for part in parts}) > 1
+    for column, (measure, part) in enumerate(columns):
+        at = np.searchsorted(numbers, [index[query] for query in part.query_ids])
+        values[at, column] = own = part.per_query[:, part.measures.index(measure)]
+        counted[at, column] = ~np.isnan(own) if mixed and part.policies.undefined == "skip" else True
+    return numbers, values, None if counted.all() else ~counted
 
 
 def _shared(found: Sequence[Policies]) -> Policies:
@@ -243,7 +213,7 @@ def _notes(parts: Sequence[_Part]) -> Iterator[str]:
     named: dict[str, list[str]] = {}
     shapes: dict[str, str] = {}
     for part in parts:
-        own = [str(measure) for measure in part.measures]
+        own = [str(measure) for measure, _ in part.measures.values()]
         # Input problems are reported once for all parts.
         for note in (one.note for one in part.evaluation.findings if not _of_all(one)):
             names, _, rest = note.partition(": ")
