@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, fields
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -28,39 +28,26 @@ UNRANKED = 2**62
 _TALL = 64
 
 
-class _Discounts:
-    """Discounts by rank, computed once with ``math`` so that they are the same in every block."""
-
-    def __init__(self, of_rank: Callable[[int], float]) -> None:
-        self._table = np.zeros(1)
-        self._of_rank = of_rank
-
-    def upto(self, ranks: int) -> FloatArray:
-        table = self._table
-        if len(table) <= ranks:
-            size = max(1024, 1 << int(ranks).bit_length())
-            table = np.array([0.0, *map(self._of_rank, range(1, size))])
-            # A single assignment: other threads see either table, and both are correct.
-            self._table = table
-        return table
-
-
-@lru_cache(maxsize=16)
-def _discounts_of(b: float | None) -> _Discounts:
-    """Return 1 / log2(rank + 1); with `b`, 1 up to rank b, then 1 / log_b(rank)."""
+@lru_cache(maxsize=64)
+def _discounts(size: int, b: float | None) -> FloatArray:
+    """Return the discounts of ranks 0, 1, ..., computed with ``math``, so that all blocks agree."""
+    ranks = range(1, size)
     if b is None:
-        return _Discounts(lambda rank: 1 / math.log2(rank + 1))
-    return _Discounts(lambda rank: 1.0 if rank <= b else math.log(b) / math.log(rank))
+        return np.array([0.0, *(1 / math.log2(rank + 1) for rank in ranks)])
+    return np.array([0.0, *(1.0 if rank <= b else math.log(b) / math.log(rank) for rank in ranks)])
+
+
+def discount_table(ranks: int, b: float | None = None) -> FloatArray:
+    """Return the discounts of ranks 0, 1, ... up to at least `ranks`.
+
+    They are 1 / log2(rank + 1); with `b`, 1 up to rank b, then 1 / log_b(rank).
+    """
+    return _discounts(max(1024, 1 << int(ranks).bit_length()), b)
 
 
 def discounts(ranks: IntArray, b: float | None = None) -> FloatArray:
-    """Return the discount 1 / log2(rank + 1) of each rank; 0 for padding."""
-    return _of_ranks(ranks, _discounts_of(b).upto)
-
-
-def discount_table(ranks: int) -> FloatArray:
-    """Return the discounts of ranks 0, 1, ... up to at least `ranks`."""
-    return _discounts_of(None).upto(ranks)
+    """Return the discount of each rank (see `discount_table`); 0 for padding."""
+    return _of_ranks(ranks, partial(discount_table, b=b))
 
 
 def _of_ranks(ranks: IntArray, table: Callable[[int], FloatArray]) -> FloatArray:
@@ -225,7 +212,7 @@ class JudgedRun(Cached):
 
     def discounts(self, k: int | None = None, b: float | None = None) -> FloatArray:
         """Return the discount of each document's rank, (Q, J); 0 past `k` and where padded."""
-        return self.weights(("discounts", b), _discounts_of(b).upto, k)
+        return self.weights(("discounts", b), partial(discount_table, b=b), k)
 
     def weights(self, key: Hashable, table: Callable[[int], FloatArray], k: int | None = None) -> FloatArray:
         """Return the weight of each document's rank, (Q, J); 0 past `k` and where padded.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Literal, NamedTuple, TypeAlias, TypedDict, Unpack
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,24 +25,6 @@ Params: TypeAlias = Mapping[str, Value]
 
 # Kinds of judgments that consist of more than a grade; `rankgauge.data` has a class for each.
 SPECIAL = ("subtopics", "samples", "preferences")
-
-
-class Traits(TypedDict, total=False):
-    """Fields of a `Declaration` that `measure` accepts and a variant can override."""
-
-    at: str
-    shown: Mapping[str, Params]
-    bounds: tuple[float, float]
-    better: Literal["higher", "lower", "neither"]
-    mean: Literal["arithmetic", "geometric", "sum"]
-    undefined: Literal["zero", "skip"]
-    reads: str
-    curve: tuple[float, ...]
-    stated: tuple[str, ...]
-    tie_mean: TieMean
-    monotone: bool
-    variants: Mapping[tuple[str, Value], Traits]
-    without: tuple[str, ...]
 
 
 class Declaration(NamedTuple):
@@ -96,7 +78,7 @@ class Declaration(NamedTuple):
     stated: tuple[str, ...] = ()
     tie_mean: TieMean = ""
     monotone: bool = True
-    variants: Mapping[tuple[str, Value], Traits] = MappingProxyType({})
+    variants: Mapping[tuple[str, Value], Mapping[str, Any]] = MappingProxyType({})
     without: tuple[str, ...] = ()
 
     @property
@@ -140,7 +122,7 @@ def measure(
     trec: str | Iterable[str] | Mapping[str, Params] = (),
     also: Iterable[str] | Mapping[str, Params] = (),
     judged_only: bool = True,
-    **traits: Unpack[Traits],
+    **traits: Any,
 ) -> Callable[[Kernel], Kernel]:
     """Declare a kernel over judged runs; its name and keywords become those of the measure.
 

@@ -10,15 +10,15 @@ documents and not on the number of ranks.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from rankgauge.data.judged_run import JudgedRun, Level, Values, discounts
 from rankgauge.errors import InputError
-from rankgauge.measures.declaration import Traits, measure
+from rankgauge.measures.declaration import measure
 
 # Default depth, as in cwl_eval and the papers.
 _FAR = 1000
@@ -52,7 +52,7 @@ class _Path(NamedTuple):
 
 _RESIDUAL = ("residual", True)
 # Rank weights do not depend on gains, so the residual needs only the judged ranks.
-_WEIGHED_RESIDUAL: Traits = {"better": "lower", "reads": "judged", "without": ("judged_only",)}
+_WEIGHED_RESIDUAL: Mapping[str, Any] = {"better": "lower", "reads": "judged", "without": ("judged_only",)}
 # For each segment: the probability of passing it once its first rank is reached, and the expected
 # number of ranks inspected in it.
 _Passage: TypeAlias = tuple[Values, Values]
