@@ -18,7 +18,7 @@ from rankgauge.core import native
 from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable, offsets_of
 from rankgauge.data.alignment import align
-from rankgauge.data.ranking import ranked
+from rankgauge.data.join import ranked
 from rankgauge.formats import fast_trec
 from rankgauge.formats.columns import RUN
 from rankgauge.formats.pieces import read_blocks

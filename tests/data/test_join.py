@@ -14,7 +14,7 @@ from strategies import Batch, batch, batches, completed, few_scores, joined, val
 
 import rankgauge.core.ids
 import rankgauge.core.pair_table
-import rankgauge.data.ranking
+import rankgauge.data.join
 from rankgauge import InputError, Qrels, Run, list_measures, parse
 from rankgauge.data.join import Joined, join
 from rankgauge.data.judged_run import UNRANKED
@@ -357,7 +357,7 @@ def test_a_tie_counts_only_where_it_can_matter() -> None:
 
 @given(batches())
 def test_a_ranked_run_has_the_order_of_trec_eval(made: Batch) -> None:
-    found = rankgauge.data.ranking.ranked(Run.of(made.run))
+    found = rankgauge.data.join.ranked(Run.of(made.run))
     table = found.table
     docs, ends = table.docs.tolist(), table.offsets.tolist()
     rows = {
@@ -365,25 +365,25 @@ def test_a_ranked_run_has_the_order_of_trec_eval(made: Batch) -> None:
         for number, query in enumerate(table.queries.tolist())
     }
     assert rows == {query: ranked(scores) for query, scores in made.run.items()}
-    assert found == rankgauge.data.ranking.ranked(found)
+    assert found == rankgauge.data.join.ranked(found)
 
 
 def test_a_ranked_run_keeps_ties_as_they_came_where_asked() -> None:
     run = Run.of([("q1", "a", 1), ("q2", "x", 5), ("q1", "b", 2), ("q1", "c", 1)])
-    assert list(rankgauge.data.ranking.ranked(run, ties="input")["q1"]) == ["b", "a", "c"]
-    assert list(rankgauge.data.ranking.ranked(run)["q1"]) == ["b", "c", "a"]
+    assert list(rankgauge.data.join.ranked(run, ties="input")["q1"]) == ["b", "a", "c"]
+    assert list(rankgauge.data.join.ranked(run)["q1"]) == ["b", "c", "a"]
 
 
 def test_a_run_with_a_document_twice_has_no_ranks() -> None:
     with pytest.raises(InputError, match="occurs twice"):
-        rankgauge.data.ranking.ranked(Run.of([("q1", "a", 1), ("q1", "a", 2)]))
+        rankgauge.data.join.ranked(Run.of([("q1", "a", 1), ("q1", "a", 2)]))
 
 
 @given(batches(scores=few_scores), st.integers(1, 4))
 def test_a_ranked_run_cut_at_a_depth_is_the_beginning_of_the_whole(made: Batch, depth: int) -> None:
     for ties in ("trec", "input"):
-        whole = rankgauge.data.ranking.ranked(Run.of(made.run), ties=ties)
-        cut = rankgauge.data.ranking.ranked(Run.of(made.run), ties=ties, depth=depth)
+        whole = rankgauge.data.join.ranked(Run.of(made.run), ties=ties)
+        cut = rankgauge.data.join.ranked(Run.of(made.run), ties=ties, depth=depth)
         assert {query: list(cut[query].items()) for query in cut} == {
             query: list(whole[query].items())[:depth] for query in whole
         }
@@ -392,4 +392,4 @@ def test_a_ranked_run_cut_at_a_depth_is_the_beginning_of_the_whole(made: Batch, 
 @pytest.mark.parametrize("depth", [-1, 1.5])
 def test_an_impossible_depth_is_refused(depth: Any) -> None:
     with pytest.raises(InputError, match="depth="):
-        rankgauge.data.ranking.ranked(Run.of({"q": ["d"]}), depth=depth)
+        rankgauge.data.join.ranked(Run.of({"q": ["d"]}), depth=depth)

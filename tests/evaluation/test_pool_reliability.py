@@ -13,7 +13,7 @@ from scipy import stats
 from strategies import by_loop
 
 from rankgauge import InputError, RankgaugeError, Run, parse, reliability, write_run
-from rankgauge.evaluation.pool_reliability import kendall_tau
+from rankgauge.evaluation.sensitivity import kendall_tau
 from rankgauge.formats import fast_trec
 from rankgauge.reports import render
 

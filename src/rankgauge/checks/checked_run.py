@@ -16,9 +16,8 @@ from rankgauge.checks.readers import CheckInput, read_into_memory
 from rankgauge.core.findings import Effect, Location
 from rankgauge.core.ids import IntArray, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of, pair_keys, ranges_of
-from rankgauge.data.join import Joined, join
+from rankgauge.data.join import Joined, join, query_of
 from rankgauge.data.qrels import Qrels
-from rankgauge.data.ranking import query_of
 from rankgauge.data.run import Run
 from rankgauge.formats.pieces import NotInBlocksError
 from rankgauge.measures.measure import Measure

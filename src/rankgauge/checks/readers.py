@@ -13,8 +13,7 @@ import numpy as np
 from rankgauge.core.findings import Location
 from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable
-from rankgauge.data.pair_mapping import table_of_input
-from rankgauge.data.qrels import Qrels
+from rankgauge.data.qrels import Qrels, table_of_input
 from rankgauge.data.run import Run, run_name
 from rankgauge.errors import InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout, columns_of

@@ -21,8 +21,8 @@ from rankgauge.core.pair_table import FloatArray
 from rankgauge.core.policies import Order
 from rankgauge.core.text import Ratio, many, some
 from rankgauge.data.alignment import align
+from rankgauge.data.join import ranked
 from rankgauge.data.judged_run import Values
-from rankgauge.data.ranking import ranked
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.rendering.result import Result

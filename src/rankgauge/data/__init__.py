@@ -5,6 +5,7 @@ from __future__ import annotations
 from rankgauge.core.lazy import lazy_imports
 
 with lazy_imports(globals()):
+    from rankgauge.data.join import ranked as ranked
     from rankgauge.data.judged_run import JudgedRun as JudgedRun
     from rankgauge.data.preference_qrels import (
         PreferenceQrels as PreferenceQrels,
@@ -17,7 +18,6 @@ with lazy_imports(globals()):
         read_qrels as read_qrels,
         write_qrels as write_qrels,
     )
-    from rankgauge.data.ranking import ranked as ranked
     from rankgauge.data.records import Records as Records
     from rankgauge.data.run import Run as Run, read_run as read_run, run_name as run_name, write_run as write_run
     from rankgauge.data.special_qrels import (

@@ -18,7 +18,7 @@ from rankgauge.core.pair_table import PairTable
 from rankgauge.core.policies import Duplicates
 from rankgauge.core.progress import report
 from rankgauge.core.text import many
-from rankgauge.data.pair_mapping import Pairs, table_of_input
+from rankgauge.data.qrels import Pairs, table_of_input
 from rankgauge.errors import InputError
 from rankgauge.formats import frames, pieces, readers
 from rankgauge.formats.columns import RUN

@@ -14,10 +14,9 @@ import numpy.typing as npt
 
 from rankgauge.core.ids import IntArray
 from rankgauge.data.alignment import Alignment, align
-from rankgauge.data.join import join
+from rankgauge.data.join import join, ranked
 from rankgauge.data.judged_run import BoolArray
 from rankgauge.data.qrels import Qrels
-from rankgauge.data.ranking import ranked
 from rankgauge.data.run import Run
 
 __all__ = ["RankedQuery", "Rankings", "judgments_of", "ranked_queries", "rankings_of"]

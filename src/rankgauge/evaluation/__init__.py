@@ -8,18 +8,16 @@ with lazy_imports(globals()):
     from rankgauge.evaluation.context import read_judgments as read_judgments
     from rankgauge.evaluation.evaluation import evaluate as evaluate
     from rankgauge.evaluation.groups import GroupMean as GroupMean, GroupMeans as GroupMeans, group_means as group_means
-    from rankgauge.evaluation.pool_reliability import (
-        LeftOut as LeftOut,
-        Reliability as Reliability,
-        reliability as reliability,
-    )
     from rankgauge.evaluation.profile_deviations import Case as Case, Deviation as Deviation, Profile as Profile
     from rankgauge.evaluation.profiles import PROFILES as PROFILES, profile_of as profile_of
     from rankgauge.evaluation.questions import question_fields as question_fields, split_origins as split_origins
     from rankgauge.evaluation.result import AppliedProfile as AppliedProfile, Evaluation as Evaluation
-    from rankgauge.evaluation.tie_sensitivity import (
+    from rankgauge.evaluation.sensitivity import (
+        LeftOut as LeftOut,
+        Reliability as Reliability,
         TieReport as TieReport,
         TieSpan as TieSpan,
+        reliability as reliability,
         tie_report as tie_report,
     )
     from rankgauge.evaluation.unjudged import (

@@ -13,9 +13,8 @@ import numpy.typing as npt
 from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable, distinct
 from rankgauge.core.policies import Policies
-from rankgauge.data.join import match
+from rankgauge.data.join import match, query_of
 from rankgauge.data.qrels import Qrels
-from rankgauge.data.ranking import query_of
 from rankgauge.data.run import Run
 from rankgauge.data.subsets import of_queries
 from rankgauge.errors import UnknownName

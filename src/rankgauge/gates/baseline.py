@@ -19,9 +19,9 @@ from rankgauge.core.arguments import integer
 from rankgauge.core.files import read_text, write_atomically
 from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.text import Ratio, inflect, many, some
+from rankgauge.data.join import ranked
 from rankgauge.data.judged_run import Values
 from rankgauge.data.qrels import Qrels
-from rankgauge.data.ranking import ranked
 from rankgauge.data.run import Run
 from rankgauge.errors import FormatError, InputError
 from rankgauge.evaluation.evaluation import evaluate, evaluate_blocks

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from rankgauge.core.arguments import choice as one_of
 from rankgauge.core.text import many
-from rankgauge.data.pair_mapping import table_of_input
 from rankgauge.data.preference_qrels import PreferenceQrels
+from rankgauge.data.qrels import table_of_input
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats.columns import JUDGMENTS, column_word, columns_of, read_number
 from rankgauge.formats.lines import source_name

@@ -14,7 +14,7 @@ from rankgauge.core.escaping import dump_json
 from rankgauge.core.text import many
 from rankgauge.distributed import DistributedComparison
 from rankgauge.errors import InputError
-from rankgauge.evaluation.tie_sensitivity import TieReport
+from rankgauge.evaluation.sensitivity import TieReport
 from rankgauge.history import HistoryComparison, HistoryEntries, HistoryEntry, Trend
 from rankgauge.history.entries import means_of
 from rankgauge.measures.measure import Measure, parse, parse_all

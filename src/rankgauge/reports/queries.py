@@ -10,8 +10,8 @@ from typing import Any
 
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.corpus.collection import Collection
+from rankgauge.data.join import ranked
 from rankgauge.data.qrels import Qrels
-from rankgauge.data.ranking import ranked
 from rankgauge.data.run import Run
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure

@@ -10,8 +10,8 @@ import numpy as np
 
 from rankgauge.core.arguments import choice, integer, number
 from rankgauge.corpus.collection import Document, Query
+from rankgauge.data.join import ranked
 from rankgauge.data.qrels import Qrels, fingerprint
-from rankgauge.data.ranking import ranked
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 from rankgauge.retrievers.base import document_texts, not_indexed, top_rows

@@ -20,7 +20,7 @@ from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
 from rankgauge.core.policies import Order, order_of
 from rankgauge.core.text import many
 from rankgauge.data.alignment import Alignment, Block, align, map_query_blocks
-from rankgauge.data.ranking import ranked
+from rankgauge.data.join import ranked
 from rankgauge.data.run import Run, named_runs, named_sources
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.columns import RUN
