@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -74,6 +75,7 @@ def generate(
     out.print(made)
 
 
+_WIDTH = 80
 _collection = option("The documents; they must include those named by the questions.", "FOLDER")
 
 
@@ -311,7 +313,13 @@ def guideline(
 def _folded(line: str) -> str:
     """Fold a line of Markdown to the width of the screen, with hanging indents in lists."""
     marker = re.match(r"\s*(?:[-*+] |\d+[.)] )?", line)
-    return "\n".join(rankgauge.rendering.wrapped(line, indent=" " * (marker.end() if marker else 0)))
+    return textwrap.fill(
+        line,
+        _WIDTH,
+        subsequent_indent=" " * (marker.end() if marker else 0),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 @judge.command(short_help="Add hidden tests: tasks with a known answer.")
