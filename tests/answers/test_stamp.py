@@ -22,7 +22,9 @@ from rankgauge.answers import (
 from rankgauge.comparison.conclusions import difference_sentence
 from rankgauge.comparison.differences import select
 from rankgauge.evaluation import group_means
+from rankgauge.evaluation.result import correct_differences
 from rankgauge.gates import update_baseline
+from rankgauge.measures.measure import parse
 
 S, N = "supported", "not stated"
 RULES = {"measures": {"Faithfulness": {"margin": 0.1}}}
@@ -547,6 +549,49 @@ def test_questions_count_as_different_if_their_values_differ():
     assert d.wins + d.losses <= 3
     (check,) = gated_checks(both[1], both[0])
     assert check.numbers.wins + check.numbers.ties + check.numbers.losses == 50
+
+
+@pytest.mark.parametrize("gain", [[1.0, 1.0, 1.0], [0.85, 0.8, 0.9]], ids=["without correction", "corrected"])
+def test_questions_of_a_conversation_have_no_more_weight_than_one(gain):
+    """Three equal turns are no more evidence than the first."""
+    rng = np.random.default_rng(1)
+    values = [rng.random(33), None]
+    values[1] = np.clip(values[0] - 0.1 + rng.normal(0, 0.2, 33), 0, 1)
+    judge = {"name": "m", "measures": {"Faithfulness": {"state": "usable", "gain": gain, "people": {}}}}
+
+    def pair(turns, judge):
+        return [
+            Evaluation.from_values(
+                name,
+                IDS[: 33 * turns],
+                {"Faithfulness": np.repeat(column, turns).tolist()},
+                settings={"judge": judge},
+            )
+            for name, column in zip(("old", "new"), values, strict=True)
+        ]
+
+    later = {query: IDS[n // 3 * 3] for n, query in enumerate(IDS[:99]) if n % 3}
+    first, repeated = pair(1, judge), pair(3, judge | {"conversations": later})
+    alone, talks = (compare(both, test="t").difference("new") for both in (first, repeated))
+    for name in ("difference", "low", "high", "p", "queries", "wins", "losses", "verdict", "reversed_by"):
+        assert getattr(talks, name) == pytest.approx(getattr(alone, name)), name
+    (check,), (of_talks,) = (gated_checks(*both[::-1]) for both in (first, repeated))
+    for name in ("lower", "upper", "gain", "p_worse", "queries", "losses"):
+        assert getattr(of_talks.numbers, name) == pytest.approx(getattr(check.numbers, name)), name
+    assert of_talks.verdict == check.verdict
+
+
+def test_a_long_conversation_may_lose_more_than_a_question():
+    """The values have the mean of the questions; a question without a value is left out."""
+    moved = np.array([0.1, 0.2, 0.3, np.nan, np.nan])
+    talks = {"judge": {"conversations": {"q1": "q0", "q2": "q0", "q4": "q3"}}}
+    found = correct_differences(parse("Faithfulness"), moved, IDS[:5], run=talks, baseline={})
+    assert found.values[0] == pytest.approx(0.2)
+    assert np.isnan(found.values[1])
+    moved[3] = -0.6
+    found = correct_differences(parse("Faithfulness"), moved, IDS[:5], run={}, baseline=talks)
+    assert found.values == pytest.approx([0.3, -0.3])  # the mean is 0, that of the four questions
+    assert found.unseen == pytest.approx(1.5)
 
 
 def test_a_difference_by_a_judge_is_named_as_such_in_all_results(tmp_path):

@@ -18,7 +18,7 @@ from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.core.text import inflect, many
 from rankgauge.errors import InputError
-from rankgauge.evaluation.result import Evaluation, JudgeCorrection, comparable_means, correct_differences
+from rankgauge.evaluation.result import Evaluation, JudgeCorrection, comparable_means, correct_differences, of_answers
 from rankgauge.measures.measure import Measure, parse
 
 Test: TypeAlias = Literal["randomization", "t", "wilcoxon", "tukey-hsd"]
@@ -422,8 +422,8 @@ def corrected_means(evaluations: Sequence[Evaluation]) -> tuple[dict[str, dict[s
 def query_differences(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
     """Return the differences of all queries (Q,); NaN for excluded queries.
 
-    For answers with labels of people, they are those of questions or conversations that are
-    corrected by the labels.
+    For answers with labels of people, they are corrected by the labels. Conversations of several
+    questions have one value each.
     """
     return corrected_differences(one, other, measure).values
 
@@ -433,7 +433,7 @@ def corrected_differences(one: Evaluation, other: Evaluation, measure: Measure) 
     found = measure.differences(
         _column(one, measure), _column(other, measure), skip_undefined=one.policies.undefined == "skip"
     )
-    if measure.declaration.reads != "verdicts":
+    if not of_answers(one):
         return JudgeCorrection(found, found)
     return correct_differences(measure, found, one.query_ids, run=one.settings, baseline=other.settings)
 

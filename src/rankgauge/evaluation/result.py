@@ -603,13 +603,16 @@ class JudgeCorrection:
     """Correction of the differences between two systems for the errors of the judge.
 
     Attributes:
-        values: The differences; with labels of people, one for each question or conversation, whose
-            mean is the prediction-powered mean.
+        values: One difference for each query, or for each conversation of several questions, whose
+            mean is the mean difference of the questions; with labels of people, the
+            prediction-powered mean.
         counted: The differences to count as wins, ties, and losses: those by people where they
             labeled a question, otherwise those by the judge.
         gain: Sensitivity + specificity - 1 of the judge, with the bounds of its interval: a true
             difference shows in `values` as this share of its size.
-        unseen: Number of questions per labeled question.
+        unseen: Largest effect of an unobserved question or conversation, relative to one of average
+            size: the number of questions per labeled question, or the relative size of the largest
+            conversation.
         condition: The assumption of the correction; empty without correction.
     """
 
@@ -631,7 +634,8 @@ def correct_differences(
     """Return the differences between two evaluations of answers, with their correction.
 
     Labels of people on the same questions of both systems are valid whatever the errors of the
-    judge. Without them, a usable judge must err as often on both systems.
+    judge. Without them, a usable judge must err as often on both systems. The questions of a
+    conversation depend on each other, so they have one value.
 
     Args:
         measure: The measure.
@@ -644,8 +648,8 @@ def correct_differences(
     known = [n for n, query in enumerate(queries) if not np.isnan(differences[n])]
     people = [labeled.get(queries[n]) for n in known]
     count = sum(pair is not None for pair in people)
+    talks = _conversations(run) or _conversations(baseline)
     if count >= FEWEST_LABELED:
-        talks = (run.get("judge") or {}).get("conversations", {})
         from rankgauge.stats import prediction_powered_values
 
         by_people = np.array([np.nan if pair is None else pair[0] - pair[1] for pair in people])
@@ -659,15 +663,29 @@ def correct_differences(
             "valid for any errors of the judge"
         )
         return JudgeCorrection(values, counted, unseen=len(known) / count, condition=condition)
+    unseen = 1.0
+    if talks and known:
+        places = np.unique([talks.get(query, query) for query in queries], return_inverse=True)[1]
+        sizes = np.bincount(places[known], minlength=places.max() + 1)
+        weight = np.count_nonzero(sizes) / len(known)
+        totals = np.bincount(places, np.nan_to_num(differences)) * weight
+        differences, unseen = np.where(sizes > 0, totals, np.nan), float(sizes.max() * weight)
     both = [about_judge(each, measure).get("gain", (1.0, 1.0, 1.0)) for each in (run, baseline)]
     value, low, high = min(both, key=lambda gain: gain[1])
     if value == low == high:
-        return JudgeCorrection(differences, differences)
+        return JudgeCorrection(differences, differences, unseen=unseen)
     condition = (
         "assuming that the judge errs as often on both systems (sensitivity + specificity - 1: "
         f"{value:.2f} [{low:.2f}, {high:.2f}])"
     )
-    return JudgeCorrection(differences, differences, (value, low, high), condition=condition)
+    return JudgeCorrection(differences, differences, (value, low, high), unseen, condition)
+
+
+def _conversations(settings: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the first question of the conversation of each later question."""
+    judge = settings.get("judge")
+    found: Mapping[str, str] = judge.get("conversations", {}) if isinstance(judge, Mapping) else {}
+    return found
 
 
 def settings_change(one: Evaluation, settings: Mapping[str, Any], before: str, after: str) -> Finding | None:

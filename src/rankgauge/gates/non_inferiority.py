@@ -190,13 +190,13 @@ def untestable_margins(baseline: Baseline, rules: GateRules) -> Iterator[str]:
         before = gated.measure.counted(np.array(values, dtype=float))
         known = before[~np.isnan(before)]
         lowest, _ = _possible_gains(gated.measure, known)
-        if len(known) < 2 or not math.isfinite(lowest):
-            continue
-        least = -stats.mean_lower_bound(np.zeros(len(known)), LEVEL, lowest)
         same = correct_differences(
             gated.measure, before - before, list(baseline.queries), run=baseline.settings, baseline=baseline.settings
         )
-        least *= same.unseen / same.gain[1]
+        units = np.count_nonzero(~np.isnan(same.values))
+        if units < 2 or not math.isfinite(lowest):
+            continue
+        least = -stats.mean_lower_bound(np.zeros(units), LEVEL, lowest) * same.unseen / same.gain[1]
         if least > gated.margin:
             yield (
                 f"{name}: {many(len(known), baseline.unit)} are too few for your margin of "
