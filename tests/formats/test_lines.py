@@ -74,7 +74,17 @@ def test_a_disk_error_is_reported_with_its_line() -> None:
 
     with pytest.raises(InputError) as caught:
         list(numbered_lines(io.BufferedReader(Disk()), "a"))
-    assert str(caught.value) == "a: cannot be read from line 1 on: Input/output error"
+    assert caught.value.what == "cannot be read from line 1 on: Input/output error"
+    assert caught.value.fix
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="no file here whose first byte cannot be read")
+def test_a_file_that_opens_but_cannot_be_read_is_named() -> None:
+    for read in (rankgauge.read_run, rankgauge.evaluate, rankgauge.Collection.load):
+        with pytest.raises(InputError) as caught:
+            read("/proc/self/mem")
+        assert caught.value.where == "/proc/self/mem"
+        assert "cannot be read" in caught.value.what
 
 
 @pytest.mark.parametrize("packed", [False, True])

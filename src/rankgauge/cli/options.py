@@ -74,8 +74,11 @@ def read_evaluations(paths: Sequence[str]) -> list[rankgauge.Evaluation]:
 
 
 def _start(path: str) -> str:
-    with open(path, "rb") as stream:  # noqa: PTH123 - a path may be anything
-        return stream.read(200).decode("utf-8", "replace")
+    try:
+        with open(path, "rb") as stream:  # noqa: PTH123 - a path may be anything
+            return stream.read(200).decode("utf-8", "replace")
+    except OSError:
+        return ""  # the reader of runs reports the error
 
 
 def read_drift(path: str) -> dict[str, Any]:

@@ -125,7 +125,10 @@ def opened_bytes(source: Source) -> Iterator[BinaryIO]:
     raw = _standard_input() if source == "-" else _open(source)
     try:
         buffered = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(cast("Any", raw))
-        packing = _packing(buffered.peek(_LOOK)[:_LOOK])
+        try:
+            packing = _packing(buffered.peek(_LOOK)[:_LOOK])
+        except OSError as error:
+            raise _fault(error, name) from None
         if packing is None:
             yield buffered
         else:
@@ -392,7 +395,9 @@ def _fault(error: Exception, name: str, number: int = 0, line: bytes = b"") -> I
     """Return the error for one of `_FAULTS`, raised after this line."""
     if not isinstance(error, BrokenPackError):
         reason = getattr(error, "strerror", None) or error
-        return InputError(f"cannot be read from line {number + 1} on: {reason}", where=name)
+        return InputError(
+            f"cannot be read from line {number + 1} on: {reason}", where=name, fix="check the disk, or use another copy"
+        )
     return FormatError(
         f"the {error.what} is corrupt or truncated {'after this line' if number else 'at its start'}",
         path=name,
