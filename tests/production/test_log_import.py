@@ -386,6 +386,19 @@ def test_events_are_not_equal_if_they_differ_in_a_value_that_is_not_stored(tmp_p
     assert (report.events, report.identical) == ({"other": 5}, 1)
 
 
+@pytest.mark.parametrize("options", [{"personal": "drop", "drop_text": True}, {"scrub": True}])
+def test_events_are_not_equal_if_they_differ_only_in_personal_data_that_is_not_stored(tmp_path, options):
+    made = {"kind": "comment", "time": NOON, "question_id": "q", "user_id": "u1", "text": "write to ann@example.com"}
+    rows = [made, made | {"user_id": "u2"}, made | {"text": "write to bob@example.com"}]
+    source = write(tmp_path / "events.jsonl", [*rows, made])
+    report = import_log(source, tmp_path / "log", format="events", **options)
+    assert (sum(report.events.values()), report.identical) == (3, 1)
+    stored = str(rows_of(tmp_path / "log"))
+    assert "example.com" not in stored
+    again = import_log(source, tmp_path / "log", format="events", **options)
+    assert (sum(again.events.values()), again.identical) == (0, 4)
+
+
 def test_a_dry_run_reports_the_same_and_writes_nothing(tmp_path):
     source = write(tmp_path / "ubi.jsonl", [question(), event("click", document="a"), {"x": 1}])
     dry = import_log(source, tmp_path / "log", dry_run=True)

@@ -237,8 +237,9 @@ def import_log(  # noqa: PLR0913 - one parameter a setting
 ) -> LogImport:
     r"""Import the events of one or more files into a log.
 
-    Events are identified by their identifier or else by the hash of their content, so that
-    importing the same or an overlapping file adds only new events. Repeating the call resumes an
+    Events are identified by their identifier or else by the hash of their content (of texts and
+    users that are dropped, a hash with a local key), so that importing the same or an overlapping
+    file adds only new events. Repeating the call resumes an
     interrupted import. Rows that are not events are counted by reason and written to
     ``refused.jsonl`` in the folder of the log, without their text if personal data is not kept.
 
@@ -348,6 +349,18 @@ _DRAFTS: Mapping[str, Callable[[Any, Any, LogMapping | None, Mapping[str, Any]],
     "spans": _draft_spans,
     "ubi": lambda connection, _, mapping, __: translation.draft_ubi(connection, mapping),
 }
+
+
+def _drop(_text: str) -> None:
+    """Return nothing in place of a text."""
+
+
+def _lost(before: str, after: str | None) -> str | None:
+    """Return a keyed hash of a replaced text; None if its replacement has the same information."""
+    if after == before:
+        return None
+    key = keyed_hash(before)
+    return None if after == key else key
 
 
 class _Importer:
@@ -477,26 +490,30 @@ class _Importer:
     def _protect(self) -> None:
         """Hash or drop user identifiers, and scrub or drop texts."""
         settings = self._store.manifest["settings"]
-        connection = self._connection
         if settings["personal"] == "drop":
-            connection.execute("UPDATE draft SET user_id = NULL")
+            self._replace("user_id", _drop)
         elif settings["personal"] == "hash":
             self._replace("user_id", keyed_hash)
         if settings["drop_text"]:
-            connection.execute("UPDATE draft SET text = NULL")
+            self._replace("text", _drop)
         elif settings["scrub"]:
             self._replace("text", scrub_text)
 
-    def _replace(self, column: str, function: Any) -> None:
+    def _replace(self, column: str, function: Callable[[str], str | None]) -> None:
+        """Replace texts; keep a keyed hash of those lost, which still distinguishes events."""
         import pyarrow as pa
 
         found = self._connection.execute(f"SELECT DISTINCT {column} FROM draft WHERE {column} IS NOT NULL").fetchall()
         old = [text for (text,) in found]
+        new = [function(text) for text in old]
+        columns = {"old": old, "new": new, "lost": [*map(_lost, old, new)]}
         self._connection.register(
-            "replacement",
-            pa.table({"old": pa.array(old, pa.string()), "new": pa.array(map(function, old), pa.string())}),
+            "replacement", pa.table({name: pa.array(texts, pa.string()) for name, texts in columns.items()})
         )
-        self._connection.execute(f"UPDATE draft SET {column} = r.new FROM replacement AS r WHERE {column} = r.old")
+        self._connection.execute(
+            f"""UPDATE draft SET {column} = r.new, lost = concat(draft.lost, r.lost)
+            FROM replacement AS r WHERE {column} = r.old"""
+        )
 
     def _keep_new(self, progress: _Progress) -> None:
         """Create the table ``fresh`` of events with new identifiers."""

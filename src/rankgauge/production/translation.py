@@ -40,6 +40,7 @@ DRAFT = {
     "attributes": "MAP(VARCHAR, VARCHAR)",
     "rank_group": "VARCHAR",
     "fault": "VARCHAR",
+    "lost": "VARCHAR",  # keyed hashes of the personal data that is not stored
 }
 _LISTS = ("documents", "ranks", "scores")
 # UBI actions. The standard only has the first two: UBI has no answers.

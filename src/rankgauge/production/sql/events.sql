@@ -89,7 +89,7 @@ WITH numbers AS (
     END AS problem
   FROM read
 ), plain AS (
-  SELECT line, part, problem, event_id, kind, moment AS time, question_id, session_id, user_id,
+  SELECT line, part, lost, problem, event_id, kind, moment AS time, question_id, session_id, user_id,
     arm, text, documents,
     CASE
       WHEN problem IS NOT NULL OR kind = 'other' THEN NULL
@@ -110,11 +110,11 @@ WITH numbers AS (
     ) AS dropped
   FROM events_with_problems
 )
-SELECT * EXCLUDE (dropped) REPLACE (
-    coalesce(event_id, md5(json_array(
+SELECT * EXCLUDE (dropped, lost) REPLACE (
+    coalesce(event_id, md5(concat(json_array(
       kind, epoch_us(time), question_id, session_id, user_id, arm, text, documents, ranks, scores,
       value, label, latency_ms, list_sort(map_entries(attributes)), dropped
-    )::VARCHAR)) AS event_id
+    )::VARCHAR, lost))) AS event_id
   ),
   event_id IS NOT NULL AS identified,
   $source || ':' || line AS source
