@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 
 import rankgauge
-from rankgauge.diagnosis.causes import Examiner, first_cause, totals
+from rankgauge.diagnosis import causes
+from rankgauge.diagnosis.causes import Examiner, totals
 from rankgauge.diagnosis.patterns import Patterns, find_patterns, overlap, pattern_counts, with_counts
 from rankgauge.diagnosis.ranked_queries import RankedQuery, ranked_queries, rankings_of
 from rankgauge.diagnosis.terms import Texts
@@ -271,8 +272,8 @@ class Causes:
         # Counts by length are only evidence.
         examiner, every = self.diagnosed(replace(patterns, sizes=()))
         drawn = [every[row] for row in rows if every[row].causes]
-        found = first_cause(totals(drawn, examiner), drawn)
-        return "none" if found is None else found.cause.name
+        found = causes.first_causes(totals(drawn, examiner), drawn)
+        return found[0].cause.name if found else "none"
 
 
 def seeded_causes(

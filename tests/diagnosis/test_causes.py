@@ -206,6 +206,18 @@ def test_rankings_that_end_at_one_rank_are_cut_and_no_model_is_blamed():
     assert found.summary().endswith("likely cause: rankings cut (in 4 of them); suggested fix: retrieve deeper")
 
 
+def test_equally_frequent_causes_are_all_named_first():
+    run = {"q0": ["x", "y"], "q1": ["x", "y", "z"], "q2": ["x", "y", "d"], "q3": ["x", "y", "z", "d"], "q4": ["d"]}
+    found = cut(run)
+    names = [total.cause.name for total in found.first_causes]
+    assert names == ["not retrieved", "ranked below k"]
+    assert [total.primary for total in found.first_causes] == [2, 2]
+    assert "equally likely causes: not retrieved and ranked below k (in 2 of them each)" in found.summary()
+    assert found.summary().endswith("suggested fixes: another embedding model; reranking")
+    assert "primary: not retrieved and ranked below k" in str(found)
+    assert cut({"q": ["d"]}).first_causes == ()
+
+
 def test_rankings_of_one_document_are_cut_and_empty_ones_are_not():
     found = cut({f"q{n}": ["x"] for n in range(4)})
     assert {one.primary for one in found.diagnoses} == {"rankings cut"}
@@ -221,12 +233,12 @@ def test_the_depth_is_no_cause_below_the_cutoff_or_if_both_runs_are_cut():
     run = {f"q{n}": ["x", "y", "z", "w"] for n in range(4)}
     better = {query: ["x", "d", "z", "w"] for query in run}
     deeper = {query: [*docs, "v"] for query, docs in better.items()}
-    assert cut(run, measure="P@4").first_cause.cause.name == "rankings cut"
-    assert cut(run, measure="RR").first_cause.cause.name == "rankings cut"
-    assert cut(run, also=deeper).first_cause.cause.name == "rankings cut"
+    assert cut(run, measure="P@4").first_causes[0].cause.name == "rankings cut"
+    assert cut(run, measure="RR").first_causes[0].cause.name == "rankings cut"
+    assert cut(run, also=deeper).first_causes[0].cause.name == "rankings cut"
     for options in ({"measure": "P@3"}, {"also": better}):
         found = cut(run, **options)
-        assert found.first_cause.cause.name == "ranked below k"
+        assert found.first_causes[0].cause.name == "ranked below k"
         assert found.of("q0").missed[0].evidence == ("may be below rank 4, at which the rankings are cut",)
         evidence = {fix.name: fix.evidence for fix in found.fixes if fix.evidence}
         assert list(evidence)[-1] == "reranking"
@@ -239,9 +251,9 @@ def test_the_depth_is_no_cause_below_the_cutoff_or_if_both_runs_are_cut():
 def test_rankings_that_end_at_different_ranks_or_deep_enough_are_not_cut():
     ranking = ["x", "y", "z", "w"]
     lengths = {f"q{n}": ranking[: n % 3 + 2] for n in range(6)}
-    assert cut(lengths).first_cause.cause.name == "not retrieved"
-    assert cut(dict.fromkeys(lengths, ranking), depth=4).first_cause.cause.name == "not retrieved"
-    assert cut({"q": ranking}).first_cause.cause.name == "not retrieved"
+    assert cut(lengths).first_causes[0].cause.name == "not retrieved"
+    assert cut(dict.fromkeys(lengths, ranking), depth=4).first_causes[0].cause.name == "not retrieved"
+    assert cut({"q": ranking}).first_causes[0].cause.name == "not retrieved"
     few = {f"q{n}": ranking if n else ["x"] for n in range(5)}
     assert {one.query_id: one.primary for one in cut(few).diagnoses} == {
         "q0": "not retrieved",

@@ -127,6 +127,16 @@ def test_slices_have_the_mean_and_the_t_interval_of_their_queries():
         assert sum(one.queries for one in SAMPLE.slices if one.by == by) == 30
 
 
+def test_intervals_of_slices_are_within_the_bounds_of_the_measure():
+    run = {f"q{n}": ["d"] if n else ["x"] for n in range(12)}
+    [found] = diagnose({query: {"d": 1} for query in run}, run, measure="RR").slices
+    values = [float(query != "q0") for query in run]
+    _, high = scipy_stats.t.interval(0.95, 11, loc=fmean(values), scale=scipy_stats.sem(values))
+    assert high > 1
+    assert found.high == 1
+    assert found.low == rankgauge.RR.mean_interval(np.array(values))[0]
+
+
 def test_difficulty_counts_values_by_tenths_and_queries_with_nothing():
     qrels = {"a": {"d": 1}, "b": {"d": 1}, "c": {"d": 1}, "e": {"d": 0}, "f": {"d": 1, "g": 1}}
     run = {"a": ["d"], "b": ["x", "y", "d"], "c": ["x"], "e": ["d"], "f": ["d"]}

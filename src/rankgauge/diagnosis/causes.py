@@ -8,12 +8,24 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from rankgauge.core.text import either
 from rankgauge.corpus.collection import Collection
 from rankgauge.diagnosis.patterns import Patterns, overlap
 from rankgauge.diagnosis.ranked_queries import RankedQuery
 from rankgauge.diagnosis.terms import Texts
 
-__all__ = ["CAUSES", "Cause", "CauseTotal", "Examiner", "Missed", "QueryDiagnosis", "first_cause", "shares", "totals"]
+__all__ = [
+    "CAUSES",
+    "Cause",
+    "CauseTotal",
+    "Examiner",
+    "Missed",
+    "QueryDiagnosis",
+    "first_causes",
+    "first_step",
+    "shares",
+    "totals",
+]
 
 _HALF = 0.5
 _NEARLY_ALL = 0.75
@@ -252,11 +264,11 @@ def totals(diagnoses: Sequence[QueryDiagnosis], examiner: Examiner) -> tuple[Cau
     )
 
 
-def first_cause(found: Sequence[CauseTotal], diagnoses: Sequence[QueryDiagnosis]) -> CauseTotal | None:
-    """Return the cause to examine first: a cause of the whole run, else the most frequent one.
+def first_causes(found: Sequence[CauseTotal], diagnoses: Sequence[QueryDiagnosis]) -> tuple[CauseTotal, ...]:
+    """Return the causes to examine first: a cause of the whole run, else the most frequent ones.
 
     A cause of the whole run comes first if at least 10% of the diagnosed queries have it and, for a
-    cause of documents, 5% of the missed documents.
+    cause of documents, 5% of the missed documents. Several causes are equally frequent.
     """
     missed = sum(len(one.missed) for one in diagnoses)
     for total in found:
@@ -265,9 +277,16 @@ def first_cause(found: Sequence[CauseTotal], diagnoses: Sequence[QueryDiagnosis]
             and total.queries >= max(1.0, _OF_QUERIES * len(diagnoses))
             and (total.documents is None or total.documents >= _OF_MISSED * missed)
         ):
-            return total
-    most = max(found, key=lambda total: total.primary, default=None)
-    return most if most is not None and most.primary else None
+            return (total,)
+    most = max((total.primary for total in found), default=0)
+    return tuple(total for total in found if most and total.primary == most)
+
+
+def first_step(first: Sequence[CauseTotal]) -> tuple[str, int, str]:
+    """Return the names of the first causes, the number of queries of each, and their fixes."""
+    number = first[0].queries if first[0].systematic else first[0].primary
+    fixes = dict.fromkeys(total.cause.fix for total in first)
+    return either([total.cause.name for total in first], "and"), number, "; ".join(fixes)
 
 
 @dataclass(frozen=True)

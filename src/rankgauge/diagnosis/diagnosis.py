@@ -24,7 +24,8 @@ from rankgauge.diagnosis.causes import (
     CauseTotal,
     Examiner,
     QueryDiagnosis,
-    first_cause,
+    first_causes,
+    first_step,
     totals,
 )
 from rankgauge.diagnosis.fixes import Advice, PrecisionRecall, SuggestedFix
@@ -127,9 +128,9 @@ class Diagnosis(Result):
         return sum(bool(one.missed) for one in self.diagnoses)
 
     @property
-    def first_cause(self) -> CauseTotal | None:
-        """The cause to examine first; None without causes or if they are withheld."""
-        return first_cause(self.totals, self.diagnoses)
+    def first_causes(self) -> tuple[CauseTotal, ...]:
+        """The causes to examine first: several only if equally frequent, none if withheld."""
+        return first_causes(self.totals, self.diagnoses)
 
     def _complete(self) -> str:
         """Return the result and the next step if no query misses a relevant document."""
@@ -158,13 +159,14 @@ class Diagnosis(Result):
             f"{inflect(self.failing or 0, 'misses', 'miss')} a relevant document "
             f"in the top {self.k}"
         )
-        first = self.first_cause
-        if first is None:
+        first = self.first_causes
+        if not first:
             return missed if self.failing else self._complete()
+        names, number, fixes = first_step(first)
         return (
-            f"{missed}; likely cause: {first.cause.name} "
-            f"(in {first.queries if first.systematic else first.primary} of them); "
-            f"suggested fix: {first.cause.fix}"
+            f"{missed}; {inflect(len(first), 'likely cause', 'equally likely causes')}: {names} "
+            f"(in {number} of them{inflect(len(first), '', ' each')}); "
+            f"suggested {inflect(len(first), 'fix', 'fixes')}: {fixes}"
         )
 
     def table(self) -> Table:
@@ -322,7 +324,7 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
         sweep=advice.sweep,
         fixes=advice.fixes(),
         difficulty=difficulty(queries, values, by, k),
-        slices=slices(queries, values, texts, group_by),
+        slices=slices(queries, values, texts, group_by, measure=by),
         not_checked=tuple(_not_checked(examiner, diagnoses)),
         notes=evaluation.notes,
         input_findings=_input_findings(evaluation, rankings, texts),

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rankgauge import stats
+import numpy as np
+
 from rankgauge.diagnosis.ranked_queries import RankedQuery
 from rankgauge.diagnosis.terms import Texts, words
 from rankgauge.measures.measure import Measure
@@ -49,7 +50,8 @@ class Slice:
         label: The value of the property.
         queries: The number of queries with a value of the measure.
         mean: The mean over these queries.
-        low: The lower bound of the 95% t interval; None with too few queries.
+        low: The lower bound of the 95% interval (see `Measure.mean_interval`); None with too few
+            queries.
         high: The upper bound of the interval.
     """
 
@@ -79,7 +81,7 @@ def difficulty(ranked: Sequence[RankedQuery], values: Mapping[str, float], measu
 
 
 def slices(
-    ranked: Sequence[RankedQuery], values: Mapping[str, float], texts: Texts, group_by: str | None
+    ranked: Sequence[RankedQuery], values: Mapping[str, float], texts: Texts, group_by: str | None, *, measure: Measure
 ) -> tuple[Slice, ...]:
     """Return means by group, by query length in words, and by number of relevant documents."""
     queries = texts.collection.queries
@@ -103,7 +105,7 @@ def slices(
         cuts.append((OWN_CUTS[0], length, [label for _, label in _LENGTHS]))
     cuts.append((OWN_CUTS[1], relevant, [label for _, label in _RELEVANT]))
     return tuple(
-        _slice(by, label, own)
+        _slice(by, label, own, measure)
         for by, label_of, labels in cuts
         for label in labels
         if (own := _known(values[v.query_id] for v in ranked if label_of(v) == label))
@@ -118,9 +120,9 @@ def _known(values: Iterable[float]) -> list[float]:
     return [value for value in values if not math.isnan(value)]
 
 
-def _slice(by: str, label: str, values: list[float]) -> Slice:
+def _slice(by: str, label: str, values: list[float], measure: Measure) -> Slice:
     mean = math.fsum(values) / len(values)
-    if len(values) < ENOUGH:
+    low, high = measure.mean_interval(np.array(values))
+    if len(values) < ENOUGH or math.isnan(low):
         return Slice(by, label, len(values), mean, None, None)
-    interval = stats.t_interval(values)
-    return Slice(by, label, len(values), mean, interval.low, interval.high)
+    return Slice(by, label, len(values), mean, low, high)

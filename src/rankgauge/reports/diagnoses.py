@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from rankgauge.core.text import inflect, many
-from rankgauge.diagnosis.causes import CAUSES, GAP, IGNORED, UNJUDGED, QueryDiagnosis
+from rankgauge.diagnosis.causes import CAUSES, GAP, IGNORED, UNJUDGED, QueryDiagnosis, first_step
 from rankgauge.diagnosis.diagnosis import Diagnosis
 from rankgauge.diagnosis.fixes import FIXES
 from rankgauge.diagnosis.slices import ENOUGH, OWN_CUTS, Slice
@@ -108,8 +108,8 @@ def _causes(found: Diagnosis) -> Table:
         for total in found.totals
         if total.queries
     )
-    first = found.first_cause
-    named = f", primary: {first.cause.name}" if first is not None else ""
+    first = found.first_causes
+    named = f", primary: {first_step(first)[0]}" if first else ""
     title = (
         f"likely causes of {len(found.diagnoses)} of {many(found.queries, 'query')}{named} "
         f"({found.failing} {inflect(found.failing or 0, 'misses', 'miss')} a relevant document "
@@ -258,7 +258,7 @@ def _slices(found: Diagnosis, shown: Iterable[Slice]) -> Table:
             one.label,
             one.queries,
             one.mean,
-            "too few" if one.low is None or one.high is None else f"{one.low:.2f} to {one.high:.2f}",
+            "too few" if one.queries < ENOUGH else _interval(one.low, one.high),
         )
         for one in shown
     )
@@ -272,6 +272,10 @@ def _slices(found: Diagnosis, shown: Iterable[Slice]) -> Table:
         notes=tuple(notes),
         digits=2,
     )
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "–" if low is None or high is None else f"{low:.2f} to {high:.2f}"
 
 
 REPORTS = {Diagnosis: Report(diagnosis_tables)}

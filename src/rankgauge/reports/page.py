@@ -23,6 +23,7 @@ from rankgauge.corpus.collection import Collection
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.data.subsets import keep_queries
+from rankgauge.diagnosis.causes import first_step
 from rankgauge.diagnosis.diagnosis import Diagnosis, diagnose
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.context import prepare_judgments
@@ -329,9 +330,10 @@ class _Report:
             found = self.diagnosed(self._end("worst"))
         except (InputError, UnknownName):
             return  # the measure has no better direction
-        first = found.first_cause
-        if first is None:
+        first = found.first_causes
+        if not first:
             return
+        causes, number, fixes = first_step(first)
         name = found.run_name
         pair = None if self.comparison is None else deciding_difference(self.comparison)
         sure = pair is not None and pair.verdict in _SURE
@@ -341,11 +343,15 @@ class _Report:
             heading = f"Likely cause in {name}" if self.comparison else "Likely cause"
         misses = inflect(found.failing or 0, "misses", "miss")
         missed = f"{found.failing} of {many(found.queries, 'query')} {misses} a relevant document"
-        queries = many(first.queries if first.systematic else first.primary, "query")
-        yield (heading, f"{missed} in the top {found.k}; likely cause: {first.cause.name} ({queries})")
+        likely = inflect(len(first), "likely cause", "equally likely causes")
+        queries = f"{many(number, 'query')}{inflect(len(first), '', ' each')}"
+        yield (heading, f"{missed} in the top {found.k}; {likely}: {causes} ({queries})")
         more = "" if pair is None or sure else "Judge more queries before choosing a run. "
         where = f"Diagnosis of {name} below" if diagnosed == name else "rankgauge diagnose"
-        yield "Next step", f"{more}Suggested fix for {name}: {first.cause.fix} (evidence: {where})"
+        yield (
+            "Next step",
+            f"{more}Suggested {inflect(len(first), 'fix', 'fixes')} for {name}: {fixes} (evidence: {where})",
+        )
 
     @property
     def _withheld(self) -> tuple[tuple[str, Finding], ...]:
