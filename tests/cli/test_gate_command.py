@@ -234,6 +234,12 @@ def test_the_anchor_is_never_replaced(gate, tmp_path):
     assert done.returncode == 2
     assert "this is the anchor, which is never updated" in done.stderr
     assert (tmp_path / "gate-baseline.json").read_bytes() == before
+    anchor = tmp_path / "gate-baseline.anchor.json"
+    before = anchor.read_bytes()
+    done = gate(KEYWORD, "--update-baseline", "--baseline", anchor.name, "--force")
+    assert done.returncode == 2
+    assert "this is the anchor, which is never updated" in done.stderr
+    assert anchor.read_bytes() == before
 
 
 @pytest.mark.usefixtures("baseline")

@@ -195,12 +195,13 @@ def test_grades_are_the_lower_median_of_those_of_people(tmp_path):
 
 
 def test_a_project_without_judgments_says_what_to_do(tmp_path):
-    project = judged(tmp_path / "a.db", ("q1", "ab", "cannot tell"))
+    project = judged(tmp_path / "my a.db", ("q1", "ab", "cannot tell"))
     for to, said in (("qrels", "no choices of people"), ("preferences", "nobody has chosen")):
         with pytest.raises(InputError, match=said):
             export_judgments(project, to)
-    with pytest.raises(InputError, match="no grades of people"):
+    with pytest.raises(InputError, match="no grades of people") as caught:
         export_judgments(project, relevance="grade")
+    assert caught.value.fix.endswith(f"rankgauge judge serve '{tmp_path / 'my a.db'}'")
     with pytest.raises(UnknownName):
         export_judgments(project, relevance="mean")
 

@@ -27,6 +27,15 @@ def test_questions_carry_need_author_and_answering_documents(tmp_path):
     assert (second.author, second.answers, second.need) == ("Ann", (), "")
 
 
+def test_generated_questions_of_a_file_remain_generated(tmp_path):
+    file = tmp_path / "questions.jsonl"
+    file.write_text(
+        '{"id": "q1", "text": "how late", "origin": "generated"}\n{"id": "q2", "text": "how much", "origin": "log"}\n',
+        encoding="utf-8",
+    )
+    assert [each.origin for each in load_questions(file)] == ["generated", "log"]
+
+
 def test_an_answering_document_must_be_in_the_collection(tmp_path):
     file = tmp_path / "questions.csv"
     file.write_text("question,relevant\nhow late,opening-hour\n", encoding="utf-8")

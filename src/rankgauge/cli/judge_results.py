@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import statistics
 from typing import Literal
 
@@ -107,7 +108,7 @@ def size(
 
 
 def _print_nothing_judged(project: str) -> None:
-    print_message(f"There are no judgments of people yet. Next: rankgauge judge serve {project}")
+    print_message(f"There are no judgments of people yet. Next: rankgauge judge serve {shlex.quote(project)}")
 
 
 @command(short_help="Add answers of systems for people to compare.")
@@ -149,7 +150,7 @@ def votes(
             print_message(counted(judging.import_votes(opened, file, kind=kind), "new vote"))
         found = judging.vote_report(opened)
     if out.format == "table" and not found.sides and not found.pairs:
-        print_message(f"There are no votes yet. Next: rankgauge judge answers {project} FILE")
+        print_message(f"There are no votes yet. Next: rankgauge judge answers {shlex.quote(project)} FILE")
         return
     out.print(found)
 

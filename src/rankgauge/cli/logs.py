@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -340,7 +341,9 @@ def sample(
         new = [each for each in added if each.id not in known]
         with JudgingProject(project) as opened:
             opened.add_questions(questions_of(new))
-        print_message(f"{counted(len(new), 'question')} added to {project}. Next: rankgauge judge pool {project} ...")
+        print_message(
+            f"{counted(len(new), 'question')} added to {project}. Next: rankgauge judge pool {shlex.quote(project)} ..."
+        )
     out.print(result)
 
 

@@ -192,7 +192,7 @@ def split_origins(evaluation: Evaluation, questions: Any) -> dict[str, list[str]
         {'log': ['q1'], 'generated': ['q2']}
     """
     fields = question_fields(questions)
-    origins = [_origin(fields, query) for query in evaluation.query_ids]
+    origins = [origin_of(fields.get(query, {})) for query in evaluation.query_ids]
     others = dict.fromkeys(sorted({each for each in origins if each != _GENERATED and each}))
     name = ", ".join(others) or _REAL
     parts: dict[str, list[str]] = {}
@@ -226,6 +226,7 @@ def _add_origins(evaluation: Evaluation, fields: Fields, *, mix_origins: bool) -
     return replace(evaluation, findings=(found, *others))
 
 
-def _origin(fields: Fields, query: str) -> str:
-    origin = str(fields.get(query, {}).get("origin") or "")
+def origin_of(question: Mapping[str, Any]) -> str:
+    """Return the origin of a question from its fields; empty if unknown."""
+    origin = str(question.get("origin") or "")
     return _GENERATED if origin.casefold().startswith(_GENERATED) else origin

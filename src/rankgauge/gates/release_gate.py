@@ -203,7 +203,9 @@ def update_baseline(
     """
     file, text, wanted, first = Path(path), "", GateRules.of(rules), made
     anchor = wanted.anchor if anchor is None else anchor
-    if isinstance(anchor, str | os.PathLike) and Path(anchor).absolute() == file.absolute():
+    named = isinstance(anchor, str | os.PathLike) and Path(anchor).absolute() == file.absolute()
+    # An anchor beside its baseline, such as base.anchor.json.
+    if named or (file.stem.endswith(".anchor") and file.exists()):
         raise InputError("this is the anchor, which is never updated", where=str(path), fix=_OTHER_FILE)
     if file.is_file() and file.stat().st_size:
         text, failed, first = _replaced(made, file, wanted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import shlex
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -214,7 +215,7 @@ def export_judgments(
         raise InputError(
             f"no {'grades' if rule == 'grade' else 'choices'} of people are counted yet",
             where=project.where,
-            fix=f"judge some tasks: rankgauge judge serve {project.where}",
+            fix=f"judge some tasks: rankgauge judge serve {shlex.quote(project.where)}",
         )
     dropped = [each for each in unsure if drop_unsure and _contains(each, CUTS[0])]
     for each in dropped:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random as randomness
+import shlex
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -220,7 +221,7 @@ def build_pool(
         raise InputError(
             "there are no questions to find candidates for",
             where=project.where,
-            fix=f"add some: rankgauge judge questions {project.where} FILE",
+            fix=f"add some: rankgauge judge questions {shlex.quote(project.where)} FILE",
         )
     texts = collection if isinstance(collection, Collection) else Collection.read(collection)
     depth = k if model is None else k * _DEEPER

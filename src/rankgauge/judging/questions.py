@@ -11,6 +11,7 @@ from typing import Any
 
 from rankgauge.corpus import Collection, Query
 from rankgauge.errors import FormatError, InputError
+from rankgauge.evaluation.questions import origin_of
 from rankgauge.formats.questions import named_rows, read_questions
 from rankgauge.formats.texts import TextRow, TextSource
 from rankgauge.judging.events import GoldTask, Question
@@ -31,7 +32,7 @@ def load_questions(
 
     A file may list the documents that answer each question, as for `Collection.load`. A column
     ``need`` (or ``narrative``, ``description``) becomes the information need, ``author`` the
-    author.
+    author, ``origin`` the origin: exports of judgments name generated questions.
 
     Args:
         source: A file of queries or questions, or any argument of `Collection.load`.
@@ -70,6 +71,7 @@ def load_questions(
             query.text,
             need=_field(query, _NEEDS),
             author=_field(query, _AUTHORS) or author,
+            origin=origin_of(query.fields) or "file",
             answers=answers.get(query.id, ()),
         )
         for query in queries.values()
