@@ -477,6 +477,21 @@ def test_policies_of_evaluations_cannot_be_chosen_again():
         compare(QRELS)
 
 
+def test_a_verdict_needs_an_interval_without_0():
+    """The t test alone finds a difference where most queries lose a little, and few gain much."""
+    moved = np.clip(np.random.default_rng(0).lognormal(-1.8, 1.1, 30), 0, 1) - 0.31
+    ids = [f"q{n}" for n in range(30)]
+    columns = {"old": np.maximum(-moved, 0), "new": np.maximum(moved, 0)}
+    both = [Evaluation.from_values(name, ids, {"RR": column.tolist()}) for name, column in columns.items()]
+    result = compare(both, test="t")
+    found = result.difference("new")
+    assert found.corrected < 0.01
+    assert found.low < 0 < found.high
+    assert found.reversed_by > 2
+    assert found.verdict == "cannot tell"
+    assert "but the interval includes 0" in result.sentences[-1]
+
+
 @pytest.mark.parametrize(
     ("queries", "verdict"), [(50, "cannot tell"), (100, "cannot tell"), (150, "better"), (200, "better")]
 )

@@ -293,6 +293,15 @@ def coverage(draws, truth, sens, spec, *, alike=1):
     return {name: hits[name] / max(1, shown[name]) for name in hits}, shown
 
 
+def test_values_by_labels_allow_for_two_fitted_parameters():
+    """A judge that always says the same has a weight of 0, so that only the labels count."""
+    human = np.array([0, 1, 1, 0, 1] + [NAN] * 5)
+    found = prediction_powered_values(np.ones(10), human)
+    assert found[5:] == pytest.approx([0.6] * 5)
+    # Five labels for ten items, and three degrees of freedom instead of five.
+    assert found[:5] == pytest.approx(0.6 + (human[:5] - 0.6) * 2 * math.sqrt(5 / 3))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("truth", "sens", "spec"), JUDGES)
 def test_corrected_intervals_cover_and_naive_ones_do_not(truth, sens, spec):
