@@ -581,6 +581,16 @@ def test_questions_of_a_conversation_have_no_more_weight_than_one(gain):
     assert of_talks.verdict == check.verdict
 
 
+def test_of_two_calibrations_the_worse_one_corrects_a_difference():
+    settings = [
+        {"judge": {"name": "m", "measures": {"Faithfulness": {"state": "usable", "gain": gain}}}}
+        for gain in ([0.9, 0.85, 0.95], [0.7, 0.6, 0.8])
+    ]
+    for run, baseline in (settings, settings[::-1]):
+        found = correct_differences(parse("Faithfulness"), np.array([0.1]), ["q0"], run=run, baseline=baseline)
+        assert found.gain == (0.7, 0.6, 0.8)
+
+
 def test_a_long_conversation_may_lose_more_than_a_question():
     """The values have the mean of the questions; a question without a value is left out."""
     moved = np.array([0.1, 0.2, 0.3, np.nan, np.nan])
