@@ -26,6 +26,7 @@ from rankgauge.retrievers.hits import Hits, hits_of, listed_hits
 from rankgauge.retrievers.protocol import (
     abandon_blocked_loop,
     aligned,
+    attempt,
     awaited,
     describe_error,
     has_index,
@@ -176,12 +177,8 @@ _Outcomes = Sequence[Hits | _InvalidResponse] | _InvalidResponse
 
 def _convert(convert: Callable[[], Any]) -> Any:
     """Return the converted response of a retriever; any error in reading it is a failure."""
-    try:
-        return convert()
-    except _INTERRUPTS:
-        raise
-    except BaseException as error:  # noqa: BLE001 - the response may be any object, whose code may raise anything
-        return _invalid(error)
+    value, error = attempt(convert)
+    return value if error is None else _invalid(error)
 
 
 def _outcomes(found: Any, wanted: int, k: int) -> _Outcomes:

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from rankgauge.core.files import read_toml
 from rankgauge.corpus.collection import Collection
 from rankgauge.errors import FormatError, RankgaugeError, UnknownName
 from rankgauge.measures.measure import parse_all
-from rankgauge.retrievers.protocol import describe_error
+from rankgauge.retrievers.protocol import attempt, describe_error
 
 _TOP = ("baseline", "collection", "explore", "k", "limits", "measures", "retrievers", "store", "timed")
 _COLLECTION = ("source", "documents", "queries", "qrels", "split")
@@ -426,17 +427,11 @@ class PlanBuilder:
         folder = str(self._plan.path.resolve().parent)
         if folder not in sys.path:
             sys.path.insert(0, folder)
-        try:
-            found: Any = importlib.import_module(module)
-            for part in name.split("."):
-                found = getattr(found, part)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
+        found, error = attempt(lambda: attrgetter(name)(importlib.import_module(module)))
+        if error is not None:
+            fix = f"fix the module {module}: python -c 'import {module}' shows the error"
             if isinstance(error, ImportError | AttributeError | ValueError):
                 fix = 'write call = "module:function", for a module next to the plan or installed'
-            else:
-                fix = f"fix the module {module}: python -c 'import {module}' shows the error"
             raise FormatError(
                 f"{where}: {named!r} cannot be imported: {describe_error(error)}", path=str(self._plan.path), fix=fix
             ) from error

@@ -33,6 +33,7 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.data.subsets import drawn
 from rankgauge.errors import InputError, RankgaugeError
 from rankgauge.retrievers.protocol import (
+    attempt,
     describe_error,
     has_index,
     holds,
@@ -337,13 +338,8 @@ class _UsageRecorder:
 
     def _used(self) -> Mapping[str, float]:
         """Return the usage so far; empty if the retriever does not report it."""
-        try:
-            usage = getattr(self._retriever, "usage", None)
-            found = usage() if callable(usage) else {}
-            amounts = dict(found) if isinstance(found, Mapping) else {}
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # noqa: BLE001 - code of the retriever may raise anything
+        amounts, error = attempt(self._reported)
+        if error is not None:
             self.failure = f"usage() failed: {describe_error(error)}"
             return {}
         for unit, amount in amounts.items():
@@ -352,15 +348,15 @@ class _UsageRecorder:
                 return {}
         return amounts
 
+    def _reported(self) -> Mapping[Any, Any]:
+        usage = getattr(self._retriever, "usage", None)
+        found = usage() if callable(usage) else {}
+        return dict(found) if isinstance(found, Mapping) else {}
+
 
 def attribute_of(retriever: Any, name: str) -> Any:
     """Return an optional attribute of a retriever; None if it is missing or fails."""
-    try:
-        return getattr(retriever, name, None)
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # noqa: BLE001 - a property may raise anything
-        return None
+    return attempt(lambda: getattr(retriever, name, None))[0]
 
 
 Rerun: TypeAlias = Literal["missing", "failed", "resume", "all"]

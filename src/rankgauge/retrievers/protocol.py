@@ -68,13 +68,29 @@ def is_async(retriever: Any) -> bool:
     )
 
 
+def attempt(call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
+    """Return the result of code of a retriever, or the error that it raised.
+
+    The error may not be an Exception: SystemExit, a panic in a Rust library, or a cancellation.
+
+    Example:
+        >>> attempt(lambda: [].pop())
+        (None, IndexError('pop from empty list'))
+    """
+    try:
+        return call(), None
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - it may raise anything
+        return None, error
+
+
 def settings_of(retriever: Any) -> Mapping[str, Any] | None:
     """Return the settings of a retriever; None if it has none."""
-    try:
-        found = getattr(retriever, "settings", None)
-    except (RankgaugeError, KeyboardInterrupt):
-        raise
-    except BaseException as error:
+    found, error = attempt(lambda: getattr(retriever, "settings", None))
+    if isinstance(error, RankgaugeError):
+        raise error
+    if error is not None:
         raise InputError(
             f"reading its settings failed: {describe_error(error)}",
             where=f"{type(retriever).__name__}.settings",
@@ -91,13 +107,11 @@ def describe_error(error: BaseException) -> str:
         'ValueError: no such index'
     """
     kind = type(error).__name__
-    try:
-        # Redact before cutting off lines, which may contain the end of a secret.
-        first = redact(str(error)).strip().partition("\n")[0]
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # noqa: BLE001 - __str__ of a retriever's error may raise anything
+    text, failure = attempt(lambda: str(error))
+    if failure is not None:
         return f"{kind} (its message cannot be shown: __str__ raised)"
+    # Redact before cutting off lines, which may contain the end of a secret.
+    first = redact(text).strip().partition("\n")[0]
     return f"{kind}: {first}" if first else kind
 
 
