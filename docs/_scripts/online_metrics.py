@@ -13,7 +13,9 @@ import numpy as np
 from page_tables import write_tables
 
 from rankgauge import Evaluation, parse
-from rankgauge.production.monitor import offline_signal, online_signals, verdict_of
+from rankgauge.production import METRICS
+from rankgauge.production.monitor import offline_signal, online_signal, verdict_of
+from rankgauge.production.online import find_changes
 from rankgauge.rendering.tables import Table
 from rankgauge.stats import ClusterSums, clustered_proportion, first_change, linear_trend
 
@@ -101,8 +103,8 @@ def false_alarms() -> Table:
     return Table(("days", "number", "largest shift", "line"), tuple(rows))
 
 
-def simulated_signals(rng: np.random.Generator, change: str, answers: int) -> dict[str, tuple]:
-    """Return 56 days of thumbs and abstentions with a change in the middle."""
+def simulated_states(rng: np.random.Generator, change: str, answers: int) -> list[str]:
+    """Return the states of metrics after 56 days of thumbs and abstentions with a change in the middle."""
     late, found = np.arange(56) >= 28, {}
     gradual = np.clip((np.arange(56) - 14) / 28, 0, 1)
     for name, share, rate, loss in (
@@ -115,8 +117,9 @@ def simulated_signals(rng: np.random.Generator, change: str, answers: int) -> di
         spread = 100
         center = rate + loss * step
         rates = rng.beta(center * spread, (1 - center) * spread, 56)
-        found[name] = (rng.binomial(x, rates), x)
-    return found
+        found[METRICS[name]] = (rng.binomial(x, rates), x)
+    changes = {one.metric: one for one in find_changes(found, range(56))}
+    return [online_signal(metric.name, changes.get(metric), 0.05).state for metric in found]
 
 
 def evaluations(rng: np.random.Generator, loss: float) -> list[Evaluation]:
@@ -138,7 +141,7 @@ def verdicts() -> Table:
                 found = Counter()
                 for _ in range(TRUTHS):
                     signal = offline_signal(evaluations(rng, loss), parse("RR"), 0.02)
-                    states = [s.state for s in online_signals(simulated_signals(rng, change, answers), 0.05)]
+                    states = simulated_states(rng, change, answers)
                     found[verdict_of(signal.state, states, drift=None)[0]] += 1
                 right = {"holds": ("STEADY", "REFRESH"), "falls": ("OFFLINE ONLY", "WORSE")}
                 rows.append(

@@ -13,13 +13,20 @@ from tests.online_loops import START, write_events
 
 from rankgauge import Evaluation, parse
 from rankgauge.errors import InputError
-from rankgauge.production import Event, production_health
-from rankgauge.production.monitor import Signal, offline_signal, online_signals, verdict_of
+from rankgauge.production import METRICS, Event, production_health
+from rankgauge.production.monitor import Signal, offline_signal, online_signal, verdict_of
+from rankgauge.production.online import find_changes
 from rankgauge.stats import first_change
 
 
 def evaluation(values, measure="RR"):
     return Evaluation.from_values("a", [f"q{n}" for n in range(len(values))], {measure: values})
+
+
+def online_signals(sums, margin):
+    found = find_changes({METRICS[name]: pair for name, pair in sums.items()}, range(99))
+    changes = {change.metric.name: change for change in found}
+    return tuple(online_signal(name, changes.get(name), margin) for name in sums)
 
 
 def log(path, *, thumbs, abstains, days=28):

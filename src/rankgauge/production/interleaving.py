@@ -283,7 +283,7 @@ class InterleavingResult(Result):
 
     def _notes(self) -> Iterator[str]:
         yield (
-            f"{self.methods_text}, {many(self.impressions, 'impression')}, "
+            f"{' and '.join(self.methods)}, {many(self.impressions, 'impression')}, "
             f"{self.clicked:,} with a click on a document of A or B; "
             f"{many(self.result_clicks, 'document')} clicked as result, "
             f"{self.citation_clicks:,} as citation"
@@ -300,11 +300,6 @@ class InterleavingResult(Result):
             yield (
                 f"{many(self.unusable, 'impression')} left out: interleaving.teams needs one letter for each document"
             )
-
-    @property
-    def methods_text(self) -> str:
-        """Description of the methods."""
-        return " and ".join(self.methods)
 
     def _users_needed(self) -> int:
         """Return the number of further users for a sign test with 80% power."""

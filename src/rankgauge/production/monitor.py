@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from rankgauge import stats
 from rankgauge.core.arguments import number, of_kind
@@ -18,7 +17,7 @@ from rankgauge.errors import InputError
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.production.online import online_metrics
-from rankgauge.production.online_result import signed
+from rankgauge.production.online_result import MetricChange, signed
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
@@ -221,24 +220,17 @@ def production_health(
     names = tuple(_SIGNS)
     daily = online_metrics(log, names, by="day", since=since, until=until)
     weekly = online_metrics(log, names, by="week", since=since, until=until)
-    days = {
-        name: [each for each in daily.groups if each.metric.name == name] for name in names if daily.value(name).defined
-    }
-    signals = online_signals(
-        {
-            name: ([each.numerator if each.denominator else 0.0 for each in own], [each.denominator for each in own])
-            for name, own in days.items()
-        },
-        margin,
-    )
-    undefined = [
-        Signal(name, "cannot tell", math.nan, math.nan, math.nan, reason=daily.value(name).reason)
+    changes = {change.metric.name: change for change in daily.changes}
+    nan, defined = math.nan, [name for name in names if daily.value(name).defined]
+    online = tuple(
+        online_signal(name, changes.get(name), margin)
+        if name in defined
+        else Signal(name, "cannot tell", nan, nan, nan, reason=daily.value(name).reason)
         for name in names
-        if name not in days
-    ]
-    online = tuple(sorted((*signals, *undefined), key=lambda signal: names.index(signal.name)))
+    )
     offline = offline_signal([value for _, value in points], wanted, offline_margin)
-    verdict, sentence = verdict_of(offline.state, [s.state for s in signals], drift=drift)
+    states = [signal.state for signal in online if signal.name in defined]
+    verdict, sentence = verdict_of(offline.state, states, drift=drift)
     means = {_monday(time): _mean(value, wanted) for time, value in points}
     weeks = tuple(
         HealthWeek(
@@ -307,30 +299,21 @@ def offline_signal(values: Sequence[Evaluation | float], measure: Measure, margi
     return Signal(name, state, found.mean, found.low, found.high, reason=reason)
 
 
-def online_signals(sums: Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]], margin: float) -> tuple[Signal, ...]:
-    """Test whether metrics became worse, from numerators and denominators by day."""
-    tested = {name: stats.first_change(y, x) for name, (y, x) in sums.items()}
-    known = {name: p for name, p in tested.items() if not math.isnan(p)}
-    corrected = dict(zip(known, stats.holm(list(known.values())), strict=True)) if known else {}
-    found = []
-    for name, (y, x) in sums.items():
-        trend = stats.linear_trend(y, x, bounds=(0, 1))
-        if trend is None:
-            nan, reason = math.nan, f"fewer than {stats.FEWEST_PERIODS} days"
-            found.append(Signal(name, "cannot tell", nan, nan, nan, reason=reason))
-            continue
-        sign, p = _SIGNS[name], float(corrected[name])
-        worst = max(sign * trend.low, sign * trend.high)
-        state: State = "steady" if worst < margin else "cannot tell"
-        if p <= _ALPHA:
-            changes = stats.find_change_points(y, x)
-            shift = changes[-1].after - changes[0].before if changes else trend.change
-            if sign * shift < 0:
-                state = "better"
-            elif worst >= margin:
-                state = "worse"
-        found.append(Signal(name, state, trend.change, trend.low, trend.high, p))
-    return tuple(found)
+def online_signal(name: str, change: MetricChange | None, margin: float) -> Signal:
+    """Tell whether a metric became worse from its change over the days; None with too few days."""
+    if change is None:
+        nan, reason = math.nan, f"fewer than {stats.FEWEST_PERIODS} days"
+        return Signal(name, "cannot tell", nan, nan, nan, reason=reason)
+    sign, trend = _SIGNS[name], change.trend
+    worst = max(sign * trend.low, sign * trend.high)
+    state: State = "steady" if worst < margin else "cannot tell"
+    if change.p <= _ALPHA:
+        shift = change.shifts[-1][2] - change.shifts[0][1] if change.shifts else trend.change
+        if sign * shift < 0:
+            state = "better"
+        elif worst >= margin:
+            state = "worse"
+    return Signal(name, state, trend.change, trend.low, trend.high, change.p)
 
 
 def _in_order(evaluations: Sequence[tuple[datetime, Evaluation | float]]) -> list[tuple[datetime, Evaluation | float]]:

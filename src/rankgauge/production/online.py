@@ -307,25 +307,32 @@ def _bounded(values: Sequence[OnlineValue]) -> tuple[OnlineValue, ...]:
 
 def _changes(metrics: Sequence[OnlineMetric], periods: Sequence[Sequence[OnlineValue]]) -> tuple[MetricChange, ...]:
     """Return trends and shifts of the metrics that are ratios of sums."""
-    found = []
+    sums = {}
     for place, metric in enumerate(metrics):
-        own = [period[place] for period in periods]
-        x = [each.denominator for each in own]
-        if metric.kind == "quantile":
-            continue
-        y = [each.numerator if each.denominator else 0.0 for each in own]
-        trend = stats.linear_trend(y, x, bounds=metric.bounds)
-        if trend is not None:
-            p = stats.first_change(y, x)
-            found.append((metric, trend, p, y, x, [each.group for each in own]))
-    corrected = stats.holm([row[2] for row in found]) if found else ()
+        values = [period[place] for period in periods]
+        if metric.kind != "quantile":
+            numerators = [value.numerator if value.denominator else 0.0 for value in values]
+            sums[metric] = numerators, [value.denominator for value in values]
+    return find_changes(sums, [period[0].group for period in periods])
+
+
+def find_changes(
+    sums: Mapping[OnlineMetric, tuple[Sequence[float], Sequence[float]]], groups: Sequence[str | None]
+) -> tuple[MetricChange, ...]:
+    """Return trend and shifts of each metric that has enough periods, with p-values corrected over these metrics.
+
+    Args:
+        sums: The numerators and the denominators of the periods, by metric.
+        groups: The names of the periods.
+    """
+    trends = {metric: stats.linear_trend(y, x, bounds=metric.bounds) for metric, (y, x) in sums.items()}
+    known = {metric: trend for metric, trend in trends.items() if trend is not None}
+    corrected = stats.holm([stats.first_change(*sums[metric]) for metric in known]).tolist() if known else []
     changes = []
-    for (metric, trend, _, y, x, names), p in zip(found, corrected, strict=True):
-        adjusted = float(p)
-        shifts = stats.find_change_points(y, x) if adjusted <= _ALPHA else ()
-        changes.append(
-            MetricChange(metric, trend, adjusted, tuple((str(names[c.index]), c.before, c.after) for c in shifts))
-        )
+    for (metric, trend), p in zip(known.items(), corrected, strict=True):
+        shifts = stats.find_change_points(*sums[metric]) if p <= _ALPHA else ()
+        named = tuple((str(groups[shift.index]), shift.before, shift.after) for shift in shifts)
+        changes.append(MetricChange(metric, trend, p, named))
     return tuple(changes)
 
 
