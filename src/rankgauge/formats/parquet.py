@@ -157,7 +157,7 @@ class _ColumnarFile:
 
 
 @contextmanager
-def _reading(name: str, how: str) -> Iterator[Any]:
+def _reading(name: str, how: str, fix: str = _AGAIN) -> Iterator[Any]:
     """Yield pyarrow, and replace its errors by one that names the file."""
     pa = library("pyarrow", extra="arrow", of=f"reading {name} {how}")
     try:
@@ -165,7 +165,7 @@ def _reading(name: str, how: str) -> Iterator[Any]:
     except InputError:
         raise
     except (pa.ArrowException, OSError, MemoryError, OverflowError, ValueError) as error:
-        raise _broken(name, error) from None
+        raise _broken(name, error, fix) from None
 
 
 def read_columnar(
@@ -186,6 +186,17 @@ def read_columnar(
     if not len(pairs) and not part:
         raise no_rows(name, layout)
     return pairs
+
+
+def columnar_tables(stream: BinaryIO, name: str, rows: int) -> Iterator[Any]:
+    """Yield Arrow tables with all columns of a file, of at most `rows` rows each in Parquet."""
+    file = _ColumnarFile(stream, name)
+    with _reading(name, "", "write the file again with pandas or polars") as pa:
+        if file.is_parquet:
+            yield from (pa.Table.from_batches([batch]) for batch in file.parquet().iter_batches(rows))
+        else:
+            with file.arrow() as reader:
+                yield reader.read_all()
 
 
 def columnar_pieces(
@@ -237,10 +248,10 @@ def column_names(stream: BinaryIO, name: str) -> tuple[str, ...]:
         return tuple((opened.schema_arrow if file.is_parquet else opened.schema).names)
 
 
-def _broken(name: str, error: BaseException) -> FormatError:
+def _broken(name: str, error: BaseException, fix: str = _AGAIN) -> FormatError:
     """Return the error for a file that the library cannot read."""
     message = str(error).strip().partition("\n")[0][:_SAID] or type(error).__name__
-    return FormatError(f"the file cannot be read: {message}", path=name, fix=_AGAIN)
+    return FormatError(f"the file cannot be read: {message}", path=name, fix=fix)
 
 
 def _plain_size(metadata: Any) -> int:

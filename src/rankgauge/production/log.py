@@ -108,6 +108,7 @@ class EventLog:
         path: A folder created by `import_log`, a Parquet file, or a glob pattern such as
             ``events/*.parquet``. The files have the columns of `COLUMNS`; only ``event_id``,
             ``kind``, ``time``, and ``question_id`` are required.
+        files: The Parquet files of the log; default: those at `path`.
 
     Raises:
         InputError: If the log does not exist.
@@ -129,17 +130,10 @@ class EventLog:
         """Return a log unchanged, or open the log at a path."""
         return source if isinstance(source, EventLog) else cls(source)
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], files: Iterable[str] | None = None) -> None:
         self.path = os.fspath(path)
         _duckdb()
-        self.files = _files(self.path)
-
-    @classmethod
-    def of_files(cls, path: str, files: Iterable[str]) -> EventLog:
-        """Return a log of these Parquet files with the name `path`."""
-        log = cls.__new__(cls)
-        log.path, log.files = path, tuple(files)
-        return log
+        self.files = _files(self.path) if files is None else tuple(files)
 
     def __repr__(self) -> str:
         return f"EventLog({self.path!r})"
@@ -384,9 +378,8 @@ class LogFolder:
     @property
     def files(self) -> list[str]:
         """Paths of the segments."""
-        old = [str(self.folder / each["file"]) for each in self.manifest["segments"]]
-        new = {str(self.folder / name) for name in self._new}
-        return [str(self._written / Path(name).name) if name in new else name for name in old]
+        names = (each["file"] for each in self.manifest["segments"])
+        return [str((self._written if name in self._new else self.folder) / name) for name in names]
 
     def write(self, connection: Any, refused: Sequence[tuple[str, Refused]]) -> None:
         """Write the events of the table ``fresh`` as a segment, and append the refused rows."""

@@ -547,7 +547,7 @@ class _Importer:
     def report(self, log: str, sources: Sequence[Source], counts: _Progress, *, dry_run: bool) -> LogImport:
         """Return the counts of an import and of the resulting log."""
         self._connection.close()
-        totals = EventLog.of_files(log, self._store.files).joins()
+        totals = EventLog(log, self._store.files).joins()
         return LogImport(
             log=log,
             sources=tuple((each.name, each.format) for each in sources),

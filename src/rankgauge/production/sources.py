@@ -6,7 +6,7 @@ import io
 import itertools
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
@@ -329,31 +329,18 @@ def _json_document(stream: BinaryIO, name: str) -> Iterator[Batch]:
 
 def _columnar(stream: BinaryIO, name: str) -> Iterator[Batch]:
     import pyarrow as pa
-    from pyarrow import parquet
 
-    try:
-        if not start_of(stream).startswith(b"PAR1"):
-            read: Iterable[Any] = [pa.Table.from_batches(_arrow(stream))]
-        else:
-            path = name if is_plain_file(stream) else io.BytesIO(all_of(stream, name))
-            read = parquet.ParquetFile(path).iter_batches(BATCH_ROWS)
-        first = 1
-        for part in read:
-            table = part if isinstance(part, pa.Table) else pa.Table.from_batches([part])
-            lines = pa.array(range(first, first + len(table)), pa.int64())
-            bad: set[int] = set()
-            texts = [_texts(column, bad) for column in table.columns]
-            good = pa.array([row not in bad for row in range(len(table))], pa.bool_())
-            refused = [Refused(first + row, _UNREADABLE, "") for row in sorted(bad)]
-            first += len(table)
-            yield Batch(pa.table([*texts, lines], [*table.column_names, "line"]).filter(good), refused)
-    except (pa.ArrowException, OSError, MemoryError, OverflowError, ValueError) as error:
-        if isinstance(error, FormatError):
-            raise
-        reason = next(iter(str(error).splitlines()), "")
-        raise FormatError(
-            f"the file cannot be read: {reason:.200}", path=name, fix="write the file again with pandas or polars"
-        ) from None
+    from rankgauge.formats.parquet import columnar_tables
+
+    first = 1
+    for table in columnar_tables(stream, name, BATCH_ROWS):
+        lines = pa.array(range(first, first + len(table)), pa.int64())
+        bad: set[int] = set()
+        texts = [_texts(column, bad) for column in table.columns]
+        good = pa.array([row not in bad for row in range(len(table))], pa.bool_())
+        refused = [Refused(first + row, _UNREADABLE, "") for row in sorted(bad)]
+        first += len(table)
+        yield Batch(pa.table([*texts, lines], [*table.column_names, "line"]).filter(good), refused)
 
 
 def _texts(column: Any, bad: set[int]) -> Any:
@@ -392,15 +379,6 @@ def _text(scalar: Any) -> str | None:
             value = {str(key): each for key, each in value}
         return json.dumps(value, default=str)
     return str(value)
-
-
-def _arrow(stream: BinaryIO) -> list[Any]:
-    import pyarrow as pa
-
-    start = start_of(stream)
-    opener = pa.ipc.open_file if start.startswith(b"ARROW1") else pa.ipc.open_stream
-    reader = opener(pa.BufferReader(stream.read()))
-    return list(reader.read_all().to_batches())
 
 
 def _delimited(stream: BinaryIO, source: Source) -> Iterator[Batch]:
