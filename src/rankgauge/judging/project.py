@@ -465,11 +465,17 @@ class JudgingProject(Store):
                 stored.append_choice(Choice(str(uuid.uuid4()), last, judge, "undone"))
             return last
 
-    def progress(self, judge: str) -> Progress:
-        """Return the progress of a judge and of the project."""
+    def progress(self, judge: str, *, votes: bool = False) -> Progress:
+        """Return the progress of a judge and of the project; with `votes`, of votes on answers."""
         now = datetime.now(UTC)
         with self._current() as (_, state):
-            own = state.done[judge, False]
+            own = state.done[judge, votes]
+            last = next(reversed(own), None)
+            if votes:
+                answers = [each for each in state.answers.values() if each.question in state.questions]
+                seen = {state.presentations[each].items for each in own}
+                left = sum(pair not in seen for pair in pairs_of(answers))
+                return Progress(len(own), len(own), left, None, len({each.question for each in answers}), 0, last)
             times = sorted(
                 seconds for each in islice(reversed(own), 50) if (seconds := state.latest[each].seconds) is not None
             )
@@ -486,19 +492,8 @@ class JudgingProject(Store):
                 times[len(times) // 2] if times else None,
                 len(state.questions),
                 complete,
-                next(reversed(own), None),
+                last,
             )
-
-    def vote_progress(self, judge: str) -> Progress:
-        """Return the numbers of finished votes of a judge and of remaining pairs."""
-        with self._current() as (_, state):
-            done = state.done[judge, True]
-            asked = [each for each in state.answers.values() if each.question in state.questions]
-            seen = {state.presentations[each].items for each in done}
-            left = sum(pair not in seen for pair in pairs_of(asked))
-            questions = len({each.question for each in asked})
-            last = next(reversed(done), None)
-            return Progress(len(done), len(done), left, None, questions, 0, last)
 
     def judgments(self) -> list[Judgment]:
         """Return all judgments, in the order of presentation."""

@@ -377,11 +377,12 @@ class Transaction:
 
     def presentations(self, after: int = 0) -> list[Presentation]:
         """Return the presentations after a sequence number, in order."""
-        return [_object_of(Presentation, row) for row in self._after("presentations", after)]
+        rows = self._rows("presentations", order=("sequence",), after=after)
+        return [_object_of(Presentation, row) for row in rows]
 
     def choices(self, after: int = 0) -> list[Choice]:
         """Return the choices after a sequence number, in order."""
-        return [_object_of(Choice, row) for row in self._after("choices", after)]
+        return [_object_of(Choice, row) for row in self._rows("choices", order=("sequence",), after=after)]
 
     # ---- rows of a copy
 
@@ -420,10 +421,19 @@ class Transaction:
     # ---- statements
 
     def _rows(
-        self, name: str, column: str = "", values: Iterable[str] | None = None, *, order: Sequence[str] = ()
+        self,
+        name: str,
+        column: str = "",
+        values: Iterable[str] | None = None,
+        *,
+        order: Sequence[str] = (),
+        after: int | None = None,
     ) -> Iterator[Any]:
+        """Yield the rows of a table, those with one of the values in a column, or those after a number."""
         table = self._table(name)
         query = table.select().order_by(*(table.c[each] for each in order))
+        if after is not None:
+            query = query.where(table.c.sequence > after)
         if values is None:
             yield from self._connection.execute(query)
             return
@@ -432,11 +442,6 @@ class Transaction:
         for start in range(0, len(wanted), _AT_ONCE):
             some = wanted[start : start + _AT_ONCE]
             yield from self._connection.execute(query.where(table.c[column].in_(some)))
-
-    def _after(self, name: str, after: int) -> Iterator[Any]:
-        table = self._table(name)
-        query = table.select().where(table.c.sequence > after).order_by(table.c.sequence)
-        yield from self._connection.execute(query)
 
     def _find(self, table: str, name: str) -> Any:
         return next(iter(self._rows(table, "id", [name])), None)
@@ -471,17 +476,13 @@ class Transaction:
 
 
 def _check_id(value: str, what: str, most: int = _MOST_ID) -> None:
-    if not value or len(value) > most or any(char < " " or _is_lone(char) for char in value):
+    # Lone surrogates are not valid characters.
+    if not value or len(value) > most or any(char < " " or "\ud800" <= char <= "\udfff" for char in value):
         raise InputError(
             f"{value!r:.60} is not a valid identifier of a {what}",
             where=f"{what}s",
             fix=f"use 1 to {most} characters without control characters",
         )
-
-
-def _is_lone(char: str) -> bool:
-    """Return whether a code point is a lone surrogate, which is not a valid character."""
-    return "\ud800" <= char <= "\udfff"
 
 
 def _check_record(table: Table, row: Mapping[str, Any]) -> None:

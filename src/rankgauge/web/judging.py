@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from rankgauge.errors import InputError, StorageError
-from rankgauge.judging import Choice, Progress, Task
+from rankgauge.judging import Choice, Task
 from rankgauge.web.pages import PageError, Visit, displayed, guideline_html, see_other, visited
 from rankgauge.web.teams import differing_choices
 
@@ -75,14 +75,10 @@ def _path(task: Task) -> str:
 
 
 def _done_page(visit: Visit, *, votes: bool) -> Response:
-    response = visit.render("done.html", progress=_progress(visit, votes=votes), choice=str(uuid.uuid4()), votes=votes)
+    progress = visit.project.progress(visit.judge.id, votes=votes)
+    response = visit.render("done.html", progress=progress, choice=str(uuid.uuid4()), votes=votes)
     response.headers["X-Location"] = "/answers" if votes else "/judge"
     return response
-
-
-def _progress(visit: Visit, *, votes: bool) -> Progress:
-    project = visit.project
-    return (project.vote_progress if votes else project.progress)(visit.judge.id)
 
 
 def _page(visit: Visit, task: Task) -> Response:
@@ -107,7 +103,7 @@ def _page(visit: Visit, task: Task) -> Response:
         documents=[displayed(each, fields, task.question.text) for each in task.documents],
         guideline=guideline_html(task.guideline),
         expired=task.choice is None and shown.expired(datetime.now(UTC)),
-        progress=_progress(visit, votes=votes),
+        progress=visit.project.progress(visit.judge.id, votes=votes),
         choice=str(uuid.uuid4()),
         undo=str(uuid.uuid4()),
         opened=int(time.time() * 1000),

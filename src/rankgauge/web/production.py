@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from starlette.responses import HTMLResponse, Response
@@ -54,27 +53,9 @@ class ProductionLog:
         return found
 
 
-@dataclass(frozen=True)
-class _Chart:
-    """Chart of a metric over time, in coordinates of the picture."""
-
-    name: str
-    line: str
-    band: str
-    points: tuple[tuple[float, float, str], ...]
-    ends: tuple[str, str]  # first and last day or week
-    ticks: tuple[tuple[float, str], ...]
-
-
 def _log_of(visit: Visit) -> ProductionLog:
-    found: ProductionLog | None = visit.request.app.state.log
-    if found is None:
-        raise InputError(
-            "this server has no production log",
-            where="production",
-            fix="start it with a log: rankgauge judge serve PROJECT --log LOG",
-        )
-    return found
+    log: ProductionLog = visit.request.app.state.log
+    return log
 
 
 # ---- metrics
@@ -100,8 +81,11 @@ def _metrics(visit: Visit) -> Response:
     )
 
 
-def _chart(found: OnlineMetrics, name: str) -> _Chart | None:
-    """Return the chart of a metric over days or weeks, or None for fewer than two."""
+def _chart(found: OnlineMetrics, name: str) -> dict[str, Any] | None:
+    """Return the chart of a metric over days or weeks, or None for fewer than two.
+
+    Points, the line, and the band of intervals are in coordinates of the picture.
+    """
     values = [each for each in found.groups if each.metric.name == name and each.defined]
     if len(values) < 2:
         return None
@@ -116,17 +100,17 @@ def _chart(found: OnlineMetrics, name: str) -> _Chart | None:
     xs = [round(_LEFT + step * number, 1) for number in range(len(values))]
     band = [f"{x},{place(bounds[1])}" for x, bounds in zip(xs, ends, strict=True)]
     band += [f"{x},{place(bounds[0])}" for x, bounds in reversed([*zip(xs, ends, strict=True)])]
-    return _Chart(
-        name,
-        " ".join(f"{x},{place(each.value)}" for x, each in zip(xs, values, strict=True)),
-        " ".join(band),
-        tuple(
+    return {
+        "name": name,
+        "line": " ".join(f"{x},{place(each.value)}" for x, each in zip(xs, values, strict=True)),
+        "band": " ".join(band),
+        "points": [
             (x, place(each.value), f"{each.group}: {each.value:.3g} ({each.interval_text()})")
             for x, each in zip(xs, values, strict=True)
-        ),
-        (values[0].group or "", values[-1].group or ""),
-        tuple((place(value), f"{value:.3g}") for value in (low, (low + high) / 2, high)),
-    )
+        ],
+        "ends": (values[0].group or "", values[-1].group or ""),  # first and last day or week
+        "ticks": [(place(value), f"{value:.3g}") for value in (low, (low + high) / 2, high)],
+    }
 
 
 def _bounds(value: OnlineValue) -> tuple[float, float]:
