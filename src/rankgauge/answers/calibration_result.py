@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from dataclasses import dataclass, is_dataclass
+from typing import Any, get_args, get_origin, get_type_hints
 
 from rankgauge.core.files import read_text, write_atomically
 from rankgauge.core.text import Ratio, inflect, many
@@ -18,7 +18,6 @@ from rankgauge.rendering.tables import Cell, Table
 from rankgauge.stats import USABLE, Agreement, Estimate, JudgeErrors
 
 _SCHEMA = "rankgauge/calibration/2"
-_T = TypeVar("_T")
 _SHOWN = 2  # largest number of relations without a usable judge listed in the summary
 
 
@@ -379,7 +378,10 @@ class Calibration(Result):
                     where=where,
                     fix="calibrate the judge again: rankgauge answers calibrate -o",
                 )
-            return cls(tuple(map(_relation_of, data["relations"])), tuple(map(_measure_of, data["measures"])))
+            return cls(
+                _object_of(tuple[RelationCalibration, ...], data["relations"]),
+                _object_of(tuple[MeasureCalibration, ...], data["measures"]),
+            )
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
             if isinstance(error, InputError):
                 raise
@@ -402,34 +404,17 @@ def _text(found: Agreement | Estimate) -> str:
     return f"{Ratio(found.value):.3f} [{Ratio(found.low):.3f}, {Ratio(found.high):.3f}]"
 
 
-def _relation_of(data: Mapping[str, Any]) -> RelationCalibration:
-    """Return the relation of a dictionary created by `to_dict`."""
-    parts = dict(data)
-    for name in ("agreement", "kappa", "alpha", "flips", "people"):
-        parts[name] = _known(Agreement, _numbers(parts[name]))
-    for name in ("sensitivity", "specificity", "gain"):
-        parts[name] = _known(Estimate, _numbers(parts[name]))
-    parts["biases"] = tuple(
-        Bias(each["group"], _known(Estimate, _numbers(each["difference"]))) for each in parts["biases"]
-    )
-    return _known(RelationCalibration, parts)
+def _object_of(kind: Any, data: Any) -> Any:
+    """Return the object of a type from its JSON, in which NaN is null.
 
-
-def _measure_of(data: Mapping[str, Any]) -> MeasureCalibration:
-    errors = _numbers(data["errors"])
-    for name in ("smoothed", "covariance"):
-        errors[name] = tuple(math.nan if each is None else each for each in errors[name])
-    return MeasureCalibration(data["measure"], _known(JudgeErrors, errors))
-
-
-def _numbers(data: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: math.nan if value is None else value for name, value in data.items()}
-
-
-def _known(kind: type[_T], data: Mapping[str, Any]) -> _T:
-    """Return an object of this class, without keys that later versions may add."""
-    names = {part.name for part in fields(kind)}  # type: ignore[arg-type] # a dataclass
-    return kind(**{name: value for name, value in data.items() if name in names})
+    Keys that later versions may add are skipped.
+    """
+    if isinstance(kind, type) and is_dataclass(kind):
+        types = get_type_hints(kind)
+        return kind(**{name: _object_of(types[name], value) for name, value in data.items() if name in types})
+    if get_origin(kind) is tuple:
+        return tuple(_object_of(get_args(kind)[0], each) for each in data)
+    return math.nan if kind is float and data is None else data
 
 
 def stamp_judge(

@@ -164,7 +164,7 @@ def import_judgments(
             rows = _qrels_rows(source, refuse if skip_bad else None)
     with project.writing() as stored:
         incoming = _Import(stored, name, judge, kind, add_questions=add_questions)
-        for row in _with_numbered_judges(rows, several=several):
+        for row in _with_numbered_judges(rows, judge) if several else rows:
             try:
                 incoming.add(row)
             except InputError as error:
@@ -300,15 +300,12 @@ def _ranking_of(query: str, group: str, grades: Mapping[str, float]) -> _Row | N
     return _Row(0, query, documents, "chosen", tuple(best), id=group)
 
 
-def _with_numbered_judges(rows: Iterable[_Row], *, several: bool) -> Iterator[_Row]:
-    """Yield the rows; with `several`, repeated judgments of a pair get different judges."""
+def _with_numbered_judges(rows: Iterable[_Row], judge: str) -> Iterator[_Row]:
+    """Yield the rows; repeated judgments of a pair without a judge get ``JUDGE 1``, ``JUDGE 2``, ..."""
     seen: Counter[tuple[str, tuple[str, ...]]] = Counter()
     for row in rows:
-        if several and not row.judge:
-            seen[row.query, row.documents] += 1
-            yield row._replace(judge=f"\0{seen[row.query, row.documents]}")
-        else:
-            yield row
+        seen[row.query, row.documents] += not row.judge
+        yield row._replace(judge=row.judge or f"{judge} {seen[row.query, row.documents]}")
 
 
 # ---- the project
@@ -416,8 +413,6 @@ class _Import:
 
     def _judge_of(self, row: _Row) -> Judge:
         name = row.judge or self._judge
-        if name.startswith("\0"):
-            name = f"{self._judge} {name[1:]}"
         same = [each for each in self._judges.values() if each.kind == self._kind and name in {each.id, each.name}]
         if len(same) > 1:
             raise InputError(
