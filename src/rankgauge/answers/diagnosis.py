@@ -220,7 +220,7 @@ def _value(name: str, judged: JudgedAnswer) -> float:
 def _cause(judged: JudgedAnswer) -> tuple[str, str]:
     record = judged.record
     abstains = 1.0 if record.answer is None else _value("Abstention", judged)
-    if record.answerable is False or _label(judged, "answerability") == "not answerable":
+    if record.answerable is False or "not answerable" in judged.labels.get("answerability", ()):
         return _cause_if_unanswerable(judged, abstains)
     retrieval = _retrieval_fault(judged)
     if retrieval is not None:
@@ -238,10 +238,6 @@ def _cause_if_unanswerable(judged: JudgedAnswer, abstains: float) -> tuple[str, 
     if (judged.record.reference or "").strip():
         return "not in the collection", "there is an answer, but not in the collection"
     return _GOOD, "abstained, and the collection cannot answer it"
-
-
-def _label(judged: JudgedAnswer, relation: str) -> str | None:
-    return next(iter(judged.labels.get(relation, ())), None)
 
 
 def _retrieval_fault(judged: JudgedAnswer) -> tuple[str, str] | None:
@@ -472,18 +468,17 @@ def diagnose_answers(  # noqa: PLR0913 - each is an option of its own
         return AnswerDiagnosis(evaluation, None, (), found, first, judged, reasons)
     chosen = Bands.of(bands, k=k)
     names = [str(measure) for measure in chosen.measures]
-    run = {each.id: _ranking(each) for each in answers if each.gold}
+    run = {
+        each.id: list(dict.fromkeys(each.ranking or [context.id for context in each.contexts]))
+        for each in answers
+        if each.gold
+    }
     retrieval = replace(evaluate(qrels, run, names), run_name=answers.system)
     best = evaluate(qrels, {query: list(gold) for query, gold in qrels.items()}, names)
     rated = qualities(retrieval.mean(), best.mean(), chosen)
     return AnswerDiagnosis(
         evaluation, retrieval, rated, found, tuple(_retrieval_first(rated, attainable)), judged, reasons
     )
-
-
-def _ranking(record: AnswerRecord) -> list[str]:
-    ranking = record.ranking or tuple(each.id for each in record.contexts)
-    return list(dict.fromkeys(ranking))
 
 
 def _retrieval_first(rated: Iterable[Quality], attainable: float) -> Iterable[str]:

@@ -213,20 +213,20 @@ class VerdictStore(Store):
         If exactly these were the last to be stored, they are not stored again: a write that Ctrl-C
         interrupts is repeated, but may have been complete.
         """
-        rows = []
-        for each in verdicts:
-            body = {"quote": each.quote, "reason": each.reason, "quoted": each.quoted}
-            time = each.time or datetime.now(UTC).isoformat(timespec="milliseconds")
-            rows.append(
-                {
-                    "key": each.key,
-                    "judge": each.judge,
-                    "prompt": each.prompt,
-                    "label": each.label,
-                    "replicate": each.replicate,
-                    "body": json.dumps(body | {"time": time}),
-                }
-            )
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        rows = [
+            {
+                "key": each.key,
+                "judge": each.judge,
+                "prompt": each.prompt,
+                "label": each.label,
+                "replicate": each.replicate,
+                "body": json.dumps(
+                    {"quote": each.quote, "reason": each.reason, "quoted": each.quoted, "time": each.time or now}
+                ),
+            }
+            for each in verdicts
+        ]
         if rows:
             table = SCHEMA.table("answers_verdicts")
             latest = (

@@ -14,7 +14,7 @@ import numpy as np
 
 from rankgauge.core.text import Ratio, many
 from rankgauge.errors import InputError
-from rankgauge.judging.events import Choice, GoldTask, Judge, Judgment
+from rankgauge.judging.events import GoldTask, Judge, Judgment
 from rankgauge.rendering import Result, Table
 from rankgauge.stats import Agreement, bootstrap_interval, cohen_kappa, krippendorff_alpha, percent_agreement
 
@@ -62,14 +62,10 @@ def disputed_sets(judgments: Iterable[Judgment], judges: Mapping[str, Judge]) ->
     found = [
         DisputedSet(question, tuple(sorted(items)), tuple(made), verdicts.get((question, items)))
         for (question, items), made in people.items()
-        if len({_comparable(each.choice) for each in made if each.choice}) > 1
+        # People agree if outcome, first document, and grades are equal.
+        if len({(c.outcome, c.documents[:1], c.grades) for each in made if (c := each.choice)}) > 1
     ]
     return sorted(found, key=lambda each: each.verdict is not None)
-
-
-def _comparable(choice: Choice) -> tuple[object, ...]:
-    """Return the values that must be equal for two choices to agree."""
-    return (choice.outcome, choice.documents[:1], choice.grades)
 
 
 _NONE = -1.0  # code of "none"; documents have the codes 0, 1, ...

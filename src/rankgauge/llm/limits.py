@@ -122,7 +122,14 @@ class Meter:
                 if total <= self._max_cost and (self._used.calls or not self._reserved):
                     break
                 if not self._reserved:
-                    raise self._exhausted(cost)
+                    calls = f"{self._used.calls:,} {inflect(self._used.calls, 'call', 'calls')}"
+                    raise ModelError(
+                        f"{self._spent():.4f} of max_cost={self._max_cost:g} is spent in {calls}, and the next one "
+                        f"may cost {cost:.4f}: it was not sent",
+                        code="budget",
+                        where="max_cost",
+                        fix="raise max_cost, or lower max_tokens; with a cache, no reply is paid for twice",
+                    )
                 self._changed.wait(_POLL)
             self._reserved.append(cost)
         try:
@@ -155,16 +162,6 @@ class Meter:
 
     def _spent(self) -> float:
         return self._used.cost or 0.0
-
-    def _exhausted(self, cost: float) -> ModelError:
-        return ModelError(
-            f"{self._spent():.4f} of max_cost={self._max_cost:g} is spent in "
-            f"{self._used.calls:,} {inflect(self._used.calls, 'call', 'calls')}, and the next one "
-            f"may cost {cost:.4f}: it was not sent",
-            code="budget",
-            where="max_cost",
-            fix="raise max_cost, or lower max_tokens; with a cache, no reply is paid for twice",
-        )
 
 
 class Stop:
