@@ -21,27 +21,27 @@ from typing import Any, TypeAlias
 import reader_loops
 from seeing import Seen, Value, ranked
 
-from rankgauge.explanation import binary, graded, preferences
-from rankgauge.explanation.calculation import CALCULATIONS, RankedDocument, RankedQuery
+from rankgauge.explanation import binary, graded
+from rankgauge.explanation.calculation import CALCULATIONS, MeasuredQuery, RankedDocument
 
 __all__ = ["ORACLES", "Seen", "Value", "ranked", "value"]
 
-FAMILIES = (binary, graded, preferences)
+FAMILIES = (binary, graded)
 
 
-def _query(seen: Seen) -> RankedQuery:
+def _query(seen: Seen, name: str, words: Any) -> MeasuredQuery:
     """Return a query as the loops of `explain` take it: without ties, in the given order."""
     documents = tuple(
         RankedDocument(rank, doc, -float(rank), seen.grades.get(doc), rank, rank)
         for rank, doc in enumerate(seen.ranking, start=1)
     )
     judgments = sorted(seen.grades.items(), key=lambda pair: -pair[1])
-    return RankedQuery("q", documents, tuple(judgments))
+    return MeasuredQuery("q", documents, tuple(judgments), name=name, words=words)
 
 
 def _by_steps(name: str) -> Callable[..., Value]:
     def loop(seen: Seen, **words: Any) -> Value:
-        found = CALCULATIONS[name](name, _query(seen), words).value
+        found = CALCULATIONS[name](_query(seen, name, words)).value
         return None if math.isnan(found) else found
 
     return loop

@@ -9,14 +9,14 @@ from strategies import batch, batches, bound, completed
 
 from rankgauge import Policies, Qrels, Run, evaluate, explain, list_measures, parse
 from rankgauge.evaluation.profile_deviations import Case
-from rankgauge.explanation import binary, graded, preferences, user_models
+from rankgauge.explanation import binary, graded
 from rankgauge.explanation.calculation import CALCULATIONS
 from rankgauge.explanation.explanation import calculate, nearly_equal
 from rankgauge.explanation.inputs import ranked_query
 from rankgauge.measures.measure import Measure
 from rankgauge.reports import render
 
-FAMILIES = (binary, graded, preferences, user_models)
+FAMILIES = (binary, graded)
 RUN = {"q": ["d3", "d1", "d7", "d2", "d5", "d8", "d4"]}
 # Measures that cover every branch of the calculations; a calculation without one gets its example.
 _CHOSEN = (

@@ -1,40 +1,40 @@
-"""Step-by-step calculations of measures of binary relevance."""
+"""Step-by-step calculations of measures of binary relevance, of pairs, and of compatibility."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from rankgauge.core.text import inflect, many
 from rankgauge.explanation.calculation import (
     Calculation,
+    IdealDocument,
+    MeasuredQuery,
     RankedDocument,
-    RankedQuery,
     Step,
     bracketed,
     calculates,
     number,
+    summed,
 )
 
 _SO_FAR = ("so far", "precision")
-_FOUND = ("so far",)
 _SMOOTHED = 0.00001
 
 
-def level(words: Any) -> str:
+def level(query: MeasuredQuery) -> str:
     """Return a description of the relevance level, unless it is 1."""
-    if math.isinf(words["rel"]):
+    if math.isinf(query.words["rel"]):
         return " (the best grade, but none is above 0)"
-    return "" if words["rel"] == 1 else f" (grade {number(words['rel'])} or more)"
+    return "" if query.words["rel"] == 1 else f" (grade {number(query.words['rel'])} or more)"
 
 
-def _count(query: RankedQuery, words: Any, k: int | None) -> tuple[int, tuple[Step, ...]]:
+def _count(query: MeasuredQuery, k: int | None) -> tuple[int, tuple[Step, ...]]:
     """Return the number of relevant documents in the first k, and the steps with running counts."""
     found, rows = 0, []
     for one in query.within(k):
-        hit = one.reaches(words["rel"])
+        hit = one.reaches(query.words["rel"])
         found += hit
         rows.append(Step(one, (found, found / one.rank), hit))
     return found, tuple(rows)
@@ -44,91 +44,72 @@ def _share(part: float, whole: float) -> float:
     return part / whole if whole else math.nan
 
 
-def _fraction(heads: tuple[str, ...], rows: tuple[Step, ...], text: str, part: tuple[str, int, int]) -> Calculation:
-    """Return the calculation of a ratio of two numbers of documents."""
-    name, above, below = part
+def _fraction(query: MeasuredQuery, rows: tuple[Step, ...], below: int, text: str, *, heads: int = 2) -> Calculation:
+    """Return the calculation of the share of documents that count, with the first columns of the rows."""
+    above = sum(row.counts for row in rows)
     value = _share(above, below)
     end = ": undefined" if math.isnan(value) else f" = {number(value)}"
-    shown = tuple(row._replace(terms=row.terms[: len(heads)]) for row in rows)
-    return Calculation(heads, shown, (text, f"{name} = {number(above)} / {number(below)}{end}"), value)
+    shown = tuple(row._replace(terms=row.terms[:heads]) for row in rows)
+    steps = (text, f"{query.name} = {number(above)} / {number(below)}{end}")
+    return Calculation(_SO_FAR[:heads], shown, steps, value)
 
 
 @calculates("P")
-def _precision(name: str, query: RankedQuery, words: Any) -> Calculation:
-    k = words["k"]
-    found, rows = _count(query, words, k)
-    text = f"relevant{level(words)} in the first {k}: {found}"
-    return _fraction(_SO_FAR, rows, text, (name, found, k))
+def _precision(query: MeasuredQuery) -> Calculation:
+    found, rows = _count(query, query.k)
+    return _fraction(query, rows, query.k, f"relevant{level(query)} in the first {query.k}: {found}")
 
 
 @calculates("R", "SetR")
-def _recall(name: str, query: RankedQuery, words: Any) -> Calculation:
-    found, rows = _count(query, words, words.get("k"))
-    whole = query.relevant(words["rel"])
-    text = f"relevant{level(words)}: {whole} in the judgments, {found} of them found"
-    return _fraction(_FOUND, rows, text, (name, found, whole))
+def _recall(query: MeasuredQuery) -> Calculation:
+    found, rows = _count(query, query.k)
+    text = f"relevant{level(query)}: {query.count} in the judgments, {found} of them found"
+    return _fraction(query, rows, query.count, text, heads=1)
 
 
 @calculates("SetP")
-def _set_precision(name: str, query: RankedQuery, words: Any) -> Calculation:
-    found, rows = _count(query, words, None)
-    text = f"relevant{level(words)} among the {many(len(rows), 'document')} retrieved: {found}"
-    return _fraction(_SO_FAR, rows, text, (name, found, len(rows)))
+def _set_precision(query: MeasuredQuery) -> Calculation:
+    found, rows = _count(query, None)
+    text = f"relevant{level(query)} among the {many(len(rows), 'document')} retrieved: {found}"
+    return _fraction(query, rows, len(rows), text)
 
 
-def _are_relevant(whole: int, words: Any) -> str:
-    return f"{many(whole, 'document')} {inflect(whole, 'is', 'are')} relevant{level(words)}"
-
-
-@calculates("Rprec")
-def _r_precision(name: str, query: RankedQuery, words: Any) -> Calculation:
-    whole = query.relevant(words["rel"])
-    found, rows = _count(query, words, whole)
-    text = f"R = {_are_relevant(whole, words)}, the number of ranks evaluated"
-    return _fraction(_SO_FAR, rows, text, (name, found, whole))
-
-
-@calculates("RprecMult")
-def _at_multiple(name: str, query: RankedQuery, words: Any) -> Calculation:
-    whole, mult = query.relevant(words["rel"]), words["mult"]
+@calculates("Rprec", "RprecMult")
+def _r_precision(query: MeasuredQuery) -> Calculation:
+    whole, mult = query.count, query.words.get("mult")
+    text = f"R = {many(whole, 'document')} {inflect(whole, 'is', 'are')} relevant{level(query)}"
+    if mult is None:
+        return _fraction(query, _count(query, whole)[1], whole, f"{text}, the number of ranks evaluated")
     # As in trec_eval: the product plus 0.9, rounded down, but at least 1.
     places = max(int(mult * whole + 0.9), 1)
-    found, rows = _count(query, words, places)
-    text = f"R = {_are_relevant(whole, words)}: {number(mult)} · R = {places}"
-    text += " rank" if places == 1 else " ranks"
-    shown = _fraction(_SO_FAR, rows, text, (name, found, places))
+    text += f": {number(mult)} · R = {many(places, 'rank')}"
+    shown = _fraction(query, _count(query, places)[1], places, text)
     if whole:
         return shown
-    steps = (text, f"{name} = {found} / {places}: undefined")
-    return replace(shown, steps=steps, value=math.nan)
+    return replace(shown, steps=(text, f"{query.name} = 0 / {places}: undefined"), value=math.nan)
 
 
 @calculates("RelP", "SetRelP")
-def _relative(name: str, query: RankedQuery, words: Any) -> Calculation:
-    k = words.get("k")
-    found, rows = _count(query, words, k)
-    whole = query.relevant(words["rel"])
-    places = k or len(rows)
-    step = f"in the first {k}" if k else f"in {many(len(rows), 'document')}"
-    best = min(places, whole)
-    step = f"relevant{level(words)}: {whole} in the judgments, so at most {best} can be {step}"
-    shown = _fraction(_FOUND, rows, step, (name, found, best))
-    if whole and not best:
-        return replace(shown, steps=(step, f"{name} = 0: nothing was retrieved"), value=0.0)
+def _relative(query: MeasuredQuery) -> Calculation:
+    _, rows = _count(query, query.k)
+    best = min(query.k or len(rows), query.count)
+    where = f"in the first {query.k}" if query.k else f"in {many(len(rows), 'document')}"
+    step = f"relevant{level(query)}: {query.count} in the judgments, so at most {best} can be {where}"
+    shown = _fraction(query, rows, best, step, heads=1)
+    if query.count and not best:
+        return replace(shown, steps=(step, f"{query.name} = 0: nothing was retrieved"), value=0.0)
     return shown
 
 
 @calculates("F", "SetF")
-def _f_measure(name: str, query: RankedQuery, words: Any) -> Calculation:
-    k = words.get("k")
-    found, rows = _count(query, words, k)
-    depth = len(query.documents) if k is None else k
-    whole = query.relevant(words["rel"])
+def _f_measure(query: MeasuredQuery) -> Calculation:
+    found, rows = _count(query, query.k)
+    depth, whole = query.k or len(rows), query.count
     if not whole:
-        text = f"relevant{level(words)}: none in the judgments, so that recall is 0 / 0"
-        return Calculation(_SO_FAR, rows, (text, f"{name}: undefined"), math.nan)
+        text = f"relevant{level(query)}: none in the judgments, so that recall is 0 / 0"
+        return Calculation(_SO_FAR, rows, (text, f"{query.name}: undefined"), math.nan)
     p, r = _share(found, depth), found / whole
-    weight = words["beta"] ** 2
+    weight = query.words["beta"] ** 2
     value = (1 + weight) * p * r / (weight * p + r) if found else 0.0
     last = "0: nothing relevant was found"
     if found:
@@ -136,68 +117,68 @@ def _f_measure(name: str, query: RankedQuery, words: Any) -> Calculation:
         last = f"{above} / {number(weight * p + r)} = {number(value)}"
     steps = (
         f"P = {found} / {depth} = {number(p)}, R = {found} / {whole} = {number(r)}",
-        f"{name} = (1 + {number(weight)}) · P · R / ({number(weight)} · P + R)",
-        f"{' ' * len(name)} = {last}",
+        f"{query.name} = (1 + {number(weight)}) · P · R / ({number(weight)} · P + R)",
+        f"{' ' * len(query.name)} = {last}",
     )
     return Calculation(_SO_FAR, rows, steps, value)
 
 
 @calculates("SetAP")
-def _set_average(name: str, query: RankedQuery, words: Any) -> Calculation:
-    found, rows = _count(query, words, None)
-    whole = query.relevant(words["rel"])
+def _set_average(query: MeasuredQuery) -> Calculation:
+    found, rows = _count(query, None)
+    whole = query.count
     p, r = _share(found, len(rows)) if rows else 0.0, _share(found, whole)
     steps = (
         f"P = {found} / {len(rows)} = {number(p)}, R = {found} / {whole} = {number(r)}",
-        f"{name} = P · R = {number(p * r)}",
+        f"{query.name} = P · R = {number(p * r)}",
     )
     return Calculation(_SO_FAR, rows, steps, p * r)
 
 
 @calculates("Success")
-def _success(name: str, query: RankedQuery, words: Any) -> Calculation:
-    found, rows = _count(query, words, words["k"])
+def _success(query: MeasuredQuery) -> Calculation:
+    found, rows = _count(query, query.k)
     where = ", ".join(str(row.ranked.rank) for row in rows if row.counts)
     text = f"at {where[:60]}" if found else "nowhere"
-    step = f"relevant{level(words)} in the first {words['k']}: {text}, so that {name} = "
+    step = f"relevant{level(query)} in the first {query.k}: {text}, so that {query.name} = "
     rows = tuple(row._replace(terms=row.terms[:1]) for row in rows)
-    return Calculation(_FOUND, rows, (f"{step}{int(found > 0)}",), float(found > 0))
+    return Calculation(_SO_FAR[:1], rows, (f"{step}{int(found > 0)}",), float(found > 0))
 
 
-@calculates("RR", "FirstRel")
-def _first(name: str, query: RankedQuery, words: Any) -> Calculation:
-    reciprocal = "k" in words
-    rows, first = [], 0
-    for one in query.within(words.get("k")):
-        counts = not first and one.reaches(words["rel"])
-        first = one.rank if counts else first
-        terms = (1 / one.rank if counts else None,) if reciprocal else ()
-        rows.append(Step(one, terms, counts))
-    heads = ("contribution",) if reciprocal else ()
-    steps, value = (_of_reciprocal if reciprocal else _of_rank)(name, query, words, first)
-    return Calculation(heads, tuple(rows), steps, value)
+@calculates("RR")
+def _reciprocal_rank(query: MeasuredQuery) -> Calculation:
+    first, rows = _first(query)
+    rows = tuple(row._replace(terms=(1 / first if row.counts else None,)) for row in rows)
+    text = f"the first relevant document{level(query)} is at rank {first}"
+    steps: tuple[str, ...] = (text, f"{query.name} = 1 / {first} = {number(_share(1, first))}")
+    if not query.count:
+        steps = (f"no document is relevant{level(query)}: {query.name} is undefined",)
+    elif not first:
+        steps = (f"no relevant document{level(query)} was found: {query.name} = 0",)
+    value = 1 / first if first else 0.0 if query.count else math.nan
+    return Calculation(("contribution",), rows, steps, value)
 
 
-def _of_reciprocal(name: str, query: RankedQuery, words: Any, first: int) -> tuple[tuple[str, ...], float]:
-    if not query.relevant(words["rel"]):
-        return (f"no document is relevant{level(words)}: {name} is undefined",), math.nan
-    if not first:
-        return (f"no relevant document{level(words)} was found: {name} = 0",), 0.0
-    text = f"the first relevant document{level(words)} is at rank {first}"
-    return (text, f"{name} = 1 / {first} = {number(1 / first)}"), 1 / first
-
-
-def _of_rank(name: str, _: RankedQuery, words: Any, first: int) -> tuple[tuple[str, ...], float]:
-    rank = float(first) if first else math.nan
+@calculates("FirstRel")
+def _first_rank(query: MeasuredQuery) -> Calculation:
+    first, rows = _first(query)
     text = "the rank of the first one" if first else "no relevant document was found"
-    return (f"{name} = {number(rank)}: {text}{level(words)}",), rank
+    rank = float(first) if first else math.nan
+    return Calculation((), rows, (f"{query.name} = {number(rank)}: {text}{level(query)}",), rank)
+
+
+def _first(query: MeasuredQuery) -> tuple[int, tuple[Step, ...]]:
+    """Return the rank of the first relevant document, 0 without one, and the steps."""
+    hits = (one.rank for one in query.within(query.k) if one.reaches(query.words["rel"]))
+    first = next(hits, 0)
+    return first, tuple(Step(one, (), one.rank == first) for one in query.within(query.k))
 
 
 @calculates("AP", "GMAP")
-def _average_precision(name: str, query: RankedQuery, words: Any) -> Calculation:
-    k, found, total, rows, terms = words.get("k"), 0, 0.0, [], []
-    for one in query.within(k):
-        if not one.reaches(words["rel"]):
+def _average_precision(query: MeasuredQuery) -> Calculation:
+    found, total, rows, terms = 0, 0.0, [], []
+    for one in query.within(query.k):
+        if not one.reaches(query.words["rel"]):
             rows.append(Step(one, (found, found / one.rank, None, total), counts=False))
             continue
         found += 1
@@ -205,21 +186,20 @@ def _average_precision(name: str, query: RankedQuery, words: Any) -> Calculation
         total += precision
         terms.append(f"{found}/{one.rank}")
         rows.append(Step(one, (found, precision, precision, total), counts=True))
-    whole = query.relevant(words["rel"])
-    norm, divisor = _divisor(words, found, whole)
-    value = total / norm if whole and norm else (0.0 if whole else math.nan)
+    norm, divisor = _divisor(query, found)
+    value = total / norm if query.count and norm else (0.0 if query.count else math.nan)
     steps = (
         f"divided by {divisor}",
-        f"{name} = {bracketed(terms)} / {norm}",
-        f"{' ' * len(name)} = {number(total)} / {norm} = {number(value)}",
+        f"{query.name} = {bracketed(terms)} / {norm}",
+        f"{' ' * len(query.name)} = {number(total)} / {norm} = {number(value)}",
     )
     return Calculation((*_SO_FAR, "contribution", "sum"), tuple(rows), steps, value)
 
 
-def _divisor(words: Any, found: int, whole: int) -> tuple[int, str]:
+def _divisor(query: MeasuredQuery, found: int) -> tuple[int, str]:
     """Return the divisor of AP and its description."""
-    k, norm = words.get("k"), words.get("norm", "R")
-    relevant = f"relevant documents in the judgments{level(words)}"
+    k, norm, whole = query.k, query.words.get("norm", "R"), query.count
+    relevant = f"relevant documents in the judgments{level(query)}"
     if norm == "k" and k is not None:
         return k, f"k = {k}, for any number of relevant documents (norm=k)"
     if norm == "retrieved":
@@ -230,45 +210,48 @@ def _divisor(words: Any, found: int, whole: int) -> tuple[int, str]:
 
 
 @calculates("YAAP")
-def _log_odds(name: str, query: RankedQuery, words: Any) -> Calculation:
-    plain = _average_precision("AP", query, words)
-    whole = query.relevant(words["rel"])
+def _log_odds(query: MeasuredQuery) -> Calculation:
+    plain = _average_precision(replace(query, name="AP"))
+    whole = query.count
     if not whole:
-        return replace(plain, steps=(*plain.steps, f"{name}: undefined"))
+        return replace(plain, steps=(*plain.steps, f"{query.name}: undefined"))
     total = plain.value * whole
     value = math.log((1 + total) / (1 + whole - total))
     odds = f"ln({number(1 + total)} / {number(1 + whole - total)})"
-    steps = (f"{name} = ln((1 + AP · R) / (1 + R - AP · R))", f"{' ' * len(name)} = {odds} = {number(value)}")
+    steps = (
+        f"{query.name} = ln((1 + AP · R) / (1 + R - AP · R))",
+        f"{' ' * len(query.name)} = {odds} = {number(value)}",
+    )
     return replace(plain, steps=(*plain.steps, *steps), value=value)
 
 
 @calculates("IPrec", "IPrecAvg")
-def _interpolated(name: str, query: RankedQuery, words: Any) -> Calculation:
-    _, rows = _count(query, words, None)
-    whole = query.relevant(words["rel"])
+def _interpolated(query: MeasuredQuery) -> Calculation:
+    _, rows = _count(query, None)
+    whole = query.count
     if not whole:
-        step = f"no document is relevant: {name} is undefined"
+        step = f"no document is relevant: {query.name} is undefined"
         return Calculation(_SO_FAR, rows, (step,), math.nan)
-    if "recall" in words:
-        needed = _needed(words["recall"], whole, words)
+    if "recall" in query.words:
+        needed = _needed(query.words["recall"], query)
         value, step = _highest(rows, needed)
         reached = f"{many(whole, 'relevant document')} is reached with {needed}"
-        steps = [f"recall {number(words['recall'])} of {reached}", f"{name} = {step}"]
+        steps = [f"recall {number(query.words['recall'])} of {reached}", f"{query.name} = {step}"]
     else:
-        levels = [_needed(tenth / 10, whole, words) for tenth in range(11)]
+        levels = [_needed(tenth / 10, query) for tenth in range(11)]
         points = [_highest(rows, count)[0] for count in levels]
         value = sum(points) / 11
         steps = [
             "interpolated precision at recall 0, 0.1 ... 1:",
             f"  {', '.join(map(number, points))}",
-            f"{name} = {number(sum(points))} / 11 = {number(value)}",
+            f"{query.name} = {number(sum(points))} / 11 = {number(value)}",
         ]
     return Calculation(_SO_FAR, rows, tuple(steps), value)
 
 
-def _needed(recall: float, whole: int, words: Any) -> int:
+def _needed(recall: float, query: MeasuredQuery) -> int:
     """Return how many relevant documents reach a recall, rounded as in trec_eval or to nearest."""
-    return int(recall * whole + (0.5 if words["points"] == "nearest" else 0.9))
+    return int(recall * query.count + (0.5 if query.words["points"] == "nearest" else 0.9))
 
 
 def _highest(rows: tuple[Step, ...], needed: int) -> tuple[float, str]:
@@ -284,106 +267,100 @@ def _highest(rows: tuple[Step, ...], needed: int) -> tuple[float, str]:
 
 
 @calculates("RBP")
-def _rank_biased(name: str, query: RankedQuery, words: Any) -> Calculation:
-    p, total, weight, rows, powers = words["p"], 0.0, 1.0, [], []
-    for one in query.within(words["k"]):
-        counts = one.judged if words["residual"] else one.reaches(words["rel"])
+def _rank_biased(query: MeasuredQuery) -> Calculation:
+    p, total, weight, rows, powers = query.words["p"], 0.0, 1.0, [], []
+    for one in query.within(query.k):
+        counts = one.judged if query.words["residual"] else one.reaches(query.words["rel"])
         total += weight if counts else 0.0
         if counts:
             powers.append(f"{number(p)}^{one.rank - 1}")
         rows.append(Step(one, (weight, weight if counts else None, total), counts))
         weight *= p
-    if words["residual"]:
+    if query.words["residual"]:
         value = 1 - (1 - p) * total
         steps = [
             "judged documents are known; the residual is the remaining weight",
-            f"{name} = 1 - (1 - {number(p)}) · {number(total)} = {number(value)}",
+            f"{query.name} = 1 - (1 - {number(p)}) · {number(total)} = {number(value)}",
         ]
         return Calculation(("weight", "known", "sum"), tuple(rows), tuple(steps), value)
     value = (1 - p) * total
     steps = [
         f"the user continues with probability p = {number(p)}: rank i has weight p^(i - 1)",
-        f"{name} = (1 - {number(p)}) · {bracketed(powers)}",
-        f"{' ' * len(name)} = {number(1 - p)} · {number(total)} = {number(value)}",
+        f"{query.name} = (1 - {number(p)}) · {bracketed(powers)}",
+        f"{' ' * len(query.name)} = {number(1 - p)} · {number(total)} = {number(value)}",
     ]
     return Calculation(("weight", "contribution", "sum"), tuple(rows), tuple(steps), value)
 
 
-def _count_if(
-    query: RankedQuery, k: int | None, counts: Callable[[RankedDocument], bool]
-) -> tuple[int, tuple[Step, ...]]:
+def _count_if(query: MeasuredQuery, counts: Callable[[RankedDocument], bool]) -> tuple[int, tuple[Step, ...]]:
     """Return how many of the first k documents count, and the steps."""
-    rows = tuple(Step(one, (), counts(one)) for one in query.within(k))
+    rows = tuple(Step(one, (), counts(one)) for one in query.within(query.k))
     return sum(row.counts for row in rows), rows
 
 
 @calculates("Judged")
-def _judged(name: str, query: RankedQuery, words: Any) -> Calculation:
-    known, rows = _count_if(query, words["k"], lambda one: one.grade is not None)
-    text = f"judged: {known} of the {many(len(rows), 'document')} evaluated"
-    return _fraction((), rows, text, (name, known, len(rows)))
+def _judged(query: MeasuredQuery) -> Calculation:
+    known, rows = _count_if(query, lambda one: one.grade is not None)
+    return _fraction(query, rows, len(rows), f"judged: {known} of the {many(len(rows), 'document')} evaluated", heads=0)
 
 
 @calculates("Unjudged")
-def _unjudged(name: str, query: RankedQuery, words: Any) -> Calculation:
-    bare, rows = _count_if(query, words["k"], lambda one: not one.judged)
-    text = f"unjudged documents in the first {words['k']}: {bare}"
-    return _fraction((), rows, text, (name, bare, words["k"]))
+def _unjudged(query: MeasuredQuery) -> Calculation:
+    bare, rows = _count_if(query, lambda one: not one.judged)
+    return _fraction(query, rows, query.k, f"unjudged documents in the first {query.k}: {bare}", heads=0)
 
 
 @calculates("NumRet")
-def _retrieved(name: str, query: RankedQuery, words: Any) -> Calculation:  # noqa: ARG001 - as all
-    found, rows = _count_if(query, None, lambda _: True)
-    return Calculation((), rows, (f"{name} = {found}",), float(found))
+def _retrieved(query: MeasuredQuery) -> Calculation:
+    found, rows = _count_if(query, lambda _: True)
+    return Calculation((), rows, (f"{query.name} = {found}",), float(found))
 
 
 @calculates("NumRel")
-def _relevant(name: str, query: RankedQuery, words: Any) -> Calculation:
-    _, rows = _count_if(query, None, lambda one: one.reaches(words["rel"]))
-    whole = query.relevant(words["rel"])
-    text = f"{name} = {whole}{level(words)}, retrieved or not"
-    return Calculation((), rows, (text,), float(whole))
+def _relevant(query: MeasuredQuery) -> Calculation:
+    _, rows = _count_if(query, lambda one: one.reaches(query.words["rel"]))
+    text = f"{query.name} = {query.count}{level(query)}, retrieved or not"
+    return Calculation((), rows, (text,), float(query.count))
 
 
 @calculates("NumRelRet")
-def _relevant_retrieved(name: str, query: RankedQuery, words: Any) -> Calculation:
-    found, rows = _count(query, words, words["k"])
+def _relevant_retrieved(query: MeasuredQuery) -> Calculation:
+    found, rows = _count(query, query.k)
     rows = tuple(row._replace(terms=row.terms[:1]) for row in rows)
-    return Calculation(_FOUND, rows, (f"{name} = {found}{level(words)}",), float(found))
+    return Calculation(_SO_FAR[:1], rows, (f"{query.name} = {found}{level(query)}",), float(found))
 
 
 @calculates("NumNonrelRet")
-def _others_retrieved(name: str, query: RankedQuery, words: Any) -> Calculation:
-    rel = words["rel"]
-    others, rows = _count_if(query, words["k"], lambda one: one.judged and not one.reaches(rel))
-    text = f"{name} = {others}: judged, but not relevant{level(words)}"
+def _others_retrieved(query: MeasuredQuery) -> Calculation:
+    others, rows = _count_if(query, lambda one: one.judged and not one.reaches(query.words["rel"]))
+    text = f"{query.name} = {others}: judged, but not relevant{level(query)}"
     return Calculation((), rows, (text,), float(others))
 
 
 @calculates("Utility")
-def _utility(name: str, query: RankedQuery, words: Any) -> Calculation:
-    hit, noise, miss = words["hit"], words["noise"], words["miss"]
+def _utility(query: MeasuredQuery) -> Calculation:
+    hit, noise, miss = query.words["hit"], query.words["noise"], query.words["miss"]
     rows, total, found = [], 0.0, 0
     for one in query.documents:
-        counts = one.reaches(words["rel"])
+        counts = one.reaches(query.words["rel"])
         found += counts
         worth = hit if counts else noise
         total += worth
         rows.append(Step(one, (worth, total), counts))
-    others, missed = len(rows) - found, query.relevant(words["rel"]) - found
+    others, missed = len(rows) - found, query.count - found
     value = float(hit * found + noise * others + miss * missed)
     of_each = (
         f"found: {found} at {number(hit)} each; others retrieved: {others} at {number(noise)}; "
         f"missed: {missed} at {number(miss)}"
     )
     product = f"{found} · {number(hit)} + {others} · {number(noise)} + {missed} · {number(miss)}"
-    steps = (f"relevant{level(words)} and {of_each}", f"{name} = {product} = {number(value)}")
+    steps = (f"relevant{level(query)} and {of_each}", f"{query.name} = {product} = {number(value)}")
     return Calculation(("worth", "sum"), tuple(rows), steps, value)
 
 
 @calculates("Bpref", "GMBpref")
-def _binary_preference(name: str, query: RankedQuery, words: Any) -> Calculation:
-    rel, whole = words["rel"], query.relevant(words["rel"])
+def _binary_preference(query: MeasuredQuery) -> Calculation:
+    rel, whole = query.words["rel"], query.count
     others = sum(0 <= grade < rel for _, grade in query.judgments)
     bound, above, total, rows, terms = min(whole, others), 0, 0.0, [], []
     for one in query.documents:
@@ -398,15 +375,15 @@ def _binary_preference(name: str, query: RankedQuery, words: Any) -> Calculation
     value = _share(total, whole)
     steps = (
         f"R = {whole} relevant, N = {others} judged not relevant: min(N, R) = {bound}",
-        f"{name} = {bracketed(terms)} / {whole}",
-        f"{' ' * len(name)} = {number(total)} / {whole} = {number(value)}",
+        f"{query.name} = {bracketed(terms)} / {whole}",
+        f"{' ' * len(query.name)} = {number(total)} / {whole} = {number(value)}",
     )
     return Calculation(("others above", "contribution", "sum"), tuple(rows), steps, value)
 
 
 @calculates("infAP")
-def _inferred(name: str, query: RankedQuery, words: Any) -> Calculation:
-    rel, whole = words["rel"], query.relevant(words["rel"])
+def _inferred(query: MeasuredQuery) -> Calculation:
+    rel, whole = query.words["rel"], query.count
     pool, hits, misses, total, rows, terms = 0, 0, 0, 0.0, [], []
     for one in query.documents:
         expected: float | None = None
@@ -422,7 +399,82 @@ def _inferred(name: str, query: RankedQuery, words: Any) -> Calculation:
     value = _share(total, whole)
     steps = (
         "at each relevant rank i: 1/i + (pool above)/i · (relevant above) / (judged above)",
-        f"{name} = {bracketed(terms)} / {whole} = {number(value)}",
+        f"{query.name} = {bracketed(terms)} / {whole} = {number(value)}",
     )
     heads = ("pooled above", "found", "others", "expected", "sum")
     return Calculation(heads, tuple(rows), steps, value)
+
+
+@calculates("PairAcc")
+def _pairs(query: MeasuredQuery) -> Calculation:
+    rel, window = query.words["rel"], query.within(query.k)
+    if query.words["among"] == "retrieved":
+        good = sum(one.reaches(rel) for one in window)
+        others, label = len(window) - good, "other documents evaluated"
+    else:
+        good = query.relevant(rel)
+        others = sum(0 <= grade < rel for _, grade in query.judgments)
+        label = "judged not relevant"
+    above, right, rows, terms = 0, 0, [], []
+    for one in window:
+        if one.reaches(rel):
+            right += others - above
+            terms.append(str(others - above))
+            rows.append(Step(one, (above, others - above, right), counts=True))
+            continue
+        above += one.judged or query.words["among"] == "retrieved"
+        rows.append(Step(one, (above, None, right), counts=False))
+    whole = good * others
+    value = right / whole if whole else math.nan
+    steps = (
+        f"{good} relevant{level(query)} and {others} {label} form {whole} pairs",
+        "below: number of others below it or not retrieved",
+        f"{query.name} = {bracketed(terms)} / {whole} = {number(value)}",
+    )
+    return Calculation(("others above", "below", "sum"), tuple(rows), steps, value)
+
+
+@calculates("Compat")
+def _compatible(query: MeasuredQuery) -> Calculation:
+    p, k = query.words["p"], query.k
+    worth, weights = _from_rank_on(p, k)
+    wanted = {document: grade for document, grade in query.judgments if grade > 0}
+    places = {one.document: one.rank for one in query.documents}
+    best = sorted(wanted, key=lambda name: (-wanted[name], places.get(name, math.inf)))
+    ideal, whole = [], 0.0
+    for rank, document in enumerate(best[:k], start=1):
+        whole += worth[rank]
+        row = (rank, rank, worth[rank], whole)
+        ideal.append(IdealDocument(rank, document, wanted[document], row))
+    places = {document: rank for rank, document in enumerate(best, start=1)}
+    rows, found, terms = [], 0.0, []
+    for one in query.documents:
+        place = places.get(one.document)
+        lower = max(one.rank, place or 0)
+        counts = place is not None and lower <= k
+        added = worth[lower] if counts else None
+        found += added or 0.0
+        terms += [number(worth[lower])] if counts else []
+        shared = lower if counts else None
+        rows.append(Step(one, (place, shared, added, found), counts))
+    divisor, norm = (whole, "of the ideal with itself") if query.words["normalize"] else (weights, "")
+    value = found / divisor if wanted else math.nan
+    steps = (
+        "ideal: its rank in the ideal ranking by grade, ties in the order of the run",
+        (f"both from: from this rank on both rankings have it, and each rank i adds {number(p)}^(i - 1) / i"),
+        f"overlap = {summed(terms)}{f' = {number(found)}' if len(terms) > 1 else ''}",
+        f"{query.name} = {number(found)} / {number(divisor)} = {number(value)}",
+        f"divided by the overlap {norm}" if norm else "divided by the sum of all weights, p^(i - 1)",
+    )
+    heads = ("ideal", "both from", "contribution", "sum")
+    return Calculation(heads, tuple(rows), steps, value, tuple(ideal))
+
+
+def _from_rank_on(p: float, k: int) -> tuple[list[float], float]:
+    """Return the contribution of a common document by its lower rank, and the sum of weights."""
+    worth, weights = [0.0] * (k + 2), 0.0
+    for rank in range(k, 0, -1):
+        weight = p ** (rank - 1)
+        worth[rank] = worth[rank + 1] + weight / rank
+        weights += weight
+    return worth, weights

@@ -1,15 +1,15 @@
 """Step-by-step calculation of a value: one query, its documents, and the formatting of sums.
 
-The calculations of the families of measures (`binary`, `graded`, `preferences`, `user_models`) are
-written from the papers and use only this module, neither the kernels nor the join. They are
-therefore independent implementations, which tests compare with both.
+The calculations of the families of measures (`binary`, `graded`) are written from the papers and
+use only this module, neither the kernels nor the join. They are therefore independent
+implementations, which tests compare with both.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
 # Longer sums are shown as this many terms and the last one.
@@ -83,6 +83,34 @@ class RankedQuery:
     def judged_only(self) -> RankedQuery:
         """Return a copy without unjudged documents, with new ranks."""
         return replace(self, documents=ranked([one for one in self.documents if one.judged]))
+
+
+@dataclass(frozen=True)
+class MeasuredQuery(RankedQuery):
+    """A query with the measure to calculate.
+
+    Attributes:
+        name: The measure, as printed.
+        words: The parameters of the measure by name; `rel` is a grade.
+    """
+
+    name: str = ""
+    words: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, query: RankedQuery, name: str, words: Mapping[str, Any]) -> MeasuredQuery:
+        """Return the query with a measure and its parameters."""
+        return cls(query.query, query.documents, query.judgments, query.in_run, name, words)
+
+    @property
+    def k(self) -> Any:
+        """The cut-off; None without one."""
+        return self.words.get("k")
+
+    @property
+    def count(self) -> int:
+        """The number of relevant documents, retrieved or not."""
+        return self.relevant(self.words["rel"])
 
 
 def ranked(documents: Sequence[RankedDocument]) -> tuple[RankedDocument, ...]:
@@ -165,8 +193,7 @@ class Calculation:
         }
 
 
-# Arguments: the name of the measure, the query, and the parameters of the measure by name.
-Calculate: TypeAlias = Callable[[str, RankedQuery, Any], Calculation]
+Calculate: TypeAlias = Callable[[MeasuredQuery], Calculation]
 CALCULATIONS: dict[str, Calculate] = {}
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.ids import Id
@@ -18,8 +18,17 @@ from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import Queries
 from rankgauge.evaluation.profile_deviations import Case
 from rankgauge.evaluation.result import Evaluation
-from rankgauge.explanation import binary, graded, preferences, user_models
-from rankgauge.explanation.calculation import CALCULATIONS, Calculation, RankedQuery, Step, number
+from rankgauge.explanation import binary, graded
+from rankgauge.explanation.calculation import (
+    CALCULATIONS,
+    Calculation,
+    MeasuredQuery,
+    RankedQuery,
+    Step,
+    number,
+    summed,
+)
+from rankgauge.explanation.graded import MODELS, MOST_RANKS, describe_gain, relevant_gain
 from rankgauge.explanation.inputs import (
     ANY_GRADE,
     counted_by_query,
@@ -30,17 +39,18 @@ from rankgauge.explanation.inputs import (
     ranked_query,
 )
 from rankgauge.explanation.tables import tables_of
-from rankgauge.explanation.tie_means import orders_of, tie_mean
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
 # Modules that register calculations.
-_FAMILIES = (binary, graded, preferences, user_models)
+_FAMILIES = (binary, graded)
 # Measures that are calculated rank by rank down to the cut-off.
-_RANK_BY_RANK = {"Compat", *user_models.MODELS}
+_RANK_BY_RANK = {"Compat", *MODELS}
 _SCHEMA = "rankgauge/explanation/1"
 _EXAMPLE_RELEVANT = (2, 5)
+# Larger numbers of orders are shown as powers of ten.
+_MOST_DIGITS = 9
 
 
 @dataclass(frozen=True)
@@ -253,13 +263,14 @@ def calculate(measure: Measure, query: RankedQuery, *, orders: bool = False) -> 
     """Return the step-by-step calculation of a query, or None if there is none."""
     seen = documents_read(measure, query)
     words = parameters_of(measure, seen)
-    deep = measure.name in _RANK_BY_RANK and words["k"] > user_models.MOST_RANKS
+    measured = MeasuredQuery.of(seen, str(measure), words)
+    deep = measure.name in _RANK_BY_RANK and words["k"] > MOST_RANKS
     only_value = words.get("residual") and measure.name != "RBP"
     if measure.name not in CALCULATIONS or deep or only_value:
         return None
     if orders:
-        return tie_mean(measure, seen)
-    return CALCULATIONS[measure.name](str(measure), seen, words)
+        return tie_mean(measure.name, measured)
+    return CALCULATIONS[measure.name](measured)
 
 
 def nearly_equal(value: float, other: float) -> bool:
@@ -370,3 +381,105 @@ def _notes(case: Case, ranking: RankedQuery, found: Calculation | None, kernel: 
     if math.isnan(kernel):
         skipped = "skip" in {case.policies.undefined, case.measure.declaration.undefined}
         yield f"undefined: {'excluded from' if skipped else 'counted 0 in'} the mean"
+
+
+# ---- means over all orders of equal scores
+
+
+# The weight of a rank, from the rank and the parameters of the measure.
+_Weight: TypeAlias = Callable[[int, Any], float]
+
+
+def _within(rank: int, words: Any) -> float:
+    return float(rank <= words["k"])
+
+
+def _patience(rank: int, words: Any) -> float:
+    within = words["k"] is None or rank <= words["k"]
+    return words["p"] ** (rank - 1) if within else 0.0
+
+
+def _discount(rank: int, words: Any) -> float:
+    if words["k"] is not None and rank > words["k"]:
+        return 0.0
+    base = words["b"]
+    if base is None:
+        return 1 / math.log2(rank + 1)
+    return 1.0 if rank <= base else math.log(base) / math.log(rank)
+
+
+WEIGHTS: dict[str, tuple[str, _Weight]] = {
+    "P": ("chance", _within),
+    "R": ("chance", _within),
+    "RelP": ("chance", _within),
+    "RBP": ("weight", _patience),
+    "DCG": ("discount", _discount),
+    "nDCG": ("discount", _discount),
+}
+_DESCRIPTIONS = {
+    "chance": "chance: the probability of being in the first k; in a tie, the share of its ranks there",
+    "weight": "weight: in a tie, the mean weight of its ranks, p^(i - 1)",
+    "discount": "discount: in a tie, the mean discount of its ranks",
+}
+
+
+def tie_mean(name: str, query: MeasuredQuery) -> Calculation | None:
+    """Return the mean of a measure over all orders of equal scores, or None if not supported.
+
+    Supported for measures that are sums of rank weights. Each document of a group of equal scores is
+    equally likely at each rank of the group, so its weight is the mean weight of these ranks.
+    """
+    words = query.words
+    if name not in WEIGHTS or words.get("residual") or (words.get("ideal") == "topk" and words["k"] is not None):
+        return None
+    head, weight = WEIGHTS[name]
+    total, rows, terms = 0.0, [], []
+    for one in query.documents:
+        if words["k"] is not None and one.first > words["k"]:
+            break
+        gain = relevant_gain(one.grade, words) if "gain" in words else float(one.reaches(words["rel"]))
+        ranks = range(one.first, one.last + 1)
+        mean = math.fsum(weight(rank, words) for rank in ranks) / len(ranks)
+        counts = gain > 0
+        total += gain * mean
+        terms += [number(mean) if gain == 1 else f"{number(gain)}·{number(mean)}"] if counts else []
+        added = gain * mean if counts else None
+        rows.append(Step(one, (gain if counts else None, mean, added, total), counts))
+    # The ideal ranking, and whether the value is defined, do not depend on the order.
+    plain = CALCULATIONS[name](query)
+    value, text = _divided(name, plain, query, total)
+    steps = (
+        *((describe_gain(words),) if "gain" in words else ()),
+        _DESCRIPTIONS[head],
+        f"sum = {summed(terms)}{f' = {number(total)}' if len(terms) > 1 else ''}",
+        f"{query.name} = {text} = {number(value)}",
+    )
+    heads = ("gain", head, "contribution", "sum")
+    return Calculation(heads, tuple(rows), steps, value, plain.ideal)
+
+
+def _divided(name: str, plain: Calculation, query: MeasuredQuery, total: float) -> tuple[float, str]:
+    """Return the value of the measure from the weighted sum, and its formula as text."""
+    if name == "DCG":
+        return total, "sum"
+    if name == "RBP":
+        rest = 1 - query.words["p"]
+        return rest * total, f"{number(rest)} · {number(total)}"
+    if name == "nDCG":
+        whole = float(plain.ideal[-1].terms[3] or 0) if plain.ideal else 0.0
+        text = f"sum / IDCG = {number(total)} / {number(whole)}"
+    else:
+        whole = {"P": query.k, "R": query.count, "RelP": min(query.k, query.count)}[name]
+        text = f"{number(total)} / {number(whole)}"
+    if math.isnan(plain.value):
+        return math.nan, text
+    return total / whole if whole else 0.0, text
+
+
+def orders_of(query: RankedQuery) -> str:
+    """Return the number of orders of equal scores, as text."""
+    sizes = {one.first: one.last - one.first + 1 for one in query.documents}
+    logarithm = math.fsum(math.lgamma(size + 1) for size in sizes.values()) / math.log(10)
+    if logarithm > _MOST_DIGITS:
+        return f"about 10^{round(logarithm)}"
+    return f"{math.prod(math.factorial(size) for size in sizes.values()):,}"

@@ -1,16 +1,17 @@
-"""Step-by-step calculations of measures of graded relevance."""
+"""Step-by-step calculations of measures of graded relevance and of user models."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from rankgauge.core.grammar import Value
 from rankgauge.explanation.calculation import (
     Calculation,
     IdealDocument,
-    RankedQuery,
+    MeasuredQuery,
+    RankedDocument,
     Step,
     bracketed,
     calculates,
@@ -47,20 +48,27 @@ def _divisor(rank: int, words: Any) -> tuple[float, str]:
     return math.log(rank) / math.log(base), f"/log{number(base)}({rank})"
 
 
-def _discounted(query: RankedQuery, words: Any) -> tuple[tuple[Step, ...], float, list[str]]:
-    """Return the documents with their gains, the DCG, and its terms as text."""
-    total, rows, terms = 0.0, [], []
-    for one in query.within(words["k"]):
-        gain = relevant_gain(one.grade, words)
-        divisor, written = _divisor(one.rank, words)
+def _discounted(gains: Iterable[float], words: Any) -> tuple[list[tuple[float, float, float, float]], list[str]]:
+    """Return the gain, discount, contribution, and sum of each rank, and the terms as text."""
+    total, cells, terms = 0.0, [], []
+    for rank, gain in enumerate(gains, start=1):
+        divisor, written = _divisor(rank, words)
         discount = 1 / divisor
         total += gain * discount
-        counts = gain > 0
-        added = gain * discount if counts else None
-        rows.append(Step(one, (gain if counts else None, discount, added, total), counts))
-        if counts:
-            terms.append(f"{number(gain)}{written}")
-    return tuple(rows), total, terms
+        cells.append((gain, discount, gain * discount, total))
+        terms += [f"{number(gain)}{written}"] if gain > 0 else []
+    return cells, terms
+
+
+def _discounted_rows(query: MeasuredQuery) -> tuple[tuple[Step, ...], float, list[str]]:
+    """Return the documents with their gains, the DCG, and its terms as text."""
+    documents = query.within(query.k)
+    cells, terms = _discounted((relevant_gain(one.grade, query.words) for one in documents), query.words)
+    rows = tuple(
+        Step(one, (gain, discount, added, total) if gain > 0 else (None, discount, None, total), gain > 0)
+        for one, (gain, discount, added, total) in zip(documents, cells, strict=True)
+    )
+    return rows, cells[-1][3] if cells else 0.0, terms
 
 
 def describe_gain(words: Any) -> str:
@@ -74,9 +82,9 @@ def describe_gain(words: Any) -> str:
 
 
 @calculates("DCG")
-def _dcg(name: str, query: RankedQuery, words: Any) -> Calculation:
-    rows, total, terms = _discounted(query, words)
-    steps = (describe_gain(words), f"{name} = {summed(terms)}", *_sum(name, rows, total))
+def _dcg(query: MeasuredQuery) -> Calculation:
+    rows, total, terms = _discounted_rows(query)
+    steps = (describe_gain(query.words), f"{query.name} = {summed(terms)}", *_sum(query.name, rows, total))
     return Calculation(_HEADS, rows, steps, total)
 
 
@@ -91,19 +99,17 @@ def _sum(left: str, rows: Iterable[Step], total: float) -> tuple[str, ...]:
 
 
 @calculates("nDCG")
-def _ndcg(name: str, query: RankedQuery, words: Any) -> Calculation:
-    k = words["k"]
-    rows, found, terms = _discounted(query, words)
-    pool, pool_name = _pool(query, words)
-    ideal, whole, best = [], 0.0, []
-    for rank, (gain, grade, document) in enumerate(_best_first(pool, words)[:k], start=1):
-        if gain <= 0:
-            break
-        divisor, written = _divisor(rank, words)
-        discount = 1 / divisor
-        whole += gain * discount
-        ideal.append(IdealDocument(rank, document, grade, (gain, discount, gain * discount, whole)))
-        best.append(f"{number(gain)}{written}")
+def _ndcg(query: MeasuredQuery) -> Calculation:
+    k, words = query.k, query.words
+    rows, found, terms = _discounted_rows(query)
+    pool, pool_name = _pool(query)
+    best_first = [best for best in _best_first(pool, words)[:k] if best[0] > 0]
+    cells, best = _discounted((gain for gain, _, _ in best_first), words)
+    ideal = [
+        IdealDocument(rank, document, grade, row)
+        for rank, ((_, grade, document), row) in enumerate(zip(best_first, cells, strict=True), start=1)
+    ]
+    whole = cells[-1][3] if cells else 0.0
     at = "" if k is None else f"@{k}"
     steps = [describe_gain(words), f"ideal: {pool_name}", f"DCG{at}  = {summed(terms)}"]
     steps += _sum(f"DCG{at} ", rows, found)
@@ -113,10 +119,10 @@ def _ndcg(name: str, query: RankedQuery, words: Any) -> Calculation:
         numbers = f"{numbers} = {number(whole)}" if len(ideal) > 1 else number(whole)
         steps.append(f"{' ' * len(f'IDCG{at}')} = {numbers}")
     if all(relevant_gain(grade, words) <= 0 for _, grade in query.judgments):
-        steps.append(f"no judged document has a gain: {name} is undefined")
+        steps.append(f"no judged document has a gain: {query.name} is undefined")
         return Calculation(_HEADS, rows, tuple(steps), math.nan, tuple(ideal))
     value = found / whole if whole else 0.0
-    steps.append(f"{name} = DCG / IDCG = {number(found)} / {number(whole)} = {number(value)}")
+    steps.append(f"{query.name} = DCG / IDCG = {number(found)} / {number(whole)} = {number(value)}")
     return Calculation(_HEADS, rows, tuple(steps), value, tuple(ideal))
 
 
@@ -125,20 +131,21 @@ def _best_first(pool: Iterable[tuple[str, float]], words: Any) -> list[tuple[flo
     return sorted(((relevant_gain(g, words), g, d) for d, g in pool), key=lambda one: -one[0])
 
 
-def _pool(query: RankedQuery, words: Any) -> tuple[list[tuple[str, float]], str]:
+def _pool(query: MeasuredQuery) -> tuple[list[tuple[str, float]], str]:
     """Return the documents and grades of the ideal ranking, and a description."""
-    if words["ideal"] == "judged":
+    if query.words["ideal"] == "judged":
         known = [(document, grade) for document, grade in query.judgments if grade >= 0]
         return known, "the best order of all judged documents, found or not"
-    depth = words["k"] if words["ideal"] == "topk" else None
+    depth = query.k if query.words["ideal"] == "topk" else None
     seen = [(x.document, x.grade) for x in query.within(depth) if x.judged and x.grade is not None]
-    which = "the first k" if words["ideal"] == "topk" else "the documents retrieved"
-    return seen, f"the best order of {which} only (ideal={words['ideal']}), which inflates nDCG"
+    which = "the first k" if query.words["ideal"] == "topk" else "the documents retrieved"
+    return seen, f"the best order of {which} only (ideal={query.words['ideal']}), which inflates nDCG"
 
 
 @calculates("NCG")
-def _ncg(name: str, query: RankedQuery, words: Any) -> Calculation:
-    k, found, rows, terms = words["k"], 0.0, [], []
+def _ncg(query: MeasuredQuery) -> Calculation:
+    k, words = query.k, query.words
+    found, rows, terms = 0.0, [], []
     for one in query.within(k):
         gain = relevant_gain(one.grade, words)
         found += gain
@@ -153,7 +160,7 @@ def _ncg(name: str, query: RankedQuery, words: Any) -> Calculation:
         describe_gain(words),
         f"gain in the first {k}: {_added(terms, found)}",
         f"the maximum: {_added([number(float(row.terms[0] or 0)) for row in ideal], whole)}",
-        (f"{name} = {number(found)} / {number(whole)} = {number(found / whole if whole else math.nan)}"),
+        (f"{query.name} = {number(found)} / {number(whole)} = {number(found / whole if whole else math.nan)}"),
     ]
     value = found / whole if whole else math.nan
     return Calculation(("gain", "sum"), tuple(rows), tuple(steps), value, tuple(ideal))
@@ -186,10 +193,10 @@ def _cascade(grades: Iterable[float | None], top: float) -> list[tuple[float, fl
     return found
 
 
-def _read(query: RankedQuery, words: Any) -> tuple[tuple[Step, ...], float, list[str]]:
+def _read(query: MeasuredQuery) -> tuple[tuple[Step, ...], float, list[str]]:
     """Return the steps of ERR, its value, and its terms as text."""
-    documents = query.within(words["k"])
-    cascade = _cascade((one.grade for one in documents), words["top"])
+    documents = query.within(query.k)
+    cascade = _cascade((one.grade for one in documents), query.words["top"])
     rows = tuple(
         Step(one, (stop, reached, added if stop > 0 else None, total), stop > 0)
         for one, (stop, reached, added, total) in zip(documents, cascade, strict=True)
@@ -203,17 +210,17 @@ def _read(query: RankedQuery, words: Any) -> tuple[tuple[Step, ...], float, list
 
 
 @calculates("ERR")
-def _err(name: str, query: RankedQuery, words: Any) -> Calculation:
-    rows, total, terms = _read(query, words)
-    steps = (*_stops(words["top"]), f"{name} = {summed(terms)} = {number(total)}")
+def _err(query: MeasuredQuery) -> Calculation:
+    rows, total, terms = _read(query)
+    steps = (*_stops(query.words["top"]), f"{query.name} = {summed(terms)} = {number(total)}")
     return Calculation(_CASCADE, rows, steps, total)
 
 
 @calculates("nERR")
-def _nerr(name: str, query: RankedQuery, words: Any) -> Calculation:
-    rows, found, terms = _read(query, words)
-    best = query.judgments[: words["k"]]
-    cascade = _cascade((grade for _, grade in best), words["top"])
+def _nerr(query: MeasuredQuery) -> Calculation:
+    rows, found, terms = _read(query)
+    best = query.judgments[: query.k]
+    cascade = _cascade((grade for _, grade in best), query.words["top"])
     ideal = tuple(
         IdealDocument(rank, document, grade, terms)
         for rank, ((document, grade), terms) in enumerate(zip(best, cascade, strict=True), start=1)
@@ -222,19 +229,19 @@ def _nerr(name: str, query: RankedQuery, words: Any) -> Calculation:
     whole = float(ideal[-1].terms[3] or 0) if ideal else 0.0
     value = found / whole if whole else math.nan
     steps = (
-        *_stops(words["top"]),
+        *_stops(query.words["top"]),
         f"ERR of the ranking = {summed(terms)}{f' = {number(found)}' if terms else ''}",
         f"ERR of the ideal ranking, all judged documents best first = {number(whole)}",
-        f"{name} = {number(found)} / {number(whole)} = {number(value)}",
+        f"{query.name} = {number(found)} / {number(whole)} = {number(value)}",
     )
     return Calculation(_CASCADE, rows, steps, value, ideal)
 
 
 @calculates("binG")
-def _fallen_behind(name: str, query: RankedQuery, words: Any) -> Calculation:
-    whole, wrong, total, rows, terms = query.relevant(words["rel"]), 0, 0.0, [], []
+def _fallen_behind(query: MeasuredQuery) -> Calculation:
+    whole, wrong, total, rows, terms = query.count, 0, 0.0, [], []
     for one in query.documents:
-        counts = one.reaches(words["rel"])
+        counts = one.reaches(query.words["rel"])
         added = 1 / math.log2(2 + wrong) if counts else None
         total += added or 0.0
         terms += [f"1/log2({2 + wrong})"] if counts else []
@@ -243,6 +250,136 @@ def _fallen_behind(name: str, query: RankedQuery, words: Any) -> Calculation:
     value = total / whole if whole else math.nan
     steps = (
         "each relevant document contributes 1 / log2(2 + the irrelevant documents above it)",
-        f"{name} = {bracketed(terms)} / {whole} = {number(value)}",
+        f"{query.name} = {bracketed(terms)} / {whole} = {number(value)}",
     )
     return Calculation(("others above", "contribution", "sum"), tuple(rows), steps, value)
+
+
+# ---- user models, down to the last rank that may be read
+
+
+MOST_RANKS = 10**6
+"""Number of ranks that are calculated one by one; deeper calculations would be unreadable."""
+
+
+class _Rank(NamedTuple):
+    """A rank with the gain of its document and the total gain down to this rank."""
+
+    rank: int
+    gain: float
+    gained: float
+
+
+# The probability of continuing to the next rank.
+_Chance: TypeAlias = Callable[[_Rank], float]
+
+
+def _inst(words: Any) -> tuple[_Chance, str]:
+    goal, wanted = words["goal"], number(words["goal"])
+
+    def chance(at: _Rank) -> float:
+        above = max(at.rank + 2 * goal - at.gained - 1, 0.0)
+        return float((above / (above + 1)) ** 2)
+
+    return chance, f"((i + {wanted} + T - 1) / (i + {wanted} + T))^2, T = {wanted} - gained so far"
+
+
+def _insq(words: Any) -> tuple[_Chance, str]:
+    twice = 2 * words["goal"]
+    text = f"((i + {number(twice)} - 1) / (i + {number(twice)}))^2"
+    return lambda at: ((at.rank + twice - 1) / (at.rank + twice)) ** 2, text
+
+
+def _bpm(words: Any) -> tuple[_Chance, str]:
+    goal = words["goal"]
+    # Sums of fractional gains are inexact: a sum equal up to rounding reaches the goal.
+    return lambda at: float(at.gained < goal - 1e-9), f"1 until {number(goal)} is gained, then 0"
+
+
+def _sdcg(_: Any) -> tuple[_Chance, str]:
+    return lambda at: math.log(at.rank + 1) / math.log(at.rank + 2), "log(i + 1) / log(i + 2)"
+
+
+def _nerr8(_: Any) -> tuple[_Chance, str]:
+    return lambda at: 1 - at.gain, "1 - gain"
+
+
+def _nerr9(_: Any) -> tuple[_Chance, str]:
+    return lambda at: at.rank / (at.rank + 1) * (1 - at.gain), "i / (i + 1) · (1 - gain)"
+
+
+def _nerr10(words: Any) -> tuple[_Chance, str]:
+    p = words["p"]
+    return lambda at: p * (1 - at.gain), f"{number(p)} · (1 - gain)"
+
+
+def _nerr11(words: Any) -> tuple[_Chance, str]:
+    onwards, text = _insq(words)
+    return lambda at: onwards(at) * (1 - at.gain), f"{text} · (1 - gain)"
+
+
+MODELS = {
+    "INST": _inst,
+    "INSQ": _insq,
+    "BPM": _bpm,
+    "SDCG": _sdcg,
+    "NERR8": _nerr8,
+    "NERR9": _nerr9,
+    "NERR10": _nerr10,
+    "NERR11": _nerr11,
+}
+
+
+def _share_of_top(one: RankedDocument, words: Any) -> float:
+    """Return 1 for a relevant document, or its grade as a fraction of the top grade."""
+    rel, top = words["rel"], words["top"]
+    if one.grade is None or one.grade < 0:
+        return 0.0
+    if top is None:
+        return float(one.grade >= (1 if rel is None else rel))
+    return one.grade / top if rel is None or one.grade >= rel else 0.0
+
+
+def _describe_share(words: Any) -> str:
+    rel, top = words["rel"], words["top"]
+    if top is None:
+        return f"gain of a document: 1 from grade {number(1 if rel is None else rel)}"
+    low = "" if rel is None else f", from grade {number(rel)} on"
+    return f"gain of a document: its grade / {number(top)}{low}"
+
+
+@calculates(*MODELS)
+def _user_model(query: MeasuredQuery) -> Calculation:
+    k, documents = query.k, query.within(query.k)
+    chance, text = MODELS[query.name.partition("@")[0].partition("(")[0]](query.words)
+    gains, chances, reached = [], [], [1.0]
+    gained = 0.0
+    for rank in range(1, k + 1):
+        gain = _share_of_top(documents[rank - 1], query.words) if rank <= len(documents) else 0.0
+        gained += gain
+        gains.append(gain)
+        chances.append(chance(_Rank(rank, gain, gained)) if rank < k else 0.0)
+        reached.append(reached[-1] * chances[-1])
+    # Expected number of ranks viewed.
+    looks = math.fsum(reached[:k])
+    total, rows, terms = 0.0, [], []
+    for one, gain, on, come in zip(documents, gains, chances, reached, strict=False):
+        weight, counts = come / looks, gain > 0
+        added = weight * gain if counts else None
+        total += weight * gain
+        rows.append(Step(one, (gain if counts else None, on, weight, added, total), counts))
+        terms += [f"{number(weight)}·{number(gain)}"] if counts else []
+    steps = [
+        _describe_share(query.words),
+        f"continues: the probability of viewing rank i + 1 as well: {text}",
+        "weight: the expected share of views of a rank",
+    ]
+    if len(documents) < k:
+        below = math.fsum(reached[len(documents) : k]) / looks
+        ranks = f"the ranks {len(documents) + 1} to {k} are empty and have weight"
+        if len(documents) + 1 == k:
+            ranks = f"rank {k} is empty and has weight"
+        steps.append(f"below the ranking: {ranks} {number(below)} of it")
+    steps.append(f"{query.name} = {summed(terms)} = {number(total)}" if terms else f"{query.name} = 0")
+    heads = ("gain", "continues", "weight", "contribution", "sum")
+    return Calculation(heads, tuple(rows), tuple(steps), total)
