@@ -18,7 +18,7 @@ from rankgauge.stats import (
     t_test,
     t_test_from_moments,
 )
-from rankgauge.stats.poisson_bootstrap import poisson_weights, query_keys
+from rankgauge.stats.resampling import poisson_weights, query_keys
 
 _WORD = 2**64
 

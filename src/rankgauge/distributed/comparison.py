@@ -33,7 +33,7 @@ from rankgauge.distributed.worker import (
 )
 from rankgauge.errors import InputError
 from rankgauge.measures.measure import parse
-from rankgauge.stats.poisson_bootstrap import interval_of_sums
+from rankgauge.stats.resampling import interval_of_sums
 
 
 @dataclass(frozen=True, repr=False)

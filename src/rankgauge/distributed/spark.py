@@ -496,7 +496,7 @@ def compare(  # noqa: PLR0913 - one parameter per choice
     if baseline is not None and baseline not in names:
         raise UnknownName(f"unknown run {baseline!r}", fix=f"runs are: {', '.join(names)}")
     option("interval", interval, ("t", "percentile"))
-    check_draws(draws, seed, "compare")
+    check_draws(draws, seed)
     given = (tested,) if isinstance(tested, str | Measure) else tuple(tested or measures[:1])
     design = Design(tuple(map(parse, given)), baseline or names[0], pairs, "t", correction, interval, draws, seed)
     for measure in design.tested:

@@ -23,7 +23,7 @@ from rankgauge.errors import InputError, RankgaugeError
 from rankgauge.evaluation.blocks import Measured, measure_absent, measure_block, merge_measured
 from rankgauge.evaluation.context import make_context, make_plan
 from rankgauge.measures.measure import parse
-from rankgauge.stats.poisson_bootstrap import query_keys, weighted_sums, whole_differences
+from rankgauge.stats.resampling import query_keys, weighted_sums, whole_differences
 
 # Rows in memory at a time, besides the rest of the last query.
 CHUNK_ROWS, _PAIR_ROWS = 500_000, 250_000

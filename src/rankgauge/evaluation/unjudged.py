@@ -59,8 +59,8 @@ class Drawing:
     prior: Prior = "run and pool"
 
     def __post_init__(self) -> None:
-        check_draws(self.draws, self.seed, "drawing")
-        check_share(self.level, "level", "drawing")
+        check_draws(self.draws, self.seed)
+        check_share(self.level, "level")
         if self.draws > _MOST_DRAWS:
             raise InputError(
                 f"draws={self.draws} is more than {_MOST_DRAWS}",

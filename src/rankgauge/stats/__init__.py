@@ -40,11 +40,6 @@ with lazy_imports(globals()):
         clustered_mean as clustered_mean,
         clustered_proportion as clustered_proportion,
     )
-    from rankgauge.stats.corrections import (
-        benjamini_hochberg as benjamini_hochberg,
-        bonferroni as bonferroni,
-        holm as holm,
-    )
     from rankgauge.stats.intervals import (
         Interval as Interval,
         effective_size as effective_size,
@@ -52,6 +47,8 @@ with lazy_imports(globals()):
         mean_lower_bound as mean_lower_bound,
         ratio_interval as ratio_interval,
         skewness as skewness,
+        student_t_cdf as student_t_cdf,
+        student_t_quantile as student_t_quantile,
         weighted_mean_interval as weighted_mean_interval,
         wilson_interval as wilson_interval,
     )
@@ -70,8 +67,11 @@ with lazy_imports(globals()):
     from rankgauge.stats.paired_tests import (
         Bounds as Bounds,
         PairedTest as PairedTest,
+        benjamini_hochberg as benjamini_hochberg,
+        bonferroni as bonferroni,
         bootstrap_interval as bootstrap_interval,
         effect_size as effect_size,
+        holm as holm,
         non_inferiority as non_inferiority,
         sign_test as sign_test,
         t_interval as t_interval,
@@ -88,17 +88,17 @@ with lazy_imports(globals()):
         none_rates as none_rates,
         ranking_stages as ranking_stages,
     )
-    from rankgauge.stats.poisson_bootstrap import poisson_bootstrap_interval as poisson_bootstrap_interval
     from rankgauge.stats.power_analysis import (
         detectable_difference as detectable_difference,
         planning_sd as planning_sd,
         power as power,
         queries_needed as queries_needed,
     )
-    from rankgauge.stats.randomization import (
+    from rankgauge.stats.resampling import (
         RandomizationTest as RandomizationTest,
         max_t as max_t,
         pairwise_test as pairwise_test,
+        poisson_bootstrap_interval as poisson_bootstrap_interval,
         randomization_test as randomization_test,
         tukey_hsd as tukey_hsd,
     )
@@ -109,4 +109,3 @@ with lazy_imports(globals()):
         mixing_sd as mixing_sd,
         variance_needed as variance_needed,
     )
-    from rankgauge.stats.t_distribution import student_t_cdf as student_t_cdf, student_t_quantile as student_t_quantile

@@ -15,13 +15,13 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.core.arguments import option
 from rankgauge.errors import InputError
 from rankgauge.stats.arrays import (
     BoolArray,
     FloatArray,
     blocks,
     check_amount,
-    check_choice,
     check_draws,
     check_share,
     cluster_numbers,
@@ -98,10 +98,9 @@ def krippendorff_alpha(
         >>> round(found.value, 3), found.units
         (0.588, 4)
     """
-    where = "krippendorff_alpha"
-    check_choice(metric, _METRICS, "metric", where)
-    values, counts, units = _count_values(ratings, where)
-    groups = _clusters_of(clusters, ratings, units, where)
+    option("metric", metric, _METRICS)
+    values, counts, units = _count_values(ratings)
+    groups = _clusters_of(clusters, ratings, units)
     sizes = counts.sum(axis=1)
 
     def alpha(weights: FloatArray) -> FloatArray:
@@ -122,7 +121,7 @@ def krippendorff_alpha(
         varied = (totals > 0).sum(axis=1) > 1
         return _one_minus(within * (number - 1), expected, varied)
 
-    return _with_interval(alpha, groups, int(sizes.sum()), level=level, draws=draws, seed=seed, where=where)
+    return _with_interval(alpha, groups, int(sizes.sum()), level=level, draws=draws, seed=seed)
 
 
 def percent_agreement(
@@ -148,9 +147,8 @@ def percent_agreement(
         >>> round(percent_agreement([[1, 1, 2], [3, 3, 3]], draws=0).value, 3)
         0.667
     """
-    where = "percent_agreement"
-    _, counts, units = _count_values(ratings, where)
-    groups = _clusters_of(clusters, ratings, units, where)
+    _, counts, units = _count_values(ratings)
+    groups = _clusters_of(clusters, ratings, units)
     sizes = counts.sum(axis=1)
     shares = (counts * (counts - 1)).sum(axis=1) / (sizes * (sizes - 1))
     return _with_interval(
@@ -160,7 +158,6 @@ def percent_agreement(
         level=level,
         draws=draws,
         seed=seed,
-        where=where,
     )
 
 
@@ -194,8 +191,7 @@ def cohen_kappa(
         >>> round(cohen_kappa([0, 1, 1, 2], [0, 1, 2, 2], draws=0).value, 3)
         0.636
     """
-    where = "cohen_kappa"
-    check_choice(weights, _WEIGHTS, "weights", where)
+    option("weights", weights, _WEIGHTS)
     try:
         pairs = np.stack([np.asarray(first, np.float64), np.asarray(second, np.float64)], axis=1)
     except (TypeError, ValueError):
@@ -203,13 +199,13 @@ def cohen_kappa(
     if pairs.ndim != 2:
         raise InputError(
             "the ratings of two raters must be two rows of numbers of equal length",
-            where=where,
+            where="cohen_kappa",
             fix="pass one number per unit and rater, NaN where it is missing",
         )
     both = np.flatnonzero(~np.isnan(pairs).any(axis=1))
-    groups = _clusters_of(clusters, pairs, both, where)
+    groups = _clusters_of(clusters, pairs, both)
     pairs = pairs[both]
-    _check_finite(pairs, where)
+    _check_finite(pairs)
     values, codes = np.unique(pairs, return_inverse=True)
     rows = np.arange(len(pairs))
     by_rater = np.zeros((2, len(pairs), len(values)))
@@ -224,7 +220,7 @@ def cohen_kappa(
         varied = ((one + other) > 0).sum(axis=1) > 1
         return _one_minus(drawn @ observed * drawn.sum(axis=1), ((one @ cost) * other).sum(axis=1), varied)
 
-    return _with_interval(kappa, groups, 2 * len(pairs), level=level, draws=draws, seed=seed, where=where)
+    return _with_interval(kappa, groups, 2 * len(pairs), level=level, draws=draws, seed=seed)
 
 
 def units_needed(half_width: float, shares: npt.ArrayLike, alpha: float = 0.5, *, level: float = 0.95) -> int:
@@ -243,14 +239,13 @@ def units_needed(half_width: float, shares: npt.ArrayLike, alpha: float = 0.5, *
         >>> units_needed(0.1, [0.4, 0.2, 0.2, 0.2])
         169
     """
-    where = "units_needed"
-    check_amount(half_width, "half_width", where, positive=True)
-    check_share(level, "level", where)
+    check_amount(half_width, "half_width", positive=True)
+    check_share(level, "level")
     p = np.asarray(shares, dtype=np.float64)
     if p.ndim != 1 or not (p >= 0).all() or not 0 <= alpha < 1 or (p > 0).sum() < 2:
         raise InputError(
             f"alpha={alpha} with these shares of answers is not valid",
-            where=where,
+            where="units_needed",
             fix="pass the shares of two answers or more, and an alpha from 0 to below 1",
         )
     p = p / p.sum()
@@ -265,7 +260,7 @@ def units_needed(half_width: float, shares: npt.ArrayLike, alpha: float = 0.5, *
     return math.ceil(variance * (NormalDist().inv_cdf((1 + level) / 2) / half_width) ** 2)
 
 
-def _count_values(ratings: npt.ArrayLike, where: str) -> tuple[FloatArray, FloatArray, IntArray]:
+def _count_values(ratings: npt.ArrayLike) -> tuple[FloatArray, FloatArray, IntArray]:
     """Return the values, their counts (U, V) in units with two or more ratings, and these units."""
     try:
         table = np.asarray(ratings, dtype=np.float64)
@@ -274,11 +269,11 @@ def _count_values(ratings: npt.ArrayLike, where: str) -> tuple[FloatArray, Float
     if table.ndim != 2:
         raise InputError(
             "the ratings are not a table of numbers",
-            where=where,
+            where="ratings",
             fix="pass a row per unit and a column per rater, NaN where a rating is missing",
         )
     rated = ~np.isnan(table)
-    _check_finite(table[rated], where)
+    _check_finite(table[rated])
     paired = rated & (rated.sum(axis=1, keepdims=True) > 1)
     units = np.flatnonzero(paired.any(axis=1))
     values, codes = np.unique(table[paired], return_inverse=True)
@@ -288,15 +283,15 @@ def _count_values(ratings: npt.ArrayLike, where: str) -> tuple[FloatArray, Float
     return values, counts, units
 
 
-def _clusters_of(clusters: npt.ArrayLike | None, ratings: npt.ArrayLike, units: IntArray, where: str) -> IntArray:
+def _clusters_of(clusters: npt.ArrayLike | None, ratings: npt.ArrayLike, units: IntArray) -> IntArray:
     """Return the cluster number of each of these units."""
-    every = cluster_numbers(clusters, len(np.asarray(ratings)), where, "unit")
+    every = cluster_numbers(clusters, len(np.asarray(ratings)), "unit")
     return np.unique(every[units], return_inverse=True)[1]
 
 
-def _check_finite(values: FloatArray, where: str) -> None:
+def _check_finite(values: FloatArray) -> None:
     if not np.isfinite(values).all():
-        raise InputError("a rating is infinite", where=where, fix="pass finite numbers, NaN where one is missing")
+        raise InputError("a rating is infinite", where="ratings", fix="pass finite numbers, NaN where one is missing")
 
 
 def _one_minus(observed: FloatArray, expected: FloatArray, varied: BoolArray) -> FloatArray:
@@ -307,12 +302,12 @@ def _one_minus(observed: FloatArray, expected: FloatArray, varied: BoolArray) ->
 
 
 def _with_interval(
-    statistic: _Statistic, groups: IntArray, ratings: int, *, level: float, draws: int, seed: int, where: str
+    statistic: _Statistic, groups: IntArray, ratings: int, *, level: float, draws: int, seed: int
 ) -> Agreement:
     """Return the statistic of all units, with a percentile interval from resampled clusters."""
     units = len(groups)
-    check_share(level, "level", where)
-    check_draws(draws or 1, seed, where)
+    check_share(level, "level")
+    check_draws(draws or 1, seed)
     nan = math.nan
     if not units:
         return Agreement(nan, nan, nan, level, 0, 0, _NO_PAIRS)

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.core.arguments import integer
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.errors import InputError
 
@@ -38,100 +39,89 @@ def seed_of(*arrays: npt.ArrayLike) -> int:
     return int.from_bytes(digest.digest()[:4], "big")
 
 
-def _numbers(given: npt.ArrayLike, where: str, what: str) -> FloatArray:
+def _numbers(given: npt.ArrayLike, what: str) -> FloatArray:
     try:
         values = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{what} are not numbers in rows of equal length", where=where, fix="pass an array") from None
+        raise InputError(f"{what} are not numbers in rows of equal length", where=what, fix="pass an array") from None
     if not values.size:
-        raise InputError(f"no {what}", where=where, fix="pass at least one")
+        raise InputError(f"no {what}", where=what, fix="pass at least one")
     wrong = ~(np.abs(values) <= _LARGEST)
     if wrong.any():
         at = tuple(int(i) for i in np.argwhere(wrong)[0])
         raise InputError(
             f"{what} contain {values[at]} at index {', '.join(map(str, at))}",
-            where=where,
+            where=what,
             fix="remove undefined queries, or count them as 0, before testing",
         )
     return values
 
 
-def one_column(given: npt.ArrayLike, where: str) -> FloatArray:
+def one_column(given: npt.ArrayLike) -> FloatArray:
     """Return (Q,) finite differences, at least two."""
-    values = _numbers(given, where, "differences")
+    values = _numbers(given, "differences")
     if values.ndim != 1:
         raise InputError(
             f"differences have {values.ndim} dimensions, not 1",
-            where=where,
+            where="differences",
             fix="pass one difference per query, one comparison at a time",
         )
-    return table_of(values, where)[:, 0]
+    return table_of(values)[:, 0]
 
 
-def table_of(given: npt.ArrayLike, where: str) -> FloatArray:
+def table_of(given: npt.ArrayLike) -> FloatArray:
     """Return (Q, M) finite values of at least two queries; (Q,) becomes one column."""
-    values = _numbers(given, where, "values")
+    values = _numbers(given, "values")
     if values.ndim not in {1, 2}:
         raise InputError(
             f"values have {values.ndim} dimensions",
-            where=where,
+            where="values",
             fix="pass one row per query, one column per comparison or system",
         )
     if len(values) < 2:
-        raise InputError("one query: its spread is unknown", where=where, fix="pass two queries or more")
+        raise InputError("one query: its spread is unknown", where="values", fix="pass two queries or more")
     return values.reshape(len(values), -1)
 
 
-def p_values(given: npt.ArrayLike, where: str) -> FloatArray:
+def p_values(given: npt.ArrayLike) -> FloatArray:
     """Return (m,) p-values, each from 0 to 1."""
-    values = _numbers(given, where, "p-values")
+    values = _numbers(given, "p-values")
     if values.ndim != 1 or values.min() < 0 or values.max() > 1:
         raise InputError(
             "p-values are not a row of numbers from 0 to 1",
-            where=where,
+            where="p",
             fix="pass the p-values of one family, uncorrected",
         )
     return values
 
 
-def check_share(value: float, name: str, where: str) -> None:
+def check_share(value: float, name: str) -> None:
     """Raise InputError unless the value is between 0 and 1."""
     if not 0 < value < 1:
-        raise InputError(f"{name}={value} is not between 0 and 1", where=where, fix=f"write, for example, {name}=0.95")
+        raise InputError(f"{name}={value} is not between 0 and 1", where=name, fix=f"write, for example, {name}=0.95")
 
 
-def check_amount(value: float, name: str, where: str, *, positive: bool = False) -> None:
+def check_amount(value: float, name: str, *, positive: bool = False) -> None:
     """Raise InputError if the value is negative (or 0, if `positive`), NaN, or too large."""
     if not 0 <= value <= _LARGEST or (positive and value == 0):
         least = "above 0" if positive else "0 or more"
-        raise InputError(f"{name}={value} is not valid", where=where, fix=f"{name} is a number, {least}")
+        raise InputError(f"{name}={value} is not valid", where=name, fix=f"{name} is a number, {least}")
 
 
-def check_choice(given: str, known: tuple[str, ...], name: str, where: str) -> None:
-    """Raise InputError if the value is not among the known ones."""
-    if given not in known:
-        raise InputError(
-            f"{name}={given!r} is not valid", where=where, fix=f"write {', '.join(known[:-1])} or {known[-1]}"
-        )
-
-
-def check_draws(draws: Any, seed: Any, where: str) -> None:
+def check_draws(draws: Any, seed: Any) -> None:
     """Raise InputError unless `draws` and `seed` are integers, of at least 1 and 0."""
-    for value, name, least in ((draws, "draws", 1), (seed, "seed", 0)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise InputError(
-                f"{name}={value!r} is not valid", where=where, fix=f"{name} is a whole number, {least} or more"
-            )
+    integer("draws", draws)
+    integer("seed", seed, least=0)
 
 
-def cluster_numbers(clusters: npt.ArrayLike | None, count: int, where: str, unit: str) -> npt.NDArray[np.intp]:
+def cluster_numbers(clusters: npt.ArrayLike | None, count: int, unit: str) -> npt.NDArray[np.intp]:
     """Return the cluster number of each unit, (count,); by default, each unit is a cluster."""
     if clusters is None:
         return np.arange(count)
     given = np.asarray(clusters)
     if given.shape != (count,):
         raise InputError(
-            f"got {given.size} clusters for {count} {unit}s", where=where, fix=f"pass the cluster of each {unit}"
+            f"got {given.size} clusters for {count} {unit}s", where="clusters", fix=f"pass the cluster of each {unit}"
         )
     return np.unique(given, return_inverse=True)[1]
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from rankgauge.errors import InputError
 from rankgauge.stats.arrays import FloatArray, check_draws, check_share, seed_of
-from rankgauge.stats.t_distribution import student_t_cdf, student_t_quantile
+from rankgauge.stats.intervals import student_t_cdf, student_t_quantile
 
 LEAST = 3  # smallest number of periods on each side of a change
 FEWEST_PERIODS = 8  # smallest number of periods for change points and trends
@@ -82,10 +82,10 @@ def find_change_points(
         >>> [(change.index, change.before, change.p) for change in found]
         [(6, 0.25833333333333336, 0.003)]
     """
-    over, under, kept = _periods(y, x, "find_change_points")
-    check_share(alpha, "alpha", "find_change_points")
+    over, under, kept = _periods(y, x)
+    check_share(alpha, "alpha")
     chosen = seed_of(over, under) if seed is None else seed
-    check_draws(draws, chosen, "find_change_points")
+    check_draws(draws, chosen)
     rng = np.random.default_rng(chosen)
     found = sorted(_splits(over, under, 0, alpha, draws, rng))
     edges = [0, *(index for index, _ in found), len(over)]
@@ -109,7 +109,7 @@ def first_change(y: npt.ArrayLike, x: npt.ArrayLike, *, draws: int = 999, seed: 
         >>> first_change([5, 4, 6, 5, 5, 6, 9, 8, 9, 10, 9, 8], [20] * 12)
         0.003
     """
-    over, under, _ = _periods(y, x, "first_change")
+    over, under, _ = _periods(y, x)
     chosen = seed_of(over, under) if seed is None else seed
     if len(over) < FEWEST_PERIODS:
         return math.nan
@@ -145,8 +145,8 @@ def linear_trend(
         >>> round(found.change, 3), round(found.low, 3), round(found.high, 3), round(found.p, 3)
         (0.258, 0.1, 0.417, 0.007)
     """
-    over, under, kept = _periods(y, x, "linear_trend")
-    check_share(level, "level", "linear_trend")
+    over, under, kept = _periods(y, x)
+    check_share(level, "level")
     if len(over) < FEWEST_PERIODS:
         return None
     at = kept.astype(np.float64) if time is None else np.asarray(time, dtype=np.float64)[kept]
@@ -168,13 +168,13 @@ def linear_trend(
     return LinearTrend(slope, change, low, high, p)
 
 
-def _periods(y: npt.ArrayLike, x: npt.ArrayLike, where: str) -> tuple[FloatArray, FloatArray, npt.NDArray[np.intp]]:
+def _periods(y: npt.ArrayLike, x: npt.ArrayLike) -> tuple[FloatArray, FloatArray, npt.NDArray[np.intp]]:
     """Return numerators and denominators of periods with a denominator above 0, and their index."""
     over, under = np.asarray(y, dtype=np.float64), np.asarray(x, dtype=np.float64)
     if over.ndim != 1 or over.shape != under.shape or not (under >= 0).all():
         raise InputError(
             "numerators and denominators do not match",
-            where=where,
+            where="periods",
             fix="pass two numbers for each period, denominators of 0 or more",
         )
     kept = np.flatnonzero(under)

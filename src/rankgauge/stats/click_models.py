@@ -89,9 +89,9 @@ def expected_clicks(
         >>> found.rates.tolist(), found.expected.tolist(), found.ratio.round(2).tolist()
         ([0.2, 0.05], [65.0, 65.0], [1.83, 0.17])
     """
-    check_share(level, "level", "expected_clicks")
+    check_share(level, "level")
     special = library("scipy.special", extra="production", of="expected_clicks")
-    pairs, place, n, c, ranks = _counts((pair, rank, shown, clicked), "expected_clicks")
+    pairs, place, n, c, ranks = _counts((pair, rank, shown, clicked))
     rates = np.bincount(place, c) / np.bincount(place, n)
     expected, clicks, total = (_sums(pairs, each) for each in (n * rates[place], c, n))
     strength = _strength(clicks, expected, special)
@@ -196,17 +196,16 @@ def fit_position_model(
         >>> found.examination.round(3).tolist(), found.attraction.round(3).tolist()
         ([1.0, 0.5], [0.6, 0.2])
     """
-    where = "fit_position_model"
-    check_share(level, "level", where)
-    sparse = library("scipy.sparse", extra="production", of=where)
-    pairs, place, n, c, ranks = _counts((pair, rank, shown, clicked), where)
+    check_share(level, "level")
+    sparse = library("scipy.sparse", extra="production", of="fit_position_model")
+    pairs, place, n, c, ranks = _counts((pair, rank, shown, clicked))
     rows = _Rows(pairs, place, n, c, int(pairs.max()) + 1, len(ranks))
     known = _connected(rows, sparse)
     if known.sum() < 2:
         raise InputError(
             "no document with a click was shown at several ranks: examination of ranks and "
             "attraction of documents cannot be separated",
-            where=where,
+            where="fit_position_model",
             fix="use clicks over expected clicks, or swap results at random",
         )
     rows = rows.at(known)
@@ -386,16 +385,14 @@ def _sums(codes: IntArray, values: FloatArray, size: int = 0) -> FloatArray:
     return np.bincount(codes, values, size).astype(np.float64)
 
 
-def _counts(
-    columns: Sequence[npt.ArrayLike], where: str
-) -> tuple[IntArray, IntArray, FloatArray, FloatArray, IntArray]:
+def _counts(columns: Sequence[npt.ArrayLike]) -> tuple[IntArray, IntArray, FloatArray, FloatArray, IntArray]:
     """Return pair, index of the rank, impressions, and clicks of each row, and the ranks."""
     pairs, ranks = (np.asarray(each, dtype=np.int64) for each in columns[:2])
     n, c = (np.asarray(each, dtype=np.float64) for each in columns[2:])
     if not len({each.shape for each in (pairs, ranks, n, c)}) == 1 == n.ndim or not n.size:
         raise InputError(
             "columns do not match",
-            where=where,
+            where="counts",
             fix="pass a pair, a rank, impressions, and clicks for each row, at least one",
         )
     wrong = ~((c >= 0) & (c <= n) & (n > 0) & np.isfinite(n) & (pairs >= 0) & (ranks >= 1))
@@ -403,7 +400,7 @@ def _counts(
         at = int(np.flatnonzero(wrong)[0])
         raise InputError(
             f"{c[at]:g} clicks of {n[at]:g} impressions of pair {pairs[at]} at rank {ranks[at]} are not possible",
-            where=where,
+            where="counts",
             fix="pass clicks from 0 to impressions, pairs from 0, and ranks from 1",
         )
     places, place = np.unique(ranks, return_inverse=True)

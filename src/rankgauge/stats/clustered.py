@@ -15,9 +15,8 @@ import numpy.typing as npt
 
 from rankgauge.errors import InputError
 from rankgauge.stats.arrays import check_share
-from rankgauge.stats.intervals import wilson_interval
+from rankgauge.stats.intervals import student_t_quantile, wilson_interval
 from rankgauge.stats.judge_error import Estimate
-from rankgauge.stats.t_distribution import student_t_quantile
 
 
 @dataclass(frozen=True)
@@ -118,7 +117,7 @@ def clustered_proportion(sums: ClusterSums, level: float = 0.95) -> Estimate:
         >>> round(found.value, 2), round(found.low, 2), round(found.high, 2)
         (0.6, 0.15, 0.93)
     """
-    check_share(level, "level", "clustered_proportion")
+    check_share(level, "level")
     if not 0 <= sums.y <= sums.x:
         raise InputError(
             f"{sums.y:g} hits of {sums.x:g} items are not possible",
@@ -156,7 +155,7 @@ def clustered_mean(
         >>> round(found.value, 2), round(found.low, 2), round(found.high, 2)
         (1.9, 1, 3.52)
     """
-    check_share(level, "level", "clustered_mean")
+    check_share(level, "level")
     missing = _without_interval(sums, level)
     if missing is not None:
         return missing

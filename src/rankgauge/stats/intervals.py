@@ -1,4 +1,4 @@
-"""Confidence intervals of weighted means, bounded means, and proportions."""
+"""Student's t distribution, and intervals of weighted means, bounded means, and proportions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,80 @@ from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.ids import IntArray
 from rankgauge.errors import InputError
 from rankgauge.stats.arrays import FloatArray, check_share, moments, one_column, root
-from rankgauge.stats.t_distribution import student_t_cdf, student_t_quantile
+
+
+def student_t_cdf(t: float, df: float) -> float:
+    """Return the probability that a variable with Student's t distribution is at most `t`.
+
+    For t <= 0, it is I(x; df/2, 1/2) / 2 with x = df / (df + t^2) and the regularized incomplete
+    beta function I (DLMF 8.17.22, its continued fraction by the modified Lentz method).
+
+    Example:
+        >>> round(student_t_cdf(2.0, 10), 6)
+        0.963306
+    """
+    if math.isnan(t) or not df > 0 or math.isinf(df):
+        raise InputError(
+            f"t={t} with df={df} is not valid", where="student_t_cdf", fix="t is a number, df a number above 0"
+        )
+    if math.isinf(t):
+        return float(t > 0)
+    tail = 0.5 * beyond(t * t, df)
+    return tail if t < 0 else 1.0 - tail
+
+
+def beyond(square: float, df: float) -> float:
+    """Return I(df / (df + t^2); df/2, 1/2), the probability of a larger |t|."""
+    if square == 0:
+        return 1.0
+    a = df / 2
+    x, y = df / (df + square), square / (df + square)
+    # Logarithm of Gamma(a + 1/2) / Gamma(a): for large a, a difference of lgamma loses digits.
+    if a < 50:
+        log_ratio = math.lgamma(a + 0.5) - math.lgamma(a)
+    else:
+        log_ratio = 0.5 * math.log(a) - 1 / (8 * a) + 1 / (192 * a**3) - 1 / (640 * a**5)
+    front = math.exp(log_ratio - 0.5 * math.log(math.pi) - a * math.log1p(square / df) + 0.5 * math.log(y))
+    if x < (a + 1) / (a + 2.5):
+        return front * _beta_fraction(x, a, 0.5) / a
+    return max(0.0, 1.0 - front * _beta_fraction(y, 0.5, a) / 0.5)
+
+
+def _beta_fraction(x: float, a: float, b: float) -> float:
+    """Return the continued fraction of the incomplete beta function."""
+    tiny = 1e-300
+    c, d = 1.0, 1.0 / (1.0 - (a + b) * x / (a + 1) or tiny)
+    result = d
+    for m in range(1, 100_000):
+        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        for step in (even, odd):
+            d = 1.0 / (1.0 + step * d or tiny)
+            c = 1.0 + step / c or tiny
+            result *= c * d
+        if abs(c * d - 1.0) < 1e-15:
+            break
+    return result
+
+
+@lru_cache(maxsize=4096)
+def student_t_quantile(probability: float, df: float) -> float:
+    """Return the quantile of Student's t distribution for a probability.
+
+    Computed by bisection of :func:`student_t_cdf`.
+
+    Example:
+        >>> round(student_t_quantile(0.975, 10), 6)
+        2.228139
+    """
+    check_share(probability, "probability")
+    if probability == 0.5:
+        return 0.0
+    sign, tail = (-1.0, probability) if probability < 0.5 else (1.0, 1.0 - probability)
+    high = 1.0
+    while student_t_cdf(-high, df) > tail and high < 1e150:
+        high *= 2
+    return sign * root(lambda t: student_t_cdf(-t, df) <= tail, 0.0, high)
 
 
 @dataclass(frozen=True)
@@ -46,7 +119,7 @@ def effective_size(weights: npt.ArrayLike) -> float:
         >>> effective_size([1, 1, 1, 1]), round(effective_size([9, 1, 1, 1]), 2)
         (4.0, 1.71)
     """
-    found = _weights(weights, "effective_size")
+    found = _weights(weights)
     return 1 / math.fsum((found**2).tolist())
 
 
@@ -71,14 +144,13 @@ def weighted_mean_interval(values: npt.ArrayLike, weights: npt.ArrayLike, level:
         >>> round(found.mean, 4), round(found.low, 4), round(found.high, 4)
         (0.15, -0.0364, 0.3364)
     """
-    where = "weighted_mean_interval"
-    column, shares = one_column(values, where), _weights(weights, where)
-    check_share(level, "level", where)
+    column, shares = one_column(values), _weights(weights)
+    check_share(level, "level")
     used = int(np.count_nonzero(shares))
     if len(column) != len(shares) or used < 2:
         raise InputError(
             f"{len(column)} values and {len(shares)} weights, {used} of them above 0",
-            where=where,
+            where="weighted_mean_interval",
             fix="give each value a weight, and at least two weights above 0",
         )
     mean = math.fsum((shares * column).tolist())
@@ -90,14 +162,14 @@ def weighted_mean_interval(values: npt.ArrayLike, weights: npt.ArrayLike, level:
     return Interval(mean, mean - half, mean + half, level, "t")
 
 
-def _weights(given: npt.ArrayLike, where: str) -> FloatArray:
+def _weights(given: npt.ArrayLike) -> FloatArray:
     """Return the weights as shares of their sum."""
     weights = np.asarray(given, dtype=np.float64)
     if weights.ndim != 1 or not np.isfinite(weights).all() or not (weights > 0).any():
         weights = np.full(1, -1.0)
     if weights.min() < 0:
         raise InputError(
-            "weights are not all 0 or more, with at least one above 0", where=where, fix="check the weights"
+            "weights are not all 0 or more, with at least one above 0", where="weights", fix="check the weights"
         )
     # Scaled to a maximum of 1, so that sums of huge weights do not overflow.
     weights = weights / weights.max()
@@ -138,9 +210,8 @@ def mean_lower_bound(differences: npt.ArrayLike, level: float = 0.95, lowest: fl
         >>> round(mean_lower_bound(few, lowest=-1.0), 4)  # Clopper and Pearson: 0.0466
         -0.0466
     """
-    where = "mean_lower_bound"
-    values = one_column(differences, where)
-    check_share(level, "level", where)
+    values = one_column(differences)
+    check_share(level, "level")
     unseen = unseen_value(values, lowest)
     return -math.inf if math.isinf(unseen) else _lower_bound(values, level, unseen)
 
@@ -162,9 +233,8 @@ def mean_interval(differences: npt.ArrayLike, level: float = 0.95) -> tuple[floa
         >>> round(low, 3), round(high, 3)
         (-0.001, 0.241)
     """
-    where = "mean_interval"
-    values = one_column(differences, where)
-    check_share(level, "level", where)
+    values = one_column(differences)
+    check_share(level, "level")
     top = float(np.abs(values).max())
     if 0 < top < _TINY:
         low, high = mean_interval(values / top, level)
@@ -313,14 +383,13 @@ def wilson_interval(
         >>> low.round(3).tolist(), high.round(3).tolist()
         ([0.0, 0.108], [0.434, 0.603])
     """
-    where = "wilson_interval"
-    check_share(level, "level", where)
+    check_share(level, "level")
     hits, n = np.broadcast_arrays(np.asarray(successes, dtype=np.float64), np.asarray(trials, dtype=np.float64))
     wrong = ~((hits >= 0) & (hits <= n) & np.isfinite(n))
     if wrong.any():
         raise InputError(
             f"{hits[wrong][0]:g} successes of {n[wrong][0]:g} trials are not possible",
-            where=where,
+            where="wilson_interval",
             fix="pass counts from 0 to the number of trials",
         )
     z2 = NormalDist().inv_cdf((1 + level) / 2) ** 2

@@ -17,8 +17,7 @@ import numpy.typing as npt
 
 from rankgauge.errors import InputError
 from rankgauge.stats.arrays import FloatArray, check_share, cluster_numbers
-from rankgauge.stats.intervals import wilson_interval
-from rankgauge.stats.t_distribution import student_t_quantile
+from rankgauge.stats.intervals import student_t_quantile, wilson_interval
 
 # Pseudo-labels for each of two groups, for a mean, and for groups of differences.
 _EACH, _TWICE = np.array([1.0, 0.0]), np.array([1.0, 1.0, 0.0, 0.0])
@@ -71,15 +70,14 @@ def clustered_rate(hits: npt.ArrayLike, clusters: npt.ArrayLike | None = None, *
         >>> found.value, round(found.low, 3), round(found.high, 3)
         (0.8, 0.49, 0.943)
     """
-    where = "clustered_rate"
-    check_share(level, "level", where)
-    values = _zero_to_one(hits, where, "hits")
+    check_share(level, "level")
+    values = _zero_to_one(hits, "hits")
     n = len(values)
     if not n:
         return _undefined("no label", level)
     mean = math.fsum(values) / n
     effective = float(n)
-    groups = cluster_numbers(clusters, n, where, "item")
+    groups = cluster_numbers(clusters, n, "item")
     if clusters is not None and 0 < mean < 1:
         ratio = _variance((values - mean) / n, groups) / (mean * (1 - mean) / n)
         effective = n / max(1.0, ratio)
@@ -103,16 +101,15 @@ def clustered_difference(
         >>> found.value, round(found.low, 2), round(found.high, 2)
         (0.75, -0.15, 1.15)
     """
-    where = "clustered_difference"
-    check_share(level, "level", where)
+    check_share(level, "level")
     numbers, inside = np.asarray(values, dtype=np.float64), np.asarray(group, dtype=bool)
     if numbers.shape != inside.shape or not (np.abs(numbers) <= 1).all():
         raise InputError(
             "values and group do not match",
-            where=where,
+            where="clustered_difference",
             fix="pass a number from -1 to 1, and whether it is in the group, for each item",
         )
-    groups = cluster_numbers(clusters, len(numbers), where, "item")
+    groups = cluster_numbers(clusters, len(numbers), "item")
     if min(inside.sum(), (~inside).sum()) < 2:
         return _undefined("fewer than 2 labels in a group", level)
     value = float(numbers[inside].mean() - numbers[~inside].mean())
@@ -215,11 +212,10 @@ def judge_errors(
         >>> found.intercept, found.slope
         (0.25, 0.5)
     """
-    where = "judge_errors"
-    check_share(level, "level", where)
-    says = _zero_to_one(judge, where, "values of the judge")
-    given, known = _labels(human, len(says), where)
-    groups = cluster_numbers(clusters, len(says), where, "item")
+    check_share(level, "level")
+    says = _zero_to_one(judge, "values of the judge")
+    given, known = _labels(human, len(says))
+    groups = cluster_numbers(clusters, len(says), "item")
     count, nan = int(known.sum()), math.nan
     missing = [
         f"no item was labeled {name} by people"
@@ -282,20 +278,21 @@ def rogan_gladen(
         >>> round(found.value, 4)  # 0.75 according to the judge
         0.8125
     """
-    where = "rogan_gladen"
     errors = judge_errors(judge, human, clusters, level=level)
-    says = _zero_to_one(judge, where, "labels of the judge")
-    given, known = _labels(human, len(says), where)
+    says = _zero_to_one(judge, "labels of the judge")
+    given, known = _labels(human, len(says))
     if not np.isin(given[known], (0, 1)).all():
-        raise InputError("labels of people are not 0 or 1", where=where, fix="pass 0, 1, or NaN")
+        raise InputError("labels of people are not 0 or 1", where="rogan_gladen", fix="pass 0, 1, or NaN")
     share = np.ones(len(says)) if weights is None else np.asarray(weights, dtype=np.float64)
     if share.shape != says.shape or not (share >= 0).all() or not share.any():
         raise InputError(
-            "weights do not match", where=where, fix="pass one number of 0 or more for each item, at least one above 0"
+            "weights do not match",
+            where="rogan_gladen",
+            fix="pass one number of 0 or more for each item, at least one above 0",
         )
     share /= share.sum()
     rate = float(share @ says)
-    groups = cluster_numbers(clusters, len(says), where, "item")
+    groups = cluster_numbers(clusters, len(says), "item")
     return errors.corrected(rate, _variance(share * (says - rate), groups))
 
 
@@ -328,11 +325,10 @@ def prediction_powered_mean(
         >>> round(found.value, 3), round(found.low, 2), round(found.high, 2)
         (0.562, 0.15, 0.97)
     """
-    where = "prediction_powered_mean"
-    check_share(level, "level", where)
-    predicted = _zero_to_one(judge, where, "labels of the judge")
-    given, known = _labels(human, len(predicted), where)
-    groups = cluster_numbers(clusters, len(predicted), where, "item")
+    check_share(level, "level")
+    predicted = _zero_to_one(judge, "labels of the judge")
+    given, known = _labels(human, len(predicted))
+    groups = cluster_numbers(clusters, len(predicted), "item")
     sample, rest = int(known.sum()), int((~known).sum())
     if len(np.unique(groups[known])) < 2:
         return _undefined("labels of people on fewer than 2 questions", level, sample)
@@ -381,15 +377,14 @@ def prediction_powered_values(
         >>> float(found.mean())
         0.75
     """
-    where = "prediction_powered_values"
     said, given = (np.asarray(each, dtype=np.float64) for each in (judge, human))
-    groups = cluster_numbers(clusters, len(said), where, "item")
+    groups = cluster_numbers(clusters, len(said), "item")
     known = ~np.isnan(given)
     count = int(known.sum())
     if given.shape != said.shape or count < _FEWEST_LABELS:
         raise InputError(
             f"{count} labels of people on {len(said)} items",
-            where=where,
+            where="prediction_powered_values",
             fix=f"pass a value for each item, NaN where missing; at least {_FEWEST_LABELS} labels",
         )
     weight, _ = _best_weight(said[known], given[known], len(said))
@@ -429,10 +424,10 @@ def naive_rate(judge: npt.ArrayLike, clusters: npt.ArrayLike | None = None, *, l
         >>> naive_rate([1, 1, 0, 1]).value
         0.75
     """
-    values = _zero_to_one(judge, "naive_rate", "labels of the judge")
+    values = _zero_to_one(judge, "labels of the judge")
     if len(values) < 2:
         return _undefined("fewer than 2 questions", level, len(values))
-    groups = cluster_numbers(clusters, len(values), "naive_rate", "item")
+    groups = cluster_numbers(clusters, len(values), "item")
     mean = float(values.mean())
     spread = math.sqrt(_variance((values - mean) / len(values), groups))
     half = spread * NormalDist().inv_cdf((1 + level) / 2)
@@ -460,17 +455,17 @@ def _undefined(reason: str, level: float, count: int = 0) -> Estimate:
     return Estimate(math.nan, math.nan, math.nan, level, count, reason)
 
 
-def _zero_to_one(given: npt.ArrayLike, where: str, what: str) -> FloatArray:
+def _zero_to_one(given: npt.ArrayLike, what: str) -> FloatArray:
     try:
         values = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
         values = np.array([math.nan])
     if values.ndim != 1 or not ((values >= 0) & (values <= 1)).all():
-        raise InputError(f"{what} are not numbers from 0 to 1", where=where, fix="pass one for each item")
+        raise InputError(f"{what} are not numbers from 0 to 1", where=what, fix="pass one for each item")
     return values
 
 
-def _labels(human: npt.ArrayLike, n: int, where: str) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+def _labels(human: npt.ArrayLike, n: int) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
     """Return the labels of people, 0 where missing, and whether each is known."""
     try:
         given = np.asarray(human, dtype=np.float64)
@@ -480,7 +475,7 @@ def _labels(human: npt.ArrayLike, n: int, where: str) -> tuple[FloatArray, npt.N
     if given.shape != (n,):
         raise InputError(
             f"labels of people do not match the {n} of the judge",
-            where=where,
+            where="human",
             fix="pass one for each item, NaN where there is none",
         )
-    return _zero_to_one(np.where(known, given, 0.0), where, "labels of people"), known
+    return _zero_to_one(np.where(known, given, 0.0), "labels of people"), known

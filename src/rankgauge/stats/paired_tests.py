@@ -1,4 +1,4 @@
-"""Tests, intervals, and effect sizes for one column of paired differences."""
+"""Tests, intervals, and effect sizes for one column of paired differences; corrected p-values."""
 
 from __future__ import annotations
 
@@ -9,30 +9,33 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.core.arguments import option
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.threads import map_in_threads
 from rankgauge.stats.arrays import (
     FloatArray,
     blocks,
     check_amount,
-    check_choice,
     check_draws,
     check_share,
     moments,
     one_column,
+    p_values,
     t_statistic,
     total,
     whole_numbers,
 )
 from rankgauge.stats.intervals import (
     Interval,
+    beyond,
     collapse_distance,
     collapse_p,
     mean_lower_bound,
+    student_t_cdf,
+    student_t_quantile,
     unseen_value,
     weighted_mean_cdf,
 )
-from rankgauge.stats.t_distribution import beyond, student_t_cdf, student_t_quantile
 
 _WILCOXON_EXACT = 50
 _NORMAL = NormalDist()
@@ -117,8 +120,8 @@ def t_interval(differences: npt.ArrayLike, level: float = 0.95) -> Interval:
         >>> round(found.low, 4), round(found.high, 4)
         (-0.0678, 0.3478)
     """
-    column = one_column(differences, "t_interval")
-    check_share(level, "level", "t_interval")
+    column = one_column(differences)
+    check_share(level, "level")
     return t_interval_from_moments(*moments(column), len(column), level)
 
 
@@ -144,7 +147,7 @@ def t_test(differences: npt.ArrayLike) -> PairedTest:
         >>> round(t_test([0.2, 0.0, 0.4, 0.0, 0.1]).p, 4)
         0.1347
     """
-    column = one_column(differences, "t_test")
+    column = one_column(differences)
     return t_test_from_moments(*moments(column), len(column))
 
 
@@ -175,7 +178,7 @@ def wilcoxon(differences: npt.ArrayLike) -> PairedTest:
         >>> wilcoxon([0.2, 0.0, 0.4, 0.0, 0.1]).p
         0.25
     """
-    column = one_column(differences, "wilcoxon")
+    column = one_column(differences)
     near = TOLERANCE * float(np.abs(column).max())
     kept = column[np.abs(column) > near]
     kept = kept[np.argsort(np.abs(kept), kind="stable")]
@@ -210,8 +213,8 @@ def sign_test(wins: int, losses: int) -> float:
         >>> sign_test(9, 1)
         0.021484375
     """
-    check_amount(wins, "wins", "sign_test")
-    check_amount(losses, "losses", "sign_test")
+    check_amount(wins, "wins")
+    check_amount(losses, "losses")
     total, most = wins + losses, max(wins, losses)
     if total < 1000:  # integers: exact
         return min(1.0, 2 * sum(math.comb(total, each) for each in range(most, total + 1)) / 2**total)
@@ -230,7 +233,7 @@ def effect_size(differences: npt.ArrayLike) -> float:
         >>> round(effect_size([0.2, 0.0, 0.4, 0.0, 0.1]), 3)
         0.837
     """
-    return t_statistic(*moments(one_column(differences, "effect_size")), 1)
+    return t_statistic(*moments(one_column(differences)), 1)
 
 
 def non_inferiority(
@@ -266,11 +269,10 @@ def non_inferiority(
         >>> bounds.not_inferior_unless_rare, round(bounds.lower_unless_rare, 4)
         (True, -0.0027)
     """
-    where = "non_inferiority"
-    column = one_column(differences, where)
-    check_share(level, "level", where)
-    check_share(upper_level, "upper_level", where)
-    check_amount(margin, "margin", where)
+    column = one_column(differences)
+    check_share(level, "level")
+    check_share(upper_level, "upper_level")
+    check_amount(margin, "margin")
     mean, sd = moments(column)
     usual, lower = _lower_bounds(column, level, lowest)
     return Bounds(
@@ -342,11 +344,10 @@ def bootstrap_interval(
         >>> bootstrap_interval([0.0, 0.2, 0.0, 0.2], draws=999).low
         0.0
     """
-    where = "bootstrap_interval"
-    column = one_column(differences, where)
-    check_share(level, "level", where)
-    check_draws(draws, seed, where)
-    check_choice(method, ("percentile", "bca"), "method", where)
+    column = one_column(differences)
+    check_share(level, "level")
+    check_draws(draws, seed)
+    option("method", method, ("percentile", "bca"))
     mean, sd = moments(column)
     if sd == 0:
         return Interval(mean, mean, mean, level, method)
@@ -374,3 +375,53 @@ def _bca_shares(shares: list[float], whole: FloatArray, sums: FloatArray) -> lis
         z = bias + _NORMAL.inv_cdf(share)
         moved.append(_NORMAL.cdf(bias + z / (1 - skew * z)))
     return moved
+
+
+def bonferroni(p: npt.ArrayLike) -> FloatArray:
+    """Return p-values corrected by Bonferroni's method: min(1, m * p), in the order of the input.
+
+    Example:
+        >>> bonferroni([0.01, 0.5]).tolist()
+        [0.02, 1.0]
+    """
+    given = p_values(p)
+    return np.minimum(1.0, given * len(given))
+
+
+def holm(p: npt.ArrayLike) -> FloatArray:
+    """Return p-values corrected by Holm's step-down method (1979), never above Bonferroni's.
+
+    It controls the family-wise error rate. The result is the running maximum of the i-th smallest p
+    times (m - i + 1), at most 1, in the order of the input.
+
+    Example:
+        >>> holm([0.5, 0.01, 0.02]).tolist()
+        [0.5, 0.03, 0.04]
+    """
+    given = p_values(p)
+    order = np.argsort(given, kind="stable")
+    steps = given[order] * np.arange(len(given), 0, -1)
+    return _in_input_order(np.maximum.accumulate(steps), order)
+
+
+def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
+    """Return p-values corrected by the method of Benjamini and Hochberg (1995), for exploration.
+
+    It controls the false discovery rate. The result is the running minimum, from the largest p
+    down, of the i-th smallest p times m / i, in the order of the input.
+
+    Example:
+        >>> benjamini_hochberg([0.5, 0.01, 0.02]).tolist()
+        [0.5, 0.03, 0.03]
+    """
+    given = p_values(p)
+    order = np.argsort(given, kind="stable")[::-1]
+    steps = given[order] * len(given) / np.arange(len(given), 0, -1)
+    return _in_input_order(np.minimum.accumulate(steps), order)
+
+
+def _in_input_order(corrected: FloatArray, order: npt.NDArray[np.intp]) -> FloatArray:
+    """Return sorted p-values, limited to 1, in the order of the input."""
+    result = np.empty_like(corrected)
+    result[order] = np.minimum(1.0, corrected)
+    return result

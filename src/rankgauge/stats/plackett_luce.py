@@ -59,13 +59,13 @@ class PlackettLuce:
 
     def relevance_interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Return (n,) lower and upper bounds of the relevance, by Laplace's approximation."""
-        check_share(level, "level", "relevance_interval")
+        check_share(level, "level")
         reach = NormalDist().inv_cdf((1 + level) / 2) * self.standard_errors
         return _sigmoid(self.utilities - reach), _sigmoid(self.utilities + reach)
 
     def probability_above(self, relevance: float = 0.5) -> FloatArray:
         """Return (n,) posterior probabilities that the relevance of an item is above this value."""
-        check_share(relevance, "relevance", "probability_above")
+        check_share(relevance, "relevance")
         away = self.utilities - math.log(relevance / (1 - relevance))
         scores = (away / self.standard_errors).tolist()
         return np.array([NormalDist().cdf(score) for score in scores])
@@ -76,7 +76,7 @@ class PlackettLuce:
         The uncertainty of the utilities is ignored; `sets` is as `offered` in
         :func:`fit_plackett_luce`.
         """
-        chosen = _incidence(sets, len(self.utilities), "none_probability")
+        chosen = _incidence(sets, len(self.utilities))
         top = np.where(chosen, self.utilities, 0.0).max(axis=1, initial=0.0)
         weights = np.where(chosen, np.exp(np.where(chosen, self.utilities, 0.0) - top[:, None]), 0)
         return np.exp(-top) / (np.exp(-top) + weights.sum(axis=1))
@@ -111,7 +111,7 @@ class PlackettLuce:
     def _choice_information(self, sets: npt.ArrayLike) -> tuple[IntArray, FloatArray]:
         """Return (C, k) members and (C, k, k) Fisher information of the choice from each set."""
         members = np.asarray(sets, dtype=np.int64)
-        _incidence(members, len(self.utilities), "information")
+        _incidence(members, len(self.utilities))
         if (members < 0).any():
             raise InputError("the sets differ in size", where="information", fix="call once for each size")
         utilities = self.utilities[members]
@@ -185,8 +185,8 @@ def fit_plackett_luce(
         >>> fit.relevance.round(2).tolist()
         [0.9, 0.18, 0.18]
     """
-    check_amount(prior_sd, "prior_sd", "fit_plackett_luce", positive=True)
-    shown = _incidence(offered, items, "fit_plackett_luce")
+    check_amount(prior_sd, "prior_sd", positive=True)
+    shown = _incidence(offered, items)
     choices = _Choices(
         shown,
         np.asarray(chosen, dtype=np.int64).reshape(len(shown)),
@@ -284,7 +284,7 @@ def _sigmoid(utilities: FloatArray) -> FloatArray:
     return np.where(utilities >= 0, 1.0, small) / (1 + small)
 
 
-def _incidence(offered: npt.ArrayLike, items: int, where: str) -> BoolArray:
+def _incidence(offered: npt.ArrayLike, items: int) -> BoolArray:
     """Return (S, n) whether each item is in each set, whose items must be known and distinct."""
     sets = np.asarray(offered, dtype=np.int64)
     if sets.size == 0:
@@ -292,7 +292,7 @@ def _incidence(offered: npt.ArrayLike, items: int, where: str) -> BoolArray:
     if sets.ndim != 2 or sets.min() < NONE or sets.max() >= items:
         raise InputError(
             f"sets of {items} items are not rows of indices from 0 to {items - 1}",
-            where=where,
+            where="offered",
             fix="pass (S, K) indices, -1 where a set is smaller",
         )
     # -1 is counted in the last column, which is dropped.
@@ -300,7 +300,9 @@ def _incidence(offered: npt.ArrayLike, items: int, where: str) -> BoolArray:
     np.add.at(counts, (np.arange(len(sets))[:, None], sets), 1)
     if (counts[:, :-1] > 1).any():
         row = int(np.argwhere(counts[:, :-1] > 1)[0, 0])
-        raise InputError(f"duplicate item in set {row}: {sets[row].tolist()}", where=where, fix="offer each item once")
+        raise InputError(
+            f"duplicate item in set {row}: {sets[row].tolist()}", where="offered", fix="offer each item once"
+        )
     return counts[:, :-1] > 0
 
 
@@ -314,7 +316,6 @@ class _Choices:
     anchor: FloatArray  # (S,) 1 if "none" could be chosen, else 0
 
     def check(self) -> None:
-        where = "fit_plackett_luce"
         rows, items = np.arange(len(self.shown)), self.shown.shape[1]
         known = (self.picked >= NONE) & (self.picked < items)
         # "None" is the last column.
@@ -324,11 +325,11 @@ class _Choices:
             row = int(np.argmin(possible))
             raise InputError(
                 f"choice {row} is {self.picked[row]}, which was not offered",
-                where=where,
+                where="fit_plackett_luce",
                 fix="pass the index of an item of its set, -1 for none",
             )
         if not np.isfinite(self.weight).all() or (self.weight < 0).any():
-            raise InputError("weights are not numbers of 0 or more", where=where, fix="omit them")
+            raise InputError("weights are not numbers of 0 or more", where="fit_plackett_luce", fix="omit them")
 
     def probabilities(self, utilities: FloatArray) -> tuple[FloatArray, float]:
         """Return (S, n) probabilities of each item in each choice, and the log-likelihood."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from rankgauge.errors import InputError
 from rankgauge.stats.arrays import check_amount, check_share, root
-from rankgauge.stats.t_distribution import student_t_quantile
+from rankgauge.stats.intervals import student_t_quantile
 
 _MOST_QUERIES = 10**8
 _NORMAL = NormalDist()
@@ -42,8 +42,8 @@ def planning_sd(sd: float, queries: int) -> float:
         >>> [round(planning_sd(0.12, queries), 3) for queries in (10, 25, 100)]
         [0.18, 0.135, 0.123]
     """
-    _check(sd, 0.05, "planning_sd")
-    _check_queries(queries, "planning_sd")
+    _check(sd, 0.05)
+    _check_queries(queries)
     if not sd:
         return 0.0
     return sd * math.sqrt((queries - 1) / (queries - _KURTOSIS)) if queries > _KURTOSIS else math.inf
@@ -70,9 +70,9 @@ def power(sd: float, queries: int, difference: float, alpha: float = 0.05, *, ch
         >>> round(power(sd=0.12, queries=50, difference=0.05, changed=0.1), 3)
         0.612
     """
-    _check(sd, alpha, "power", changed=changed)
-    _check_queries(queries, "power")
-    check_amount(abs(difference), "difference", "power")
+    _check(sd, alpha, changed=changed)
+    _check_queries(queries)
+    check_amount(abs(difference), "difference")
     if sd == 0:
         return 1.0 if difference else 0.0
     share = math.hypot(changed, difference * math.sqrt(changed) / sd)
@@ -98,9 +98,8 @@ def detectable_difference(
         >>> round(detectable_difference(sd=0.12, queries=50), 4)
         0.0485
     """
-    where = "detectable_difference"
-    _check(sd, alpha, where, power, changed=changed)
-    _check_queries(queries, where)
+    _check(sd, alpha, power, changed=changed)
+    _check_queries(queries)
     effect = _detectable_effect(int(queries), power, alpha)
     # x = effect * sqrt(hypot(changed, x)) in units of the differences that are not 0
     share = min(1.0, (effect**2 + math.hypot(effect**2, 2 * changed)) / 2)
@@ -131,9 +130,8 @@ def queries_needed(sd: float, difference: float, power: float = 0.8, alpha: floa
         >>> queries_needed(sd=0.12, difference=0.05)
         48
     """
-    where = "queries_needed"
-    _check(sd, alpha, where, power)
-    check_amount(abs(difference), "difference", where, positive=True)
+    _check(sd, alpha, power)
+    check_amount(abs(difference), "difference", positive=True)
     if sd == 0:
         return 2
     effect = abs(difference) / sd
@@ -150,7 +148,7 @@ def queries_needed(sd: float, difference: float, power: float = 0.8, alpha: floa
     if high > _MOST_QUERIES:
         raise InputError(
             f"a difference of {difference:g} with sd={sd:g} needs more than 10**8 queries",
-            where=where,
+            where="queries_needed",
             fix="pass a larger difference",
         )
     while high - low > 1:
@@ -179,21 +177,21 @@ def _spreads(df: int) -> tuple[list[float], list[float]]:
     return np.exp(log_s).tolist(), (density / math.fsum(density.tolist())).tolist()
 
 
-def _check(sd: float, alpha: float, where: str, power: float | None = None, *, changed: float = 1.0) -> None:
-    check_amount(sd, "sd", where)
-    check_share(alpha, "alpha", where)
+def _check(sd: float, alpha: float, power: float | None = None, *, changed: float = 1.0) -> None:
+    check_amount(sd, "sd")
+    check_share(alpha, "alpha")
     if changed != 1.0:
-        check_share(changed, "changed", where)
+        check_share(changed, "changed")
     if power is not None:
-        check_share(power, "power", where)
+        check_share(power, "power")
         if power <= alpha:
             raise InputError(
-                f"power={power} is not above alpha={alpha}", where=where, fix="write, for example, power=0.8"
+                f"power={power} is not above alpha={alpha}", where="power", fix="write, for example, power=0.8"
             )
 
 
-def _check_queries(queries: int, where: str) -> None:
+def _check_queries(queries: int) -> None:
     if isinstance(queries, bool) or not 2 <= queries <= _MOST_QUERIES or queries != int(queries):
         raise InputError(
-            f"queries={queries!r} is not valid", where=where, fix="queries is a whole number from 2 to 10**8"
+            f"queries={queries!r} is not valid", where="queries", fix="queries is a whole number from 2 to 10**8"
         )

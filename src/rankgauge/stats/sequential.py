@@ -77,14 +77,13 @@ def confidence_sequence(
         >>> found.low.round(4).tolist(), found.p.round(4).tolist()
         ([-0.0565, 0.0069], [0.374, 0.0113])
     """
-    where = "confidence_sequence"
-    check_share(level, "level", where)
-    check_amount(mixing, "mixing", where, positive=True)
+    check_share(level, "level")
+    check_amount(mixing, "mixing", positive=True)
     given, variance = (np.asarray(each, dtype=np.float64) for each in (differences, variances))
     if given.ndim != 1 or given.shape != variance.shape or (variance <= 0).any():
         raise InputError(
             "differences and variances do not match",
-            where=where,
+            where="confidence_sequence",
             fix="pass one of each for every look, variances above 0 or NaN",
         )
     known = np.isfinite(variance) & np.isfinite(given)
@@ -113,8 +112,8 @@ def mixing_sd(variance: float, level: float = 0.95) -> float:
         >>> round(mixing_sd(0.0001), 4)
         0.0287
     """
-    check_share(level, "level", "mixing_sd")
-    check_amount(variance, "variance", "mixing_sd", positive=True)
+    check_share(level, "level")
+    check_amount(variance, "variance", positive=True)
 
     def past(r: float) -> bool:
         return r - math.log1p(r) + 2 * math.log(1 - level) >= 0
@@ -140,11 +139,10 @@ def variance_needed(difference: float, *, mixing: float, level: float = 0.95, po
         >>> round(variance_needed(0.05, mixing=0.05), 6)
         0.000164
     """
-    where = "variance_needed"
-    check_amount(abs(difference), "difference", where, positive=True)
-    check_amount(mixing, "mixing", where, positive=True)
-    check_share(level, "level", where)
-    check_share(power, "power", where)
+    check_amount(abs(difference), "difference", positive=True)
+    check_amount(mixing, "mixing", positive=True)
+    check_share(level, "level")
+    check_share(power, "power")
     z = NormalDist().inv_cdf(power)
 
     def too_large(v: float) -> bool:

@@ -100,7 +100,7 @@ class LabelScores:
 
     def __init__(self, points: npt.ArrayLike, seed: int = 0) -> None:
         given = np.asarray(points, dtype=np.float64)
-        check_draws(1, seed, "two_sample")
+        check_draws(1, seed)
         if given.ndim != 2 or len(given) < 2 * _FOLDS:
             raise InputError(
                 f"{len(given)} points are too few",
@@ -162,8 +162,8 @@ class LabelScores:
         Raises:
             InputError: If one sample is empty.
         """
-        check_draws(permutations, seed, "two_sample")
-        check_share(level, "level", "two_sample")
+        check_draws(permutations, seed)
+        check_share(level, "level")
         labels = np.asarray(labels, dtype=bool)
         if labels.shape != (len(self.order),) or labels.all() or not labels.any():
             raise InputError(
