@@ -27,8 +27,8 @@ from rankgauge import (
     write_run,
 )
 from rankgauge.core.findings import Effect, Evidence, Location
+from rankgauge.diagnosis.quality import difficulty
 from rankgauge.diagnosis.ranked_queries import rankings_of
-from rankgauge.diagnosis.slices import difficulty
 from rankgauge.formats import fast_trec
 
 FOLDER = sample_path("qrels.txt").parent

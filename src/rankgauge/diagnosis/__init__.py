@@ -20,5 +20,10 @@ with lazy_imports(globals()):
         Sweep as Sweep,
         Threshold as Threshold,
     )
-    from rankgauge.diagnosis.quality import Band as Band, Bands as Bands, Quality as Quality
-    from rankgauge.diagnosis.slices import Difficulty as Difficulty, Slice as Slice
+    from rankgauge.diagnosis.quality import (
+        Band as Band,
+        Bands as Bands,
+        Difficulty as Difficulty,
+        Quality as Quality,
+        Slice as Slice,
+    )

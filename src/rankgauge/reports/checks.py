@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, replace
 
-from rankgauge.checks.result import FINDING_KINDS, CheckResult
+from rankgauge.checks.check_inputs import FINDING_KINDS, CheckResult
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.findings import COMPARISON_KINDS, Effect, Finding, Location, Severity
 from rankgauge.core.text import Ratio, many

@@ -10,7 +10,7 @@ from rankgauge.core.text import inflect, many
 from rankgauge.diagnosis.causes import CAUSES, GAP, IGNORED, UNJUDGED, QueryDiagnosis, first_step
 from rankgauge.diagnosis.diagnosis import Diagnosis
 from rankgauge.diagnosis.fixes import FIXES
-from rankgauge.diagnosis.slices import ENOUGH, OWN_CUTS, Slice
+from rankgauge.diagnosis.quality import ENOUGH, OWN_CUTS, Slice
 from rankgauge.rendering.tables import Cell, Table, shorten
 from rankgauge.reports.registry import Options, Report
 
