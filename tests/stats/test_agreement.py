@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.inter_rater import aggregate_raters, cohens_kappa, fleiss_kappa
 
-from rankgauge.errors import InputError
+from rankgauge.errors import InputError, UnknownName
 from rankgauge.stats import cohen_kappa, krippendorff_alpha, percent_agreement, units_needed
 
 NAN = math.nan
@@ -186,9 +186,9 @@ def test_an_invalid_table_of_ratings_is_refused(bad):
 
 
 def test_bad_settings_are_refused():
-    with pytest.raises(InputError, match="metric='ratio'"):
+    with pytest.raises(UnknownName, match="metric='ratio'"):
         krippendorff_alpha(PAPER, "ratio")
-    with pytest.raises(InputError, match="weights='cubic'"):
+    with pytest.raises(UnknownName, match="weights='cubic'"):
         cohen_kappa([1, 2], [1, 2], "cubic")
     with pytest.raises(InputError, match="must be two rows of numbers"):
         cohen_kappa([1, 2], [1])

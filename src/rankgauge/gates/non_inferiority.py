@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -62,7 +63,7 @@ class Decision:
     """Verdict on a measure.
 
     Attributes:
-        verdict: ``PASS``, ``FAIL``, ``PASS unless rare collapse``, or ``INCONCLUSIVE``.
+        verdict: The verdict.
         bounds: Confidence bounds of the mean gain; None with fewer than two queries.
         p_worse: One-sided p-value of "there is no loss", Holm-corrected.
         changed: Number of queries whose value changed.
@@ -308,138 +309,169 @@ def loss_checks(
         truth: Judgments, if available.
         rankings: Function that returns the rankings of some queries; called only with judgments.
     """
-    pairs = [(reference, gated) for reference in references for gated in rules.measures]
-    columns = [_values(gated.measure, new, reference) for reference, gated in pairs]
-    if not pairs:
-        return
-    raw = [
-        gated.measure.differences(after, before) for (_, gated), (_, before, after) in zip(pairs, columns, strict=True)
-    ]
-    corrections = [
-        correct_differences(gated.measure, moved, queries, run=new.settings, baseline=reference.stored.settings)
-        for (reference, gated), moved, (queries, *_) in zip(pairs, raw, columns, strict=True)
-    ]
-    # A true loss shows as a share of its size: at least the lower bound of the judge's gain.
-    shares = [each.gain for each in corrections]
-    gains = [
-        gated.measure.improvements(each.values) / each.gain[0]
-        for (_, gated), each in zip(pairs, corrections, strict=True)
-    ]
-    possible = [
-        _widened(_possible_gains(gated.measure, np.concatenate([before, after])), each, gain)
-        for (_, gated), (_, before, after), each, gain in zip(pairs, columns, corrections, gains, strict=True)
-    ]
-    margins = [gated.margin * share[1] / share[0] for (_, gated), share in zip(pairs, shares, strict=True)]
-    step = len(rules.measures)
-    decisions = [
-        decision
-        for a in range(0, len(pairs), step)
-        for decision in decide(gains[a : a + step], margins[a : a + step], possible[a : a + step])
-    ]
-    decisions = [
-        replace(decision, changed=int((np.abs(each.counted) > TOLERANCE).sum()))
-        for decision, each in zip(decisions, corrections, strict=True)
-    ]
-    same = {reference.kind: _same_rankings(reference, new) for reference in references}
-    judged = [gated.measure.improvements(moved) for (_, gated), moved in zip(pairs, raw, strict=True)]
-    losers = [_losers(*column, gain) for column, gain in zip(columns, judged, strict=True)]
-    lost_most = {query for rows in losers for _, query, _, _ in rows}
+    groups = [[_Comparison.of(reference, gated, new) for gated in rules.measures] for reference in references]
+    lost_most = {query for group in groups for pair in group for _, query, _, _ in pair.losers}
     run = rankings(lost_most) if lost_most and truth is not None else None
-    for (reference, gated), column, gain, decision, rows, correction in zip(
-        pairs, columns, gains, decisions, losers, corrections, strict=True
-    ):
-        share, condition = correction.gain, correction.condition
-        moved = gated.measure.improvements(correction.counted)
-        baseline_mean, mean, by_judge = _means(gated.measure, new, reference, column)
-        if not (by_judge and condition):
-            _check_margin(gated, baseline_mean)
-        lost = _lost_values(gated.measure, new, reference)
-        if lost > rules.max_failed * len(reference.queries):
-            yield GateCheck(
-                reference.kind,
-                str(gated.measure),
-                "NOT COMPARABLE",
-                f"{gated.measure}: {many(lost, new.unit)} had a value in the {reference.kind} and "
-                f"{inflect(lost, 'has', 'have')} none now ({_LOST[new.unit]}, or raise max_failed",
+    for group in groups:
+        found = decide([p.gains for p in group], [p.shown_margin for p in group], [p.possible for p in group])
+        changed = [int((np.abs(pair.correction.counted) > TOLERANCE).sum()) for pair in group]
+        identical = group[0].same_rankings and not any(changed)
+        for pair, decision, number in zip(group, found, changed, strict=True):
+            verdict = "IDENTICAL" if identical else decision.verdict
+            decided = replace(decision, verdict=verdict, changed=number)
+            yield pair.check(decided, noise, rules.max_failed, truth=truth, run=run)
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """A measure of a run compared with a reference.
+
+    Attributes:
+        reference: The reference.
+        gated: The measure with its margin.
+        new: The values of the run.
+        queries: The queries with a value in both.
+        before: Their values in the reference.
+        after: Their values in the run.
+        moved: Their differences, by the judge for answers.
+        correction: The differences corrected for the errors of the judge of answers.
+    """
+
+    reference: Reference
+    gated: GatedMeasure
+    new: Baseline
+    queries: list[str]
+    before: FloatArray
+    after: FloatArray
+    moved: FloatArray
+    correction: JudgeCorrection
+
+    @classmethod
+    def of(cls, reference: Reference, gated: GatedMeasure, new: Baseline) -> _Comparison:
+        """Compare the values of the queries of a reference."""
+        measure, stored = gated.measure, reference.stored
+        name = str(measure)
+        pairs = [(stored.queries[q].values[name], new.queries[q].values[name]) for q in reference.queries]
+        values = measure.counted(np.array(pairs, dtype=float).reshape(-1, 2))
+        known = np.flatnonzero(~np.isnan(values).any(axis=1))
+        queries, before, after = [reference.queries[row] for row in known], values[known, 0], values[known, 1]
+        moved = measure.differences(after, before)
+        correction = correct_differences(measure, moved, queries, run=new.settings, baseline=stored.settings)
+        return cls(reference, gated, new, queries, before, after, moved, correction)
+
+    @cached_property
+    def gains(self) -> FloatArray:
+        """Gains of the queries, corrected for the errors of the judge."""
+        return self.gated.measure.improvements(self.correction.values) / self.correction.gain[0]
+
+    @property
+    def shown_margin(self) -> float:
+        """Margin of the gains: a true loss shows at least as the lower bound of the judge's gain."""
+        return self.gated.margin * self.correction.gain[1] / self.correction.gain[0]
+
+    @property
+    def possible(self) -> tuple[float, float]:
+        """Range of the gains: a labeled question counts for those without a label."""
+        scale = self.correction.unseen / self.correction.gain[0]
+        ends = _possible_gains(self.gated.measure, np.concatenate([self.before, self.after]))
+        low, high = (end * scale for end in ends)
+        return min(low, float(self.gains.min(initial=low))), max(high, float(self.gains.max(initial=high)))
+
+    @cached_property
+    def losers(self) -> list[tuple[float, str, float, float]]:
+        """Largest losses as (gain, query, old value, new value)."""
+        gains = self.gated.measure.improvements(self.moved)
+        rows = sorted(zip(gains.tolist(), self.queries, self.before.tolist(), self.after.tolist(), strict=True))
+        return [row for row in rows[:_LOSERS] if row[0] < 0]
+
+    def means(self) -> tuple[float, float, bool]:
+        """Return the old and the new mean, and whether they are those by the judge of answers."""
+        measure, both = self.gated.measure, (self.reference.stored, self.new)
+        raw = [_mean(self.before), _mean(self.after)]
+        (before, after), by_judge = comparable_means(measure, [one.settings for one in both], raw)
+        # A mean is corrected over all questions of an evaluation.
+        if [before, after] != raw and any(len(self.queries) != len(one.known(measure)) for one in both):
+            (before, after), by_judge = raw, True
+        if not (by_judge and self.correction.condition):
+            _check_margin(self.gated, before)
+        return before, after, by_judge
+
+    @property
+    def same_rankings(self) -> bool:
+        """Whether the first documents of every ranking are known and the same."""
+        stored, new = self.reference.stored.queries, self.new.queries
+        pairs = [(stored[query].top, new[query].top) for query in self.reference.queries]
+        return all(before is not None and before == now for before, now in pairs)
+
+    def jitter(self, noise: Noise | None) -> FloatArray:
+        """Return the range of each query in repeated runs; 0 if unknown."""
+        known, name = {} if noise is None else noise.jitter, str(self.gated.measure)
+        ranges = [known.get(query, {}).get(name, 0.0) for query in self.queries]
+        count = len(self.correction.counted)
+        # Conversations of several questions have no range.
+        return np.array(ranges if len(ranges) == count else [0.0] * count)
+
+    def check(
+        self, decision: Decision, noise: Noise | None, max_failed: float, *, truth: Qrels | None, run: Run | None
+    ) -> GateCheck:
+        """Return the check with its numbers and sentences."""
+        measure, kind, stored = self.gated.measure, self.reference.kind, self.reference.stored
+        baseline_mean, mean, by_judge = self.means()
+        lost = set(stored.known(measure)).intersection(self.reference.queries).difference(self.new.known(measure))
+        # No mean shows that queries lost their value.
+        if measure.declaration.undefined == "skip" and len(lost) > max_failed * len(self.reference.queries):
+            why = (
+                f"{measure}: {many(len(lost), self.new.unit)} had a value in the {kind} and "
+                f"{inflect(len(lost), 'has', 'have')} none now ({_LOST[self.new.unit]}, or raise max_failed"
             )
-            continue
-        bounds, jitter = decision.bounds, _jitter(noise, gated, column[0])
-        if len(jitter) != len(moved):  # conversations of several questions
-            jitter = np.zeros(len(moved))
-        stored = reference.stored.queries
-        level = 1.0 if gated.measure.level is None else gated.measure.level
-        verdict: GateVerdict = decision.verdict
-        identical = same[reference.kind] and not any(
-            other.changed for (one, _), other in zip(pairs, decisions, strict=True) if one == reference
-        )
-        if identical:
-            verdict = "IDENTICAL"
-        testable = None if bounds is None else testable_margin(bounds, len(gain))
+            return GateCheck(kind, str(measure), "NOT COMPARABLE", why)
+        bounds, jitter, count = decision.bounds, self.jitter(noise), len(self.gains)
+        moved = measure.improvements(self.correction.counted)
+        level = 1.0 if measure.level is None else measure.level
+        testable = None if bounds is None else testable_margin(bounds, count)
         numbers = GateNumbers(
-            measure=gated.measure,
+            measure=measure,
             baseline_mean=baseline_mean,
             mean=mean,
-            gain=_mean(gain),
-            lower=_true_bound(bounds.lower, share) if bounds else -math.inf,
-            lower_unless_rare=(_true_bound(bounds.lower_unless_rare, share) if bounds else -math.inf),
-            upper=-_true_bound(-bounds.upper, share) if bounds else math.inf,
+            gain=_mean(self.gains),
+            lower=self._true_bound(bounds.lower) if bounds else -math.inf,
+            lower_unless_rare=self._true_bound(bounds.lower_unless_rare) if bounds else -math.inf,
+            upper=-self._true_bound(-bounds.upper) if bounds else math.inf,
             upper_level=bounds.upper_level if bounds else math.nan,
-            margin=gated.margin,
+            margin=self.gated.margin,
             p_worse=decision.p_worse,
-            queries=len(gain),
+            queries=count,
             wins=int((moved > jitter).sum()),
             ties=int((np.abs(moved) <= jitter).sum()),
             losses=int((moved < -jitter).sum()),
-            queries_needed=(queries_to_decide(bounds, len(gain)) if bounds and verdict in UNSURE else None),
-            testable_margin=testable and testable * share[0] / share[1],
+            queries_needed=queries_to_decide(bounds, count) if bounds and decision.verdict in UNSURE else None,
+            testable_margin=testable and testable * self.correction.gain[0] / self.correction.gain[1],
             losers=tuple(
-                QueryLoss(q, was, now, _moved(level, q, stored[q].top, truth=truth, run=run)) for _, q, was, now in rows
+                QueryLoss(
+                    query,
+                    was,
+                    now,
+                    _moved(level, query, stored.queries[query].top, truth=truth, run=run),
+                )
+                for _, query, was, now in self.losers
             ),
             by_judge=by_judge,
         )
-        yield GateCheck(
-            kind=reference.kind,
-            name=str(gated.measure),
-            verdict=verdict,
-            sentence=f"{gated.measure}: {_sentence(reference, verdict, decision, numbers)}"
-            + (f"; {condition}" if condition else ""),
-            note=_note(reference, verdict, numbers),
+        sentence = f"{measure}: {_sentence(self.reference, decision, numbers)}"
+        condition = self.correction.condition
+        return GateCheck(
+            kind=kind,
+            name=str(measure),
+            verdict=decision.verdict,
+            sentence=f"{sentence}; {condition}" if condition else sentence,
+            note=_note(self.reference, decision.verdict, numbers),
             numbers=numbers,
         )
 
-
-def _widened(possible: tuple[float, float], correction: JudgeCorrection, gains: FloatArray) -> tuple[float, float]:
-    """Return the range of corrected gains: a labeled question counts for those without a label."""
-    scale = correction.unseen / correction.gain[0]
-    low, high = (end * scale for end in possible)
-    return min(low, float(gains.min(initial=low))), max(high, float(gains.max(initial=high)))
-
-
-def _true_bound(lower: float, share: tuple[float, float, float]) -> float:
-    """Return a lower bound that allows for the error of the share of a gain that a judge shows."""
-    return lower * share[0] / share[1 if lower < 0 else 2]
-
-
-def _values(measure: Measure, new: Baseline, reference: Reference) -> tuple[list[str], FloatArray, FloatArray]:
-    """Return the queries with a value in both, their old values, and their new values."""
-    name, queries, stored = str(measure), reference.queries, reference.stored.queries
-    pairs = [(stored[q].values[name], new.queries[q].values[name]) for q in queries]
-    values = measure.counted(np.array(pairs, dtype=float).reshape(-1, 2))
-    known = np.flatnonzero(~np.isnan(values).any(axis=1))
-    return [queries[row] for row in known.tolist()], values[known, 0], values[known, 1]
-
-
-def _means(
-    measure: Measure, new: Baseline, reference: Reference, column: tuple[list[str], FloatArray, FloatArray]
-) -> tuple[float, float, bool]:
-    """Return the old and the new mean, and whether they are those by the judge of answers."""
-    queries, *values = column
-    both, raw = (reference.stored, new), [_mean(each) for each in values]
-    (before, after), by_judge = comparable_means(measure, [one.settings for one in both], raw)
-    # A mean is corrected over all questions of an evaluation.
-    if [before, after] == raw or all(len(queries) == len(one.known(measure)) for one in both):
-        return before, after, by_judge
-    return raw[0], raw[1], True
+    def _true_bound(self, lower: float) -> float:
+        """Return a lower bound that allows for the error of the share of a gain that a judge shows."""
+        gain = self.correction.gain
+        return lower * gain[0] / gain[1 if lower < 0 else 2]
 
 
 def _possible_gains(measure: Measure, values: FloatArray) -> tuple[float, float]:
@@ -455,13 +487,6 @@ def _possible_gains(measure: Measure, values: FloatArray) -> tuple[float, float]
     return (low - most if better else least - high), most - least
 
 
-def _same_rankings(reference: Reference, new: Baseline) -> bool:
-    """Return whether the first documents of every ranking are known and the same."""
-    stored = reference.stored.queries
-    pairs = [(stored[query].top, new.queries[query].top) for query in reference.queries]
-    return all(before is not None and before == now for before, now in pairs)
-
-
 def _check_margin(gated: GatedMeasure, mean: float) -> None:
     """Refuse a margin as large as the baseline mean if the mean cannot be below 0."""
     declared = gated.measure.declaration
@@ -473,33 +498,8 @@ def _check_margin(gated: GatedMeasure, mean: float) -> None:
         )
 
 
-def _lost_values(measure: Measure, new: Baseline, reference: Reference) -> int:
-    """Return the number of queries that lost their value, which no mean shows."""
-    if measure.declaration.undefined != "skip":
-        return 0
-    name, stored = str(measure), reference.stored.queries
-    return sum(
-        math.isnan(new.queries[query].values[name]) and not math.isnan(stored[query].values[name])
-        for query in reference.queries
-    )
-
-
-def _jitter(noise: Noise | None, gated: GatedMeasure, queries: Sequence[str]) -> FloatArray:
-    known = {} if noise is None else noise.jitter
-    name = str(gated.measure)
-    return np.array([known.get(query, {}).get(name, 0.0) for query in queries], dtype=float)
-
-
 def _mean(values: FloatArray) -> float:
     return math.fsum(values.tolist()) / len(values) if len(values) else math.nan
-
-
-def _losers(
-    queries: Sequence[str], before: FloatArray, after: FloatArray, gain: FloatArray
-) -> list[tuple[float, str, float, float]]:
-    """Return the largest losses as (gain, query, old value, new value)."""
-    rows = sorted(zip(gain.tolist(), queries, before.tolist(), after.tolist(), strict=True))
-    return [row for row in rows[:_LOSERS] if row[0] < 0]
 
 
 def _moved(level: float, query: str, top: Sequence[str] | None, *, truth: Qrels | None, run: Run | None) -> str:
@@ -522,8 +522,8 @@ def _moved(level: float, query: str, top: Sequence[str] | None, *, truth: Qrels 
 # ---- sentences
 
 
-def _sentence(reference: Reference, verdict: GateVerdict, decision: Decision, n: GateNumbers) -> str:
-    kind, loss = reference.kind, f"a loss above your margin of {n.margin:g}"
+def _sentence(reference: Reference, decision: Decision, n: GateNumbers) -> str:
+    verdict, kind, loss = decision.verdict, reference.kind, f"a loss above your margin of {n.margin:g}"
     unit = reference.stored.unit
     if verdict == "IDENTICAL":
         return (
