@@ -691,7 +691,7 @@ def test_rules_that_need_a_run_are_refused_for_evaluations():
         gate(evaluation, rules=contracts, baseline=OLD)
     with pytest.raises(InputError, match="a run and an evaluation"):
         gate(evaluation, RUNS["s2"], baseline=OLD)
-    with pytest.raises(InputError, match="was not evaluated by AP"):
+    with pytest.raises(InputError, match="AP was not evaluated"):
         gate(evaluation, rules={"measures": {"AP": {}}}, baseline=OLD)
     with pytest.raises(InputError, match="repeated runs need the judgments"):
         gate(evaluation, baseline=OLD, noise=[RUNS["s1"], RUNS["s2"]])

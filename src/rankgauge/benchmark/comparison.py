@@ -15,7 +15,8 @@ from rankgauge.core.text import many
 from rankgauge.data.run import Run
 from rankgauge.diagnosis.diagnosis import Diagnosis
 from rankgauge.errors import InputError
-from rankgauge.measures.measure import Measure, parse_all
+from rankgauge.evaluation.context import make_plan
+from rankgauge.measures.measure import Measure
 from rankgauge.rendering.plot_drawing import Panel, Plot, Series
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
@@ -203,9 +204,7 @@ def compare_runs(
                 where="compare",
                 fix="run both again: responses in the store are reused",
             )
-    given = COMPARED if measures is None else measures
-    names = (given,) if isinstance(given, str | Measure) else tuple(given)
-    shown = tuple(dict.fromkeys(found for name in names for found in parse_all(name)))
+    shown = make_plan(COMPARED if measures is None else measures).measures
     chosen = Design(shown[:1], baseline or runs[0].name) if design is None else design
     comparison = _compared(runs, shown, chosen, errors, jobs=jobs)
     known = {one.run_name: {f.code for f in one.input_findings} for one in comparison.evaluations}

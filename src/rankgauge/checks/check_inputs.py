@@ -21,7 +21,8 @@ from rankgauge.corpus import description
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.measures.measure import Measure, parse_all
+from rankgauge.evaluation.context import make_plan
+from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
@@ -40,9 +41,6 @@ FINDING_KINDS: Mapping[str, FindingKind] = MappingProxyType(
 )
 
 
-_SCHEMA = "rankgauge/check/1"
-
-
 @dataclass(frozen=True)
 class CheckResult(Result):
     """Findings of a check, most severe first.
@@ -56,7 +54,7 @@ class CheckResult(Result):
         notes: Skipped checks, with reasons.
     """
 
-    _schema = _SCHEMA
+    _schema = "rankgauge/check/1"
 
     findings: tuple[Finding, ...]
     inputs: tuple[str, ...]
@@ -168,7 +166,7 @@ def check(
         >>> effect.measure, effect.before, effect.after, effect.condition
         ('nDCG@10', 0.5, 1.0, 'queries=intersection')
     """
-    chosen = _measures(measures)
+    chosen = make_plan(measures or _DEFAULT).measures
     ignored = _codes(ignore)
     grades = None if scale is None else Scale.of(scale)
     judged = open_qrels(qrels)
@@ -201,14 +199,6 @@ def check(
         measures=tuple(map(str, chosen)),
         notes=tuple(note for run in checked for note in run_notes(run)),
     )
-
-
-def _measures(given: str | Measure | Iterable[str | Measure] | None) -> tuple[Measure, ...]:
-    if given is None:
-        given = _DEFAULT
-    names = (given,) if isinstance(given, str | Measure) else tuple(given)
-    found = tuple(dict.fromkeys(measure for name in names for measure in parse_all(name)))
-    return found or _measures(None)
 
 
 def _codes(given: Iterable[str]) -> frozenset[str]:

@@ -39,10 +39,10 @@ from rankgauge.core.threads import check_jobs, map_in_threads
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import map_blocks, named_sources
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.evaluation.context import prepare_judgments
+from rankgauge.evaluation.context import make_plan, prepare_judgments
 from rankgauge.evaluation.evaluation import Queries, evaluate_blocks, queries_policy, selected_ids
 from rankgauge.evaluation.result import Evaluation, settings_change
-from rankgauge.measures.measure import Measure, parse, parse_all
+from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 
@@ -55,7 +55,6 @@ COMPARED = (
     *(f"{name}@10" for name in ("P", "R", "Success")),
     "RR",
 )
-_SCHEMA = "rankgauge/comparison/1"
 _MARKS: Mapping[str | None, str] = {"better": "†", "worse": "‡"}
 _COLUMNS = (
     "run",
@@ -266,7 +265,7 @@ class Comparison(PairedComparison):
         findings: Properties of the inputs that limit the conclusions.
     """
 
-    _schema = _SCHEMA
+    _schema = "rankgauge/comparison/1"
 
     evaluations: tuple[Evaluation, ...]
     design: Design
@@ -444,8 +443,8 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         >>> compare(found.evaluations).difference("new").p
         0.0078125
     """
-    shown = None if measures is None else _measures(measures)
-    declared = None if tested is None else _measures(tested)
+    shown = None if measures is None else make_plan(measures).measures
+    declared = None if tested is None else make_plan(tested).measures
     check_jobs(jobs)
     named: list[tuple[str, Any]] = []
     if runs is None:
@@ -458,7 +457,7 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
             )
         shown = shown or evaluations[0].measures
     else:
-        named, shown = named_sources(runs), shown or _measures(COMPARED)
+        named, shown = named_sources(runs), shown or make_plan(COMPARED).measures
     declared = declared or shown[:1]
     names = [e.run_name for e in evaluations] if runs is None else [name for name, _ in named]
     _check_names(names)
@@ -473,7 +472,7 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     )
     wanted = tuple(dict.fromkeys([*declared, *shown]))
     if runs is None:
-        return _compared([_by(e, wanted) for e in evaluations], design, jobs=jobs)
+        return _compared([select(e, wanted) for e in evaluations], design, jobs=jobs)
     judged = prepare_judgments(qrels, wanted)
     truth = Qrels.of(judged)
     which = selected_ids(queries)
@@ -532,17 +531,6 @@ def _comparable(given: Any) -> list[Evaluation]:
                 fix="compare measures that the profile averages over the same queries",
             )
     return evaluations
-
-
-def _by(evaluation: Evaluation, measures: Sequence[Measure]) -> Evaluation:
-    missing = [str(measure) for measure in measures if measure not in evaluation.measures]
-    if missing:
-        raise InputError(
-            f"{', '.join(missing)} was not evaluated",
-            where="measures",
-            fix=f"evaluated: {', '.join(map(str, evaluation.measures))}",
-        )
-    return select(evaluation, measures)
 
 
 def _compared(
@@ -619,11 +607,3 @@ def _check_names(names: Sequence[str]) -> None:
         raise InputError(
             f"duplicate run name {twice!r}", where="runs", fix='name them: {"first": run_a, "second": run_b}'
         )
-
-
-def _measures(given: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:
-    names = (given,) if isinstance(given, str | Measure) else given
-    found = tuple(dict.fromkeys(measure for name in names for measure in parse_all(name)))
-    if not found:
-        raise InputError("no measure was given", where="measures", fix='name one: "nDCG@10"')
-    return found

@@ -439,7 +439,18 @@ def corrected_differences(one: Evaluation, other: Evaluation, measure: Measure) 
 
 
 def select(evaluation: Evaluation, measures: Sequence[Measure], rows: Sequence[int] | None = None) -> Evaluation:
-    """Return the evaluation of a subset of measures and, with `rows`, of queries."""
+    """Return the evaluation of a subset of measures and, with `rows`, of queries.
+
+    Raises:
+        InputError: If a measure was not evaluated.
+    """
+    missing = [str(measure) for measure in measures if measure not in evaluation.measures]
+    if missing:
+        raise InputError(
+            f"{', '.join(missing)} was not evaluated for {evaluation.run_name!r}",
+            where="measures",
+            fix=f"evaluated: {', '.join(map(str, evaluation.measures))}",
+        )
     columns = [evaluation.measures.index(measure) for measure in measures]
     kept = range(len(evaluation.query_ids)) if rows is None else rows
     cells = np.ix_(kept, columns)

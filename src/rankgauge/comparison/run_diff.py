@@ -39,7 +39,6 @@ from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
 _WARNING = "WARNING: "
-_SCHEMA = "rankgauge/diff/1"
 _P = 0.9
 # With p = 0.9, deeper ranks weigh less than 1/10,000.
 _RBO_DEPTH = 100
@@ -132,7 +131,7 @@ class RunDiff(Result):
             ``error`` invalidates the numbers of the run.
     """
 
-    _schema = _SCHEMA
+    _schema = "rankgauge/diff/1"
 
     run_a: str
     run_b: str

@@ -14,19 +14,6 @@ from rankgauge.diagnosis.patterns import Patterns, overlap
 from rankgauge.diagnosis.ranked_queries import RankedQuery
 from rankgauge.diagnosis.terms import Texts
 
-__all__ = [
-    "CAUSES",
-    "Cause",
-    "CauseTotal",
-    "Examiner",
-    "Missed",
-    "QueryDiagnosis",
-    "first_causes",
-    "first_step",
-    "shares",
-    "totals",
-]
-
 _HALF = 0.5
 _NEARLY_ALL = 0.75
 _SEVERAL = 2

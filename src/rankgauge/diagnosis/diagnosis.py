@@ -42,9 +42,6 @@ from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 
-__all__ = ["Diagnosis", "diagnose"]
-
-_SCHEMA = "rankgauge/diagnosis/1"
 # Tolerance for values equal to the best value.
 _SAME = 1e-9
 # Number of top-ranked documents of each query that are looked up in the collection.
@@ -84,7 +81,7 @@ class Diagnosis(Result):
         drift: The finding about drift of the evaluation set; None if not measured.
     """
 
-    _schema = _SCHEMA
+    _schema = "rankgauge/diagnosis/1"
 
     run_name: str
     measure: Measure

@@ -26,8 +26,6 @@ from rankgauge.diagnosis.quality import Quality
 from rankgauge.diagnosis.ranked_queries import RankedQuery
 from rankgauge.measures.measure import Measure
 
-__all__ = ["FIXES", "Advice", "PrecisionRecall", "SuggestedFix"]
-
 #: In the usual order of trying them; the first two are listed only with evidence.
 FIXES = ("retrieve deeper", "index", "embedding model", "chunking", "metadata filter", "hybrid search", "reranking")
 _CAUSE_OF = {"retrieve deeper": CUT, "index": ABSENT, "embedding model": NOT_RETRIEVED, "chunking": LENGTH}

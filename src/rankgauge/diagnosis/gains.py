@@ -23,19 +23,6 @@ from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 
-__all__ = [
-    "BOTH",
-    "CUTOFFS",
-    "DEEPER",
-    "CutOff",
-    "PotentialGain",
-    "Simulation",
-    "Sweep",
-    "Threshold",
-    "field_values",
-    "shared_fields",
-]
-
 Kind: TypeAlias = Literal["at most", "if retrieved", "measured", "judged only"]
 _Change: TypeAlias = Callable[[RankedQuery], Sequence[str]]
 _Docs: TypeAlias = Mapping[str, frozenset[str]]

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from rankgauge.diagnosis.ranked_queries import RankedQuery
 from rankgauge.diagnosis.terms import Texts
 
-__all__ = ["Patterns", "by_chance", "find_patterns", "overlap", "pattern_counts", "with_counts"]
-
 Overlap: TypeAlias = Literal["few", "some", "many"]
 
 # Rankings are cut if at least this share of them ends at the same rank.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +12,11 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from rankgauge.core.exact_sum import TOLERANCE
+from rankgauge.core.files import read_toml
 from rankgauge.diagnosis.ranked_queries import RankedQuery
 from rankgauge.diagnosis.terms import Texts, words
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.formats.lines import source_name
 from rankgauge.measures.measure import Measure, parse
-
-__all__ = ["LEVELS", "Band", "Bands", "Level", "Quality", "qualities"]
 
 Level: TypeAlias = Literal["Poor", "Acceptable", "Good", "Excellent"]
 LEVELS: tuple[Level, ...] = ("Poor", "Acceptable", "Good", "Excellent")
@@ -163,13 +160,7 @@ def _items(given: Any) -> list[tuple[str, Any]]:
 
 def _read(path: Path) -> Mapping[str, Any]:
     """Return the table ``[bands]`` or ``[tool.rankgauge.bands]`` of a TOML file."""
-    where = source_name(path)
-    try:
-        data: Any = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read it: {error.strerror or error}", where=where, fix="check the path") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"not valid TOML: {error}", where=where, fix=f"write {_TABLE}") from None
+    data: Any = read_toml(path, missing="check the path", fix=f"write {_TABLE}")
     found = data.get("bands")
     if found is None:
         for key in ("tool", "rankgauge", "bands"):
@@ -177,7 +168,9 @@ def _read(path: Path) -> Mapping[str, Any]:
         found = data
     if not isinstance(found, Mapping):
         raise InputError(
-            "there is no table of bands", where=where, fix=f"write {_TABLE}; in pyproject.toml: [tool.rankgauge.bands]"
+            "there is no table of bands",
+            where=str(path),
+            fix=f"write {_TABLE}; in pyproject.toml: [tool.rankgauge.bands]",
         )
     return found
 
@@ -199,8 +192,6 @@ def _band(name: str, values: Any, k: int, rel: float) -> Band:
         )
     return Band(measure, low, middle, high)
 
-
-__all__ = ["ENOUGH", "OWN_CUTS", "Difficulty", "Slice", "difficulty", "slices"]
 
 #: With fewer queries, a slice has no interval.
 ENOUGH = 10

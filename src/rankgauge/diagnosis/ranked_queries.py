@@ -19,8 +19,6 @@ from rankgauge.data.judged_run import BoolArray
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 
-__all__ = ["RankedQuery", "Rankings", "judgments_of", "ranked_queries", "rankings_of"]
-
 
 @dataclass(frozen=True)
 class RankedQuery:

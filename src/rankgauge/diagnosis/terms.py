@@ -22,8 +22,6 @@ import numpy as np
 
 from rankgauge.corpus.collection import Collection
 
-__all__ = ["PREFIX", "Texts", "plain_terms", "shared", "terms", "words"]
-
 # Thai to Lao, Burmese, Khmer, kana, Han: scripts without spaces between words.
 _DENSE = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"(?P<dense>[{_DENSE}]+)|[^\W_{_DENSE}]+")

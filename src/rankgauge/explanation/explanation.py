@@ -47,7 +47,6 @@ from rankgauge.rendering.tables import Table
 _FAMILIES = (binary, graded)
 # Measures that are calculated rank by rank down to the cut-off.
 _RANK_BY_RANK = {"Compat", *MODELS}
-_SCHEMA = "rankgauge/explanation/1"
 _EXAMPLE_RELEVANT = (2, 5)
 # Larger numbers of orders are shown as powers of ten.
 _MOST_DIGITS = 9
@@ -100,7 +99,7 @@ class Explanation(Result):
         nDCG@10 = DCG / IDCG = 2.8928 / 3.6309 = 0.7967
     """
 
-    _schema = _SCHEMA
+    _schema = "rankgauge/explanation/1"
 
     run_name: str
     measure: Measure
@@ -213,7 +212,11 @@ def explain(
         the first relevant document is at rank 2; RR = 1 / 2 = 0.5000
     """
     case = make_case(
-        qrels, {}, measure, ties=ties, queries=queries, duplicates=duplicates, undefined=undefined, unjudged=unjudged
+        qrels,
+        {},
+        measure,
+        queries=queries,
+        policies=Policies(ties=ties, duplicates=duplicates, undefined=undefined, unjudged=unjudged),
     )
     return explain_case(case, query, readable_again(run))
 

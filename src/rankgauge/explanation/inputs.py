@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
 from rankgauge.core.ids import show_id
-from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
+from rankgauge.core.policies import Policies
 from rankgauge.data.judged_run import Values
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
@@ -29,11 +29,8 @@ def make_case(
     run: Any,
     measure: str | Measure,
     *,
-    ties: Ties,
     queries: Queries,
-    duplicates: Duplicates,
-    undefined: Undefined,
-    unjudged: Unjudged,
+    policies: Policies,
 ) -> Case:
     """Return the inputs and policies of a number, reduced to the selected queries."""
     truth = Qrels.of(qrels)
@@ -42,8 +39,7 @@ def make_case(
     if ids is not None:
         truth = keep_queries(truth, ids)
         word = "all"
-    policies = Policies(ties=ties, queries=word, duplicates=duplicates, undefined=undefined, unjudged=unjudged)
-    return Case(truth, Run.of(run), parse(measure), policies)
+    return Case(truth, Run.of(run), parse(measure), replace(policies, queries=word))
 
 
 def evaluate_case(case: Case, measures: Sequence[Measure] = (), source: Any = None) -> Evaluation:

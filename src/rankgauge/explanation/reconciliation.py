@@ -20,7 +20,6 @@ from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-_SCHEMA = "rankgauge/reconciliation/1"
 _LEFT = "unexplained"
 
 
@@ -123,7 +122,7 @@ class Reconciliation(Result):
         [('32-bit scores', -0.5)]
     """
 
-    _schema = _SCHEMA
+    _schema = "rankgauge/reconciliation/1"
 
     run_name: str
     measure: Measure
@@ -236,7 +235,11 @@ def reconcile(  # noqa: PLR0913 - one parameter a choice
     """
     profile = profile_of(against)
     case = make_case(
-        qrels, run, measure, ties=ties, queries=queries, duplicates=duplicates, undefined=undefined, unjudged=unjudged
+        qrels,
+        run,
+        measure,
+        queries=queries,
+        policies=Policies(ties=ties, duplicates=duplicates, undefined=undefined, unjudged=unjudged),
     )
     target = Target(profile.name, digits=profile.decimals(case.measure))
     found = reconcile_case(case, profile.deviations(case.measure), target, query=query)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rankgauge.core.ids import Id, IntArray
-from rankgauge.core.policies import Duplicates, Ties, Undefined, Unjudged
+from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
 from rankgauge.core.text import many, some
 from rankgauge.data.judged_run import BoolArray, Values
 from rankgauge.data.subsets import keep_queries
@@ -27,7 +27,6 @@ from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-_SCHEMA = "rankgauge/reproduction/1"
 _MOST, _FEW_ROWS = 3, 3_000_000
 _SHOWN = 8
 # Confidence: number of queries that must distinguish the best variant for "sure"; for a mean alone,
@@ -85,7 +84,7 @@ class Reproduction(Result):
             variant, with the unexplained remainder.
     """
 
-    _schema = _SCHEMA
+    _schema = "rankgauge/reproduction/1"
 
     measure: Measure
     given: GivenValues
@@ -191,7 +190,11 @@ def reproduce(  # noqa: PLR0913 - one parameter a choice
         'ideal of retrieved documents'
     """
     case = make_case(
-        qrels, run, measure, ties=ties, queries=queries, duplicates=duplicates, undefined=undefined, unjudged=unjudged
+        qrels,
+        run,
+        measure,
+        queries=queries,
+        policies=Policies(ties=ties, duplicates=duplicates, undefined=undefined, unjudged=unjudged),
     )
     given = GivenValues.of(values, case.measure)
     known = set(case.qrels.query_ids)

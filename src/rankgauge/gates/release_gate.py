@@ -283,7 +283,7 @@ def _alone(evaluation: Evaluation, run: Any, rules: GateRules) -> Evaluation:
             where="gate",
             fix="pass judgments and run; or, without contracts, an evaluation alone",
         )
-    return _only(evaluation, [gated.measure for gated in rules.measures])
+    return select(evaluation, [gated.measure for gated in rules.measures])
 
 
 def _faults(new: Baseline, evaluation: Evaluation, rules: GateRules) -> Iterator[GateCheck]:
@@ -343,22 +343,10 @@ def _stored(kind: _Kind, given: Any) -> Baseline:
     )
 
 
-def _only(evaluation: Evaluation, measures: Sequence[Measure]) -> Evaluation:
-    """Return an evaluation restricted to the gated measures."""
-    missing = [str(measure) for measure in measures if measure not in evaluation.measures]
-    if missing:
-        raise InputError(
-            f"{evaluation.run_name!r} was not evaluated by {missing[0]}",
-            where="rules",
-            fix=f"gate one of: {', '.join(map(str, evaluation.measures))}",
-        )
-    return select(evaluation, measures)
-
-
 def _repeat(given: Any, truth: Qrels | None, measures: Sequence[Measure]) -> Evaluation:
     """Return the evaluation of a repeated run."""
     if isinstance(given, Evaluation):
-        return _only(given, measures)
+        return select(given, measures)
     if truth is None:
         raise InputError("repeated runs need the judgments", where="noise", fix="pass evaluations of them")
     return evaluate(truth, given, measures)

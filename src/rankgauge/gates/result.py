@@ -33,7 +33,6 @@ _SEVERITY = {verdict: place for place, verdict in enumerate(_CODES)}
 # Verdicts that are not enough with `strict`.
 UNSURE = frozenset({"PASS unless rare collapse", "INCONCLUSIVE"})
 _STRICT_UNSURE = 3
-_SCHEMA = "rankgauge/gate/1"
 _SHOWN = 9
 
 
@@ -144,7 +143,7 @@ class GateResult(Result):
         unit: Unit of the values: ``query``, or ``question`` for generated answers.
     """
 
-    _schema = _SCHEMA
+    _schema = "rankgauge/gate/1"
 
     run_name: str
     checks: tuple[GateCheck, ...]
