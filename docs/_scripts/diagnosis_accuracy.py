@@ -20,8 +20,16 @@ import numpy as np
 import rankgauge
 from rankgauge.diagnosis import causes
 from rankgauge.diagnosis.causes import Examiner, totals
-from rankgauge.diagnosis.patterns import Patterns, find_patterns, overlap, pattern_counts, with_counts
-from rankgauge.diagnosis.ranked_queries import RankedQuery, ranked_queries, rankings_of
+from rankgauge.diagnosis.ranked_queries import (
+    Patterns,
+    RankedQuery,
+    find_patterns,
+    overlap,
+    pattern_counts,
+    ranked_queries,
+    rankings_of,
+    with_counts,
+)
 from rankgauge.diagnosis.terms import Texts
 from rankgauge.evaluation.input_checks import collection_findings
 from rankgauge.rendering.tables import Table, to_markdown

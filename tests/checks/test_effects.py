@@ -4,7 +4,7 @@ from hypothesis import given, settings, strategies as st
 from strategies import batch
 
 from rankgauge import Qrels, Run, parse
-from rankgauge.checks.effects import means, reversed_rankings, unjudged_as, values_of
+from rankgauge.checks.checked_run import means, reversed_rankings, unjudged_as, values_of
 from rankgauge.data.join import join
 
 

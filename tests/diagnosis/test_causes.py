@@ -6,7 +6,7 @@ import pytest
 
 from rankgauge import Collection, diagnose
 from rankgauge.diagnosis import CAUSES, Diagnosis, QueryDiagnosis
-from rankgauge.diagnosis.patterns import by_chance
+from rankgauge.diagnosis.ranked_queries import by_chance
 
 FILLER = {
     f"f{n}": " ".join(f"{word}{n}" for word in ("alpha", "beta", "gamma", "delta", "epsilon", "eta")) for n in range(8)

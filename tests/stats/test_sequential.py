@@ -8,8 +8,7 @@ from hypothesis import given, strategies as st
 
 from rankgauge.errors import InputError
 from rankgauge.stats import wilson_interval
-from rankgauge.stats.clustered import ClusterSums
-from rankgauge.stats.sequential import confidence_sequence, difference_variance, mixing_sd, variance_needed
+from rankgauge.stats.clustered import ClusterSums, confidence_sequence, difference_variance, mixing_sd, variance_needed
 
 
 def mixture_ratio(d, v, tau):

@@ -9,8 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from rankgauge.checks import pair_checks, qrels_checks, run_checks, text_checks
-from rankgauge.checks.checked_run import CheckedRun
-from rankgauge.checks.effects import without_repeats
+from rankgauge.checks.checked_run import CheckedRun, without_repeats
 from rankgauge.checks.pair_checks import check_pair
 from rankgauge.checks.qrels_checks import Scale, check_qrels
 from rankgauge.checks.readers import open_qrels, open_runs

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rankgauge.checks.check_inputs import FINDING_KINDS, CheckResult
-from rankgauge.checks.effects import negated, ranks_as_scores, without_repeats, without_self_retrieved
+from rankgauge.checks.checked_run import negated, ranks_as_scores, without_repeats, without_self_retrieved
 from rankgauge.checks.readers import CheckInput, open_qrels, open_runs, read_into_memory
 from rankgauge.core.ids import Ids, IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable

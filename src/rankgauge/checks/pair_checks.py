@@ -9,8 +9,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from rankgauge.checks.checked_run import SHOWN, CheckedRun
-from rankgauge.checks.effects import (
+from rankgauge.checks.checked_run import (
+    SHOWN,
+    CheckedRun,
     cutoff_of,
     least_rel,
     means,

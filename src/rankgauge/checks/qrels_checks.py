@@ -10,8 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankgauge.checks.checked_run import SHOWN, CheckedRun, locations_of
-from rankgauge.checks.effects import least_rel, means, relevant_counts, without_repeats
+from rankgauge.checks.checked_run import (
+    SHOWN,
+    CheckedRun,
+    least_rel,
+    locations_of,
+    means,
+    relevant_counts,
+    without_repeats,
+)
 from rankgauge.core.findings import NO_RELEVANT_DOCUMENT, Effect, Finding, FindingKind, Location
 from rankgauge.core.ids import IntArray, show_id
 from rankgauge.core.pair_table import PairTable

@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from rankgauge.checks.checked_run import CheckedRun
-from rankgauge.checks.effects import (
+from rankgauge.checks.checked_run import (
+    CheckedRun,
     best_rankings,
     cutoff_of,
     means,

@@ -10,8 +10,7 @@ from typing import Literal
 
 from rankgauge.core.text import either
 from rankgauge.corpus.collection import Collection
-from rankgauge.diagnosis.patterns import Patterns, overlap
-from rankgauge.diagnosis.ranked_queries import RankedQuery
+from rankgauge.diagnosis.ranked_queries import Patterns, RankedQuery, overlap
 from rankgauge.diagnosis.terms import Texts
 
 _HALF = 0.5

@@ -30,9 +30,15 @@ from rankgauge.diagnosis.causes import (
 )
 from rankgauge.diagnosis.fixes import Advice, PrecisionRecall, SuggestedFix
 from rankgauge.diagnosis.gains import DEEPER, CutOff, PotentialGain, Simulation, Sweep, shared_fields
-from rankgauge.diagnosis.patterns import find_patterns
 from rankgauge.diagnosis.quality import Bands, Difficulty, Quality, Slice, difficulty, qualities, slices
-from rankgauge.diagnosis.ranked_queries import RankedQuery, Rankings, judgments_of, ranked_queries, rankings_of
+from rankgauge.diagnosis.ranked_queries import (
+    RankedQuery,
+    Rankings,
+    find_patterns,
+    judgments_of,
+    ranked_queries,
+    rankings_of,
+)
 from rankgauge.diagnosis.terms import Texts
 from rankgauge.errors import InputError, MismatchError, UnknownName
 from rankgauge.evaluation.evaluation import evaluate, evaluate_blocks

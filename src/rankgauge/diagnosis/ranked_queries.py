@@ -1,16 +1,22 @@
-"""The ranking and judgments of single queries, and the documents missed at a cut-off."""
+"""Rankings of single queries with their judgments, and patterns common to all rankings of a run.
+
+Each pattern (cut rankings, random order, missing documents) is derived from counts that are summed
+over the queries.
+"""
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import pairwise, repeat
-from typing import TypeAlias
+from itertools import chain, pairwise, repeat
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import NDArray
 
 from rankgauge.core.ids import IntArray
 from rankgauge.data.alignment import Alignment, align
@@ -18,6 +24,7 @@ from rankgauge.data.join import join, ranked
 from rankgauge.data.judged_run import BoolArray
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
+from rankgauge.diagnosis.terms import Texts
 
 
 @dataclass(frozen=True)
@@ -176,3 +183,186 @@ def ranked_queries(
         ranks = {doc: rank for doc, rank in judged.items() if doc in grades}
         found.append(RankedQuery(query, docs, scores, ranks, grades, rel))
     return tuple(found)
+
+
+Overlap: TypeAlias = Literal["few", "some", "many"]
+
+# Rankings are cut if at least this share of them ends at the same rank.
+_NEARLY_ALL = 0.75
+_CUT_QUERIES = 2
+# Depths that a reranker or a fault could have reordered.
+_TOPS = (20, 50, 100)
+_ENOUGH_RELEVANT = 50
+# Ranks are unordered if the mean rank of relevant documents is less than 2.5 standard errors, or
+# less than 3.5% of the depth, better than in a random order, although the ranks below have fewer
+# relevant documents.
+_NO_ORDER, _HARDLY, _CONTRAST, _DENSER = -2.5, -0.035, 3.0, 1.25
+# With fewer retrieved documents per document of the collection, being in no ranking may be due to
+# chance.
+_RANKINGS = 5
+_ENOUGH_MISSED = 3
+_ALPHA = 0.05
+# Shares of the query terms, and the ratio by which documents with few of them are retrieved less
+# often.
+_FEW, _MANY, _LONG_QUERY, _SEVERAL = 0.2, 0.5, 5, 2
+_RARER = 4
+_SURE = 0.001
+_SIZES = ("short", "usual", "long")
+_OVERLAPS: tuple[Overlap, ...] = ("few", "some", "many")
+_LENGTHS = 4 * len(_TOPS)
+_TERMS = _LENGTHS + 2 * len(_SIZES)
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """Patterns common to all rankings of a run.
+
+    Attributes:
+        cut: The rank at which the rankings are cut; 0 if they are not cut.
+        limit: The same rank if it limits the value; 0 if deeper rankings would not change the
+            value.
+        unordered: The number of top ranks that are not ordered by relevance; 0 if they are.
+        absent: The relevant documents that are in no ranking of any query.
+        sizes: The numbers of missed and of all relevant documents, by text size.
+        hurting: The text sizes (``short``, ``long``) missed more often than usual ones.
+        few_terms: Whether documents with few query terms are retrieved far less often.
+        many_terms: Whether documents with many query terms are retrieved less often.
+    """
+
+    cut: int = 0
+    limit: int = 0
+    unordered: int = 0
+    absent: frozenset[str] = frozenset()
+    sizes: tuple[tuple[str, tuple[int, int]], ...] = ()
+    hurting: tuple[str, ...] = ()
+    few_terms: bool = False
+    many_terms: bool = False
+
+
+def find_patterns(queries: Sequence[RankedQuery], texts: Texts, k: int, depth: int, *, last_read: int) -> Patterns:
+    """Return the patterns of a run.
+
+    Rankings that end at rank `depth` or deeper are not cut; a cut below rank `last_read` does not
+    limit the value.
+    """
+    counts = np.array([pattern_counts(query, texts, k) for query in queries]).sum(axis=0)
+    cut = _cut(queries, depth)
+    limit = cut if cut <= last_read else 0
+    absent = _absent(queries, texts, cut)
+    return with_counts(Patterns(cut=cut, limit=limit, absent=absent), counts)
+
+
+def with_counts(found: Patterns, counts: NDArray[np.float64]) -> Patterns:
+    """Return the patterns, completed from the sum of `pattern_counts`."""
+    sizes = dict(zip(_SIZES, _pairs(counts[_LENGTHS:_TERMS]), strict=True))
+    few, some, many = _pairs(counts[_TERMS:])
+    hurting = tuple(
+        size
+        for size in ("short", "long")
+        if sizes[size][0] >= _ENOUGH_MISSED and by_chance(sizes[size], sizes["usual"]) < _ALPHA
+    )
+    tops = [
+        (top, row)
+        for top, row in zip(_TOPS, counts[:_LENGTHS].reshape(-1, 4).tolist(), strict=True)
+        # Cut rankings have no lower ranks to compare with.
+        if not found.cut or 2 * top <= found.cut
+    ]
+    rarer = few[1] and some[1] and _RARER * (few[1] - few[0]) / few[1] < 1 - some[0] / some[1]
+    return replace(
+        found,
+        unordered=max((top for top, row in tops if _in_no_order(top, row)), default=0),
+        sizes=tuple(sizes.items()),
+        hurting=hurting,
+        few_terms=not found.cut and bool(rarer) and by_chance(few, some) < _SURE,
+        many_terms=not found.cut and by_chance(many, some) < _SURE,
+    )
+
+
+def pattern_counts(query: RankedQuery, texts: Texts, k: int) -> NDArray[np.float64]:
+    """Return the contribution of a query to the counts of patterns."""
+    row: list[float] = []
+    ranks = [rank for doc in query.relevant if (rank := query.ranks.get(doc))]
+    for top in _TOPS:
+        last = min(top, len(query.docs))
+        near = [rank - (last + 1) / 2 for rank in ranks if rank <= last]
+        after = sum(top < rank <= 2 * top for rank in ranks)
+        row += (len(near), sum(near), len(near) * (last * last - 1) / 12, after)
+    sizes = {size: [0, 0] for size in _SIZES}
+    missed = set(query.missed(k))
+    terms: dict[str, list[int]] = {share: [0, 0] for share in _OVERLAPS}
+    for doc in query.relevant:
+        if not texts.length(doc):
+            continue
+        if doc in missed or query.within(doc, k):
+            of_size = sizes[texts.size(doc)]
+            of_size[0] += doc in missed
+            of_size[1] += 1
+        share = overlap(query, doc, texts)
+        if share:
+            terms[share][0] += doc not in query.ranks
+            terms[share][1] += 1
+    row += chain.from_iterable((*sizes.values(), *terms.values()))
+    return np.array(row, dtype=np.float64)
+
+
+def overlap(query: RankedQuery, doc: str, texts: Texts) -> Overlap | None:
+    """Return how many query terms a document has; None for a query without terms."""
+    asked = len(texts.query_terms(query.query_id))
+    if not asked:
+        return None
+    common = len(texts.shared(query.query_id, doc))
+    if not common or (asked >= _LONG_QUERY and common <= _FEW * asked):
+        return "few"
+    return "many" if common >= max(_SEVERAL, _MANY * asked) else "some"
+
+
+def by_chance(some: tuple[int, int], others: tuple[int, int]) -> float:
+    """Return the p-value of Fisher's exact test (1922, one-sided) for the misses in `some`.
+
+    Each argument: number of misses and total number.
+    """
+    (missed, size), (others_missed, others_size) = some, others
+    every, every_missed = size + others_size, missed + others_missed
+
+    def ways(among: int, chosen: int) -> float:
+        return math.lgamma(among + 1) - math.lgamma(chosen + 1) - math.lgamma(among - chosen + 1)
+
+    return math.fsum(
+        math.exp(ways(size, here) + ways(others_size, every_missed - here) - ways(every, every_missed))
+        for here in range(missed, min(size, every_missed) + 1)
+    )
+
+
+def _pairs(counts: NDArray[np.float64]) -> list[tuple[int, int]]:
+    whole = [round(number) for number in counts.tolist()]
+    return list(zip(whole[::2], whole[1::2], strict=True))
+
+
+def _in_no_order(top: int, counts: Sequence[float]) -> bool:
+    """Return whether relevant documents are at random top ranks, but rarer below."""
+    near, distance, variance, after = counts
+    if near < _ENOUGH_RELEVANT:
+        return False
+    if distance <= min(_NO_ORDER * math.sqrt(variance), _HARDLY * top * near):
+        return False
+    return near > _DENSER * after and near - after > _CONTRAST * math.sqrt(near + after)
+
+
+def _cut(queries: Sequence[RankedQuery], depth: int) -> int:
+    """Return the rank at which nearly all rankings end, if it is less than `depth`; otherwise 0."""
+    lengths = [len(query.docs) for query in queries if query.docs]
+    last = max(lengths, default=0)
+    ending = lengths.count(last)
+    cut = last < depth and ending >= max(_CUT_QUERIES, _NEARLY_ALL * len(lengths))
+    return last if cut else 0
+
+
+def _absent(queries: Sequence[RankedQuery], texts: Texts, cut: int) -> frozenset[str]:
+    """Return relevant documents in no ranking, if the rankings are long enough to tell."""
+    documents = texts.collection.documents
+    if cut or sum(len(query.docs) for query in queries) < _RANKINGS * max(len(documents), 1):
+        return frozenset()
+    absent = {doc for query in queries for doc in query.relevant if texts.length(doc)}
+    for query in queries if absent else ():
+        absent.difference_update(query.docs)
+    return frozenset(absent)

@@ -37,8 +37,13 @@ with lazy_imports(globals()):
     )
     from rankgauge.stats.clustered import (
         ClusterSums as ClusterSums,
+        ConfidenceSequence as ConfidenceSequence,
         clustered_mean as clustered_mean,
         clustered_proportion as clustered_proportion,
+        confidence_sequence as confidence_sequence,
+        difference_variance as difference_variance,
+        mixing_sd as mixing_sd,
+        variance_needed as variance_needed,
     )
     from rankgauge.stats.intervals import (
         Interval as Interval,
@@ -101,11 +106,4 @@ with lazy_imports(globals()):
         poisson_bootstrap_interval as poisson_bootstrap_interval,
         randomization_test as randomization_test,
         tukey_hsd as tukey_hsd,
-    )
-    from rankgauge.stats.sequential import (
-        ConfidenceSequence as ConfidenceSequence,
-        confidence_sequence as confidence_sequence,
-        difference_variance as difference_variance,
-        mixing_sd as mixing_sd,
-        variance_needed as variance_needed,
     )
