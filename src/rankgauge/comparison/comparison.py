@@ -79,6 +79,7 @@ _COLUMNS = (
 )
 
 
+@dataclass(frozen=True, repr=False)
 class PairedComparison(Result):
     """Means of runs and their differences from each other.
 
@@ -268,10 +269,6 @@ class Comparison(PairedComparison):
     _schema = "rankgauge/comparison/1"
 
     evaluations: tuple[Evaluation, ...]
-    design: Design
-    differences: tuple[Difference, ...]
-    sentences: tuple[str, ...]
-    findings: tuple[Finding, ...]
 
     def means(self) -> dict[str, dict[str, float]]:
         """Return the means as run to measure to mean, in the order given.

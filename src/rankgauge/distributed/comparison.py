@@ -52,10 +52,6 @@ class DistributedComparison(PairedComparison):
     """
 
     run_means: Mapping[str, Mapping[str, float]]
-    design: Design
-    differences: tuple[Difference, ...]
-    sentences: tuple[str, ...]
-    findings: tuple[Finding, ...]
 
     def means(self) -> dict[str, dict[str, float]]:
         """Return a dictionary of run to measure to mean, in the order of the input."""
@@ -135,7 +131,7 @@ def compare_sums(  # noqa: PLR0917 - results of the workers
             doubts += findings_of_difference(d, skewness_of(total, spread))
     primary = {run: of_run[str(design.tested[0])] for run, of_run in means.items()}
     sentences = (best_sentence(primary, design, found, None), *difference_sentences(found))
-    return DistributedComparison(means, design, tuple(found), sentences, tuple(doubts))
+    return DistributedComparison(design, tuple(found), sentences, tuple(doubts), means)
 
 
 def _p_value(mean: float, sd: float, queries: int) -> float:

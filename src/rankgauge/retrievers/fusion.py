@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.core.arguments import choice
 from rankgauge.core.exact_sum import product, quotient, total
 from rankgauge.core.grammar import plain_key
 from rankgauge.core.ids import IntArray
@@ -22,7 +23,7 @@ from rankgauge.core.text import many
 from rankgauge.data.alignment import Alignment, Block, align, map_query_blocks
 from rankgauge.data.join import ranked
 from rankgauge.data.run import Run, named_runs, named_sources
-from rankgauge.errors import InputError, UnknownName
+from rankgauge.errors import InputError
 from rankgauge.formats.columns import RUN
 from rankgauge.formats.lines import Source
 from rankgauge.formats.writers import write_tables
@@ -60,11 +61,8 @@ class Fusion:
     phi: float | None = None
 
     def __str__(self) -> str:
-        parts = [] if self.norm is None else [f"norm={self.norm}"]
-        if self.weights is not None:
-            parts.append("weights=" + "/".join(f"{weight:g}" for weight in self.weights))
-        parts += [f"k={self.k:g}"] if self.k is not None else []
-        parts += [f"phi={self.phi:g}"] if self.phi is not None else []
+        values = {word: getattr(self, word) for word in ("norm", "weights", "k", "phi")}
+        parts = [f"{word}={parameter_text(value)}" for word, value in values.items() if value is not None]
         return self.method + (f"({', '.join(parts)})" if parts else "")
 
     @classmethod
@@ -111,6 +109,13 @@ class Fusion:
         words = ("method", "norm", "weights", "k", "phi")
         values = {word: getattr(self, word) for word in words if getattr(self, word) is not None}
         return values | ({} if self.weights is None else {"weights": list(self.weights)})
+
+
+def parameter_text(value: Any) -> str:
+    """Return the value of a parameter of a fusion as text."""
+    if isinstance(value, tuple):
+        return "/".join(f"{weight:g}" for weight in value)
+    return value if isinstance(value, str) else f"{value:g}"
 
 
 def fuse(
@@ -248,7 +253,7 @@ def fuse_files(
 
 def find_method(method: Any) -> str:
     """Return the name of a method, ignoring case, hyphens, and underscores."""
-    return _spelled(method, "fusion method", METHODS)
+    return choice("fusion method", method, METHODS)
 
 
 def rank_runs(runs: Any, ties: Order) -> list[Run]:
@@ -286,18 +291,10 @@ def fuse_aligned(aligned: Alignment, how: Fusion, *, name: str, runs: Sequence[s
 # ---- arguments
 
 
-def _spelled(given: Any, what: str, known: Iterable[str]) -> str:
-    names = {plain_key(name): name for name in known}
-    found = names.get(plain_key(given)) if isinstance(given, str) else None
-    if found is None:
-        raise UnknownName.of(what, str(given), names.values())
-    return found
-
-
 def _norm(given: Any) -> str:
     if isinstance(given, str) and plain_key(given) == "zmuv":
         return "z-score"
-    return _spelled("min-max" if given is None else given, "norm", FUSION_NORMS)
+    return choice("norm", "min-max" if given is None else given, FUSION_NORMS)
 
 
 def _number(word: str, given: Any, low: float, high: float) -> float:

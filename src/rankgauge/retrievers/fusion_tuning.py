@@ -28,7 +28,15 @@ from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse_directed
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
-from rankgauge.retrievers.fusion import FUSION_NORMS, METHODS, Fusion, find_method, fuse_aligned, rank_runs
+from rankgauge.retrievers.fusion import (
+    FUSION_NORMS,
+    METHODS,
+    Fusion,
+    find_method,
+    fuse_aligned,
+    parameter_text,
+    rank_runs,
+)
 
 _K = (60, 20, 100, 10, 200, 5, 500, 1)
 _PHI = (0.8, 0.9, 0.7, 0.95, 0.6, 0.98, 0.5, 0.99)
@@ -467,16 +475,9 @@ def _grid_text(candidates: Sequence[Fusion]) -> str:
     parts = []
     for word in _WORDS:
         values = dict.fromkeys(getattr(how, word) for how in candidates)
-        values.pop(None, None)
-        shown = [_shown(value) for value in values]
+        shown = [parameter_text(value) for value in values if value is not None]
         if len(shown) > _SHOWN:
             shown = [*shown[:3], "...", shown[-1]]
         if shown:
             parts.append(f"{word} {', '.join(shown)}")
     return f"{many(len(candidates), 'choice')} for {candidates[0].method}: {'; '.join(parts)}"
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, tuple):
-        return "/".join(f"{weight:g}" for weight in value)
-    return value if isinstance(value, str) else f"{value:g}"

@@ -3,10 +3,11 @@
 Answers to the same user are similar, so an interval for independent answers is too narrow. All
 results are computed from six numbers for each group (`ClusterSums`), which a database can compute.
 
-Confidence sequences are for the difference of two arms that is examined repeatedly. A test at
-level 5% that is repeated every day has far more than 5% false positives: the difference of two equal arms fluctuates, and eventually exceeds any fixed bound. The bounds of a confidence
-sequence contain the true difference at all looks simultaneously. They are computed from the
-estimate and its variance at each look (`ClusterSums`), so events of one user may be dependent.
+Confidence sequences are for the difference of two arms that is examined repeatedly. A test at level
+5% that is repeated every day has far more than 5% false positives: the difference of two equal arms
+fluctuates, and eventually exceeds any fixed bound. The bounds of a confidence sequence contain the
+true difference at all looks simultaneously. They are computed from the estimate and its
+variance at each look (`ClusterSums`), so events of one user may be dependent.
 
 The bounds follow from the mixture sequential probability ratio test (Robbins 1970; Johari, Pekelis,
 and Walsh 2015; Howard et al. 2021): with a normal distribution with standard deviation tau over the
