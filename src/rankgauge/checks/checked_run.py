@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import filterfalse
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from rankgauge.checks.readers import CheckInput, read_into_memory
 from rankgauge.core.findings import Effect, Location
 from rankgauge.core.ids import IntArray, show_id
-from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of, pair_keys, ranges_of
+from rankgauge.core.pair_table import FloatArray, PairTable, pair_keys
 from rankgauge.data.join import Joined, join, query_of
 from rankgauge.data.judged_run import JudgedRun, Values
 from rankgauge.data.qrels import Qrels
@@ -225,7 +225,7 @@ class CheckedRun:
     @classmethod
     def of(cls, given: CheckInput, qrels: Qrels, measures: tuple[Measure, ...], *, several: bool) -> CheckedRun:
         """Read a run once; `several` means that other runs may be identical to it."""
-        nothing = _concatenated([], qrels)
+        nothing = Joined.empty(qrels)
         found = cls(given, qrels, measures, nothing, nothing)
         parts: list[tuple[Joined, Joined]] = []
         try:
@@ -296,9 +296,10 @@ class CheckedRun:
         for ids in (table.queries, table.docs):
             if len(ids) and ids.not_text():
                 self.not_text.update(filterfalse(_is_text, ids.tolist()))
-        narrow = _in_32_bits(once)
-        if self._add_scores(once, narrow.values):
-            in_32_bits = self._join(narrow)
+        with np.errstate(over="ignore"):
+            narrow = once.values.astype(np.float32).astype(np.float64)
+        if self._add_scores(once, narrow):
+            in_32_bits = self._join(replace(once, values=narrow))
         self._add_ranks(once)
         self._add_own(table)
         place = np.arange(len(table)) - table.offsets[table.query_numbers()]
@@ -375,11 +376,6 @@ class CheckedRun:
             self.own_first += not (scores > table.values[row]).any()
 
 
-def _in_32_bits(table: PairTable) -> PairTable:
-    with np.errstate(over="ignore"):
-        return replace(table, values=table.values.astype(np.float32).astype(np.float64))
-
-
 def locations_of(table: PairTable, rows: Sequence[int] | IntArray, source: str) -> tuple[Location, ...]:
     """Return the locations of the first of these rows."""
     shown = np.asarray(rows[:SHOWN], dtype=np.int64)
@@ -412,29 +408,12 @@ def _digests(table: PairTable) -> dict[bytes, int]:
 
 def _concatenated(parts: Sequence[Joined], qrels: Qrels) -> Joined:
     """Concatenate the blocks of a run."""
-    if len(parts) == 1:
-        return parts[0]
-
-    def column(name: str, kind: Any = np.int64) -> Any:
-        return np.concatenate([np.zeros(0, kind), *(getattr(part, name) for part in parts)])
-
-    sizes = np.concatenate([np.zeros(0, np.int64), *(np.diff(part.offsets) for part in parts)])
-    numbers = column("numbers")
-    order = np.argsort(numbers, kind="stable")
-    rows = ranges_of(offsets_of(sizes)[:-1][order], sizes[order])
-    return Joined(
-        qrels=qrels,
-        numbers=numbers[order],
-        offsets=offsets_of(sizes[order]),
-        rank=column("rank")[rows],
-        tie_first=column("tie_first")[rows],
-        tie_last=column("tie_last")[rows],
-        grade=column("grade", np.float64)[rows],
-        retrieved=column("retrieved")[order],
-        in_run=column("in_run")[order],
-        unknown_queries=np.zeros(0, dtype=np.int64),
-        rows=column("rows")[rows],
-    )
+    if not parts:
+        return Joined.empty(qrels)
+    names = ("numbers", "rows", "rank", "tie_first", "tie_last", "retrieved")
+    columns = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
+    of_run, rows, *ranks, retrieved = columns
+    return Joined.of_entries(qrels, of_run, rows, ranks, retrieved=retrieved, ties="trec")
 
 
 def _is_text(value: bytes) -> bool:

@@ -109,7 +109,17 @@ def check_pair(run: CheckedRun, *, ascending: bool) -> Iterator[Finding]:
             )
         return
     yield from _missing(run)
-    yield from _unknown(run)
+    if run.unknown:
+        yield QUERY_WITHOUT_JUDGMENTS.finding(
+            f"{len(run.unknown)} of {many(len(run.queries), 'query')} of the run "
+            f"{inflect(len(run.unknown), 'has', 'have')} no judgments: "
+            f"{some(map(show_id, run.unknown))}",
+            run.source,
+            len(run.unknown),
+            len(run.queries),
+            "query",
+            locations=_locations(run, run.unknown, "query"),
+        )
     if not len(run.joined.rank):
         if not reasons:
             docs = [doc for _, doc in run.sample[:3]]
@@ -187,20 +197,6 @@ def _missing(run: CheckedRun) -> Iterator[Finding]:
             "query",
             locations=_locations(run, names, "query"),
             effects=run.effects(then, "queries=intersection"),
-        )
-
-
-def _unknown(run: CheckedRun) -> Iterator[Finding]:
-    if run.unknown:
-        yield QUERY_WITHOUT_JUDGMENTS.finding(
-            f"{len(run.unknown)} of {many(len(run.queries), 'query')} of the run "
-            f"{inflect(len(run.unknown), 'has', 'have')} no judgments: "
-            f"{some(map(show_id, run.unknown))}",
-            run.source,
-            len(run.unknown),
-            len(run.queries),
-            "query",
-            locations=_locations(run, run.unknown, "query"),
         )
 
 

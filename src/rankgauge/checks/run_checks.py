@@ -165,10 +165,31 @@ def check_run(run: CheckedRun) -> Iterator[Finding]:
     if run.not_text:
         message = f"{many(len(run.not_text), 'id')} not in UTF-8"
         yield IDS_NOT_UTF8.finding(message, run.source, len(run.not_text))
-    yield from _not_finite(run)
+    faults = run.given.faults
+    if faults is not None and faults.numbers:
+        yield SCORE_NOT_FINITE.finding(
+            f"{many(faults.numbers, 'score')} not finite: {faults.first_numbers[0].error.what}",
+            run.source,
+            faults.numbers,
+            run.documents + faults.numbers,
+            "document",
+            locations=fault_locations(faults.first_numbers, run.source),
+            effects=run.effects_if_read("without these documents"),
+        )
     yield from _repeated(run)
     ascending = list(_ascending(run))
-    yield from ascending or _contradicted(run)
+    yield from ascending
+    if not ascending and run.contradicted.count:
+        fixed = run.rejoined(lambda table: without_repeats(ranks_as_scores(table)))
+        yield RANK_CONTRADICTS_SCORE.finding(
+            f"the order by rank is not the order by score in {run.contradicted.count} of {many(run.ranked, 'query')}",
+            run.source,
+            run.contradicted.count,
+            run.ranked,
+            "query",
+            locations=run.contradicted.locations,
+            effects=run.effects(fixed, "documents in the order of their ranks"),
+        )
     yield from _cut(run)
     constant = list(_constant(run))
     yield from constant or _tied(run)
@@ -182,20 +203,6 @@ def run_notes(run: CheckedRun) -> Iterator[str]:
         yield f"{run.source}: the rank is {run.lowest_rank:g} on every line, which carries no order"
     elif run.ranked and run.lowest_rank == 0:
         yield f"{run.source}: ranks count from 0; trec_eval counts from 1, and ignores the column"
-
-
-def _not_finite(run: CheckedRun) -> Iterator[Finding]:
-    faults = run.given.faults
-    if faults is not None and faults.numbers:
-        yield SCORE_NOT_FINITE.finding(
-            f"{many(faults.numbers, 'score')} not finite: {faults.first_numbers[0].error.what}",
-            run.source,
-            faults.numbers,
-            run.documents + faults.numbers,
-            "document",
-            locations=fault_locations(faults.first_numbers, run.source),
-            effects=run.effects_if_read("without these documents"),
-        )
 
 
 def _repeated(run: CheckedRun) -> Iterator[Finding]:
@@ -255,20 +262,6 @@ def _ascending(run: CheckedRun) -> Iterator[Finding]:
         "query",
         effects=run.effects(fixed, "scores negated"),
     )
-
-
-def _contradicted(run: CheckedRun) -> Iterator[Finding]:
-    if run.contradicted.count:
-        fixed = run.rejoined(lambda table: without_repeats(ranks_as_scores(table)))
-        yield RANK_CONTRADICTS_SCORE.finding(
-            f"the order by rank is not the order by score in {run.contradicted.count} of {many(run.ranked, 'query')}",
-            run.source,
-            run.contradicted.count,
-            run.ranked,
-            "query",
-            locations=run.contradicted.locations,
-            effects=run.effects(fixed, "documents in the order of their ranks"),
-        )
 
 
 def _cut(run: CheckedRun) -> Iterator[Finding]:

@@ -189,6 +189,7 @@ class PairedComparison(Result):
             if d.verdict in _MARKS and d.baseline == self.baseline
         }
         heads = tuple(f"{m} (by judge)" if str(m) in self._by_judge else str(m) for m in measures)
+        marked = [f"{mark} {word}" for word, mark in _MARKS.items() if mark in marks.values()]
         corner, across, down = "measure", names, heads
         if transposed:
             rows = [list(column) for column in zip(*rows, strict=True)]
@@ -199,16 +200,11 @@ class PairedComparison(Result):
             columns=(corner, *across),
             rows=tuple((name, *row) for name, row in zip(down, rows, strict=True)),
             title="; ".join(self.withheld_sentences),
-            notes=tuple(self._legend(set(marks.values()))),
+            notes=(f"{', '.join(marked)} than {self.baseline}: interval and corrected p agree",) if marked else (),
             best=frozenset((place, column + 1) for place, column in best),
             starred=True,
             marks={(place, column + 1): mark for (place, column), mark in marks.items()},
         )
-
-    def _legend(self, marks: set[str]) -> Iterator[str]:
-        marked = [f"{mark} {word}" for word, mark in _MARKS.items() if mark in marks]
-        if marked:
-            yield f"{', '.join(marked)} than {self.baseline}: interval and corrected p agree"
 
     def differences_table(self, *, described: bool = True) -> Table:
         """Return one row for each pair of runs and measure, with the conclusions below.

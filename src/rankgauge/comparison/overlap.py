@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from rankgauge.core.arguments import integer
 from rankgauge.core.ids import Id, IntArray, freeze, id_bytes, show_id
-from rankgauge.core.pair_table import FloatArray
 from rankgauge.core.policies import Order
 from rankgauge.core.text import Ratio, many, some
 from rankgauge.data.alignment import align
@@ -159,7 +158,12 @@ def rbo(
     first = ranked(Run.of(run_a), ties=ties, depth=depth)
     second = ranked(Run.of(run_b), ties=ties, depth=depth)
     known = dict.fromkeys([*first.query_index, *second.query_index])
-    _check_common_queries(first, second)
+    if first.query_index.keys().isdisjoint(second.query_index):
+        raise MismatchError(
+            f"the runs have no query in common: {first.name} has {some(first.query_ids)}, "
+            f"{second.name} has {some(second.query_ids)}",
+            fix="use the same query ids in both (check the columns, prefixes, leading zeros)",
+        )
     shared = find_common_documents(first, second, list(known))
     ext, low, residual = compute_rbo(shared, patience)
     common, _ = shared.top(k)
@@ -234,7 +238,10 @@ def compute_rbo(shared: CommonDocuments, p: float) -> tuple[Values, Values, Valu
     seen_short = np.bincount(of[since <= short[of]], minlength=queries)
     # Beyond this depth both rankings would be the same set if all unseen documents were common.
     full = long + short - seen
-    powers, shares = _weights(p, int(full.max(initial=0)))
+    # Sums of p^(d-1) and of p^(d-1) / d over ranks 1 to n, indexed by n.
+    terms = [p ** (rank - 1) for rank in range(1, int(full.max(initial=0)) + 1)]
+    powers = np.array([0.0, *accumulate(terms)])
+    shares = np.array([0.0, *accumulate(term / rank for rank, term in enumerate(terms, start=1))])
     power = np.power(np.float64(p), np.stack([short, long, full]))
     weight = 1 - p
     rest = -math.log1p(-p) / p
@@ -259,28 +266,11 @@ def mean_known(values: Sequence[float]) -> float:
     return math.fsum(known) / len(known) if known else math.nan
 
 
-def _weights(p: float, depth: int) -> tuple[FloatArray, FloatArray]:
-    """Return the sums of p^(d-1) and of p^(d-1) / d over ranks 1 to n, indexed by n."""
-    powers = [p ** (rank - 1) for rank in range(1, depth + 1)]
-    shares = [power / rank for rank, power in enumerate(powers, start=1)]
-    return np.array([0.0, *accumulate(powers)]), np.array([0.0, *accumulate(shares)])
-
-
 def _persistence(p: Any) -> float:
     number = isinstance(p, int | float | np.number) and not isinstance(p, bool)
     if not number or not 0 < p < 1:
         raise InputError(f"p={p!r:.40} is not valid", where="rbo", fix="pass a number above 0 and below 1, such as 0.9")
     return float(p)
-
-
-def _check_common_queries(run_a: Run, run_b: Run) -> None:
-    if run_a.query_index.keys() & run_b.query_index.keys():
-        return
-    raise MismatchError(
-        f"the runs have no query in common: {run_a.name} has {some(run_a.query_ids)}, "
-        f"{run_b.name} has {some(run_b.query_ids)}",
-        fix="use the same query ids in both (check the columns, prefixes, leading zeros)",
-    )
 
 
 def _notes(run_a: Run, run_b: Run) -> list[str]:

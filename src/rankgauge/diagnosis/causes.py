@@ -360,10 +360,11 @@ class Examiner:
         beyond = f"may be below rank {depth}, at which the rankings are cut" if cut else ""
         limited = cut and self.patterns.limit > 0
         texts = self._collection.documents
+        unmatched = self.texts.query_terms(query.query_id) and not self.texts.shared(query.query_id, doc)
         absent = f"not among the {depth:,} retrieved" if depth else "the run has no document for this query"
         evidence = {
             CUT: beyond if limited else "",
-            ABSENT: self._absent(query, doc),
+            ABSENT: "in no ranking of any query" if doc in self.patterns.absent and not unmatched else "",
             LENGTH: self._length(doc) if texts else "",
             GAP: self._gap(query, doc) if texts else "",
             IGNORED: self._ignored(query, doc) if texts else "",
@@ -379,10 +380,6 @@ class Examiner:
             evidence=tuple(filter(None, evidence.values())),
             snippet="" if document is None else document.snippet(),
         )
-
-    def _absent(self, query: RankedQuery, doc: str) -> str:
-        gap = self.texts.query_terms(query.query_id) and not self.texts.shared(query.query_id, doc)
-        return "in no ranking of any query" if doc in self.patterns.absent and not gap else ""
 
     def _gap(self, query: RankedQuery, doc: str) -> str:
         asked = len(self.texts.query_terms(query.query_id))

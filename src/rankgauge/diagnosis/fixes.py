@@ -245,7 +245,7 @@ class Advice:
         cut, limit = self.examiner.patterns.cut, self.examiner.patterns.limit
         plain = {
             "retrieve deeper": f"rankings are cut at {cut}: {missed} may be below; retrieve deeper",
-            "index": f"{missed} in no ranking of any query, such as {_sample(docs)}",
+            "index": f"{missed} in no ranking of any query, such as {some(sorted(set().union(*docs.values())))}",
             "embedding model": f"{missed} not retrieved",
             "reranking": f"{missed} at ranks {self._k + 1} to {self.depth}"
             if limit or not cut
@@ -312,10 +312,6 @@ class Advice:
             f"of {many(len(missed), 'missed document')}, {self.other_name} ranks {at_k} in "
             f"the top {self._k} and {deeper} in the top {self.depth}"
         )
-
-
-def _sample(docs: _Docs) -> str:
-    return some(sorted({doc for found in docs.values() for doc in found}))
 
 
 def _count(docs: _Docs) -> int:

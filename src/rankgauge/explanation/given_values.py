@@ -85,11 +85,9 @@ class GivenValues:
             notes = tuple(_beyond([number], wanted))
             return cls("the given mean", {}, number, *_slack([source]), notes)
         if isinstance(source, Evaluation):
-            names, values = map(str, source.measures), source.per_query.T.tolist()
-            columns = [
-                (name, zip(source.query_ids, column, strict=True)) for name, column in zip(names, values, strict=True)
-            ]
-            rows = [_Row(query, name, value) for name, column in columns for query, value in column]
+            table = zip(source.query_ids, source.per_query.tolist(), strict=True)
+            names = [str(measure) for measure in source.measures]
+            rows = [_Row(query, name, value) for query, row in table for name, value in zip(names, row, strict=True)]
             return _chosen(rows, wanted, source.run_name)
         if isinstance(source, str | os.PathLike):
             return _chosen(_of_file(source), wanted, os.path.basename(source_name(source)))  # noqa: PTH119 - a path may be text
@@ -284,7 +282,11 @@ def _of_json(data: Any) -> Iterator[_Row]:
     """Yield the values of records, nested mappings in either order, or saved evaluations."""
     if isinstance(data, list):
         for record in data:
-            yield from _of_json(record) if _is_ours(record) else _of_a_record(record)
+            if isinstance(record, Mapping):
+                yield from _of_json(record) if _is_ours(record) else _of_record({str(k): v for k, v in record.items()})
+            elif isinstance(record, list | tuple) and len(record) in {2, 3}:
+                query, *name, value = record
+                yield _Row(str(query), str(name[0]) if name else "", value)
     elif _is_ours(data):
         names = [measure["name"] for measure in data["measures"]]
         for query, values in zip(data["query_ids"], data["values"], strict=True):
@@ -295,14 +297,6 @@ def _of_json(data: Any) -> Iterator[_Row]:
         yield from _of_record({str(key): value for key, value in data.items()})
     elif isinstance(data, Mapping):
         yield from _of_mapping(data)
-
-
-def _of_a_record(record: Any) -> Iterator[_Row]:
-    if isinstance(record, Mapping):
-        yield from _of_record({str(key): value for key, value in record.items()})
-    elif isinstance(record, list | tuple) and len(record) in {2, 3}:
-        query, *name, value = record
-        yield _Row(str(query), str(name[0]) if name else "", value)
 
 
 def _is_ours(data: Any) -> bool:

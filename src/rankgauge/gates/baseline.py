@@ -359,7 +359,8 @@ class Baseline:
             found = _built(data)
             whole = json.loads(found.to_json()) == data
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise FormatError(f"not a baseline: {_reason(error)}", path=name, fix=_RENEW) from None
+            why = f"{error} is missing" if isinstance(error, KeyError) else error
+            raise FormatError(f"not a baseline: {why}", path=name, fix=_RENEW) from None
         if not whole:
             raise FormatError(
                 "the checksum does not match: the file was edited by hand or merged", path=name, fix=_RENEW
@@ -485,10 +486,6 @@ def _finite(number: Any) -> float:
     if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
         raise TypeError(f"{number!r} is not a value")  # the reader catches this and adds the file
     return float(number)
-
-
-def _reason(error: Exception) -> str:
-    return f"{error} is missing" if isinstance(error, KeyError) else str(error)
 
 
 def _judgment_prints(truth: Qrels) -> dict[str, str]:

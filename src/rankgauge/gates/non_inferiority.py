@@ -253,7 +253,8 @@ def refusal(kind: str, stored: Baseline, new: Baseline, rules: GateRules) -> str
 def _redefined(kind: str, stored: Baseline, new: Baseline, rules: GateRules) -> str:
     """Return why judgments, definitions, or depths differ; empty if they do not."""
     both = set(new.queries) & set(stored.queries)
-    other = [q for q in sorted(both) if _rejudged(stored, new, q)]
+    prints = {q: {one.queries[q].judgments for one in (stored, new)} - {None} for q in sorted(both)}
+    other = [query for query, known in prints.items() if len(known) > 1]
     if other:
         return (
             f"the judgments of {many(len(other), new.unit)} differ from those of the {kind} "
@@ -265,11 +266,6 @@ def _redefined(kind: str, stored: Baseline, new: Baseline, rules: GateRules) -> 
         if stored.measures[name] != definition:
             return f"{name} was defined differently in rankgauge {stored.version}, which made the {kind}; {RENEW[kind]}"
     return "" if rules.depth == "any" else _depth(kind, stored, new, rules)
-
-
-def _rejudged(stored: Baseline, new: Baseline, query: str) -> bool:
-    prints = {one.queries[query].judgments for one in (stored, new)} - {None}
-    return len(prints) > 1
 
 
 def _depth(kind: str, stored: Baseline, new: Baseline, rules: GateRules) -> str:

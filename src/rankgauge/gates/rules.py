@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -213,10 +213,12 @@ def _rules(given: Any, place: _Place, folder: Path) -> GateRules:
     failed = _number(table.get("max_failed", MAX_FAILED), here, "write a share such as 0.05")
     if not 0 <= failed < 1:
         raise _impossible(failed, here, "write a share of at least 0, below 1")
+    here = place.at("contracts")
+    contracts = _list(table.get("contracts", ()), here, 'write [[contracts]], then query = "q1", ...')
     baseline = _path(table, "baseline", place, folder)
     return GateRules(
         measures=_gated(measures, place.at("measures")),
-        contracts=tuple(_contracts(table.get("contracts", ()), place.at("contracts"))),
+        contracts=tuple(_contract(entry, here.at(str(number))) for number, entry in enumerate(contracts, start=1)),
         queries=_choice(table, "queries", ("same", "intersection"), place),
         depth=_choice(table, "depth", ("same", "any"), place),
         max_failed=failed,
@@ -300,12 +302,6 @@ def _gated_measure(measure: Measure, entry: Mapping[str, Any], place: _Place) ->
             fix = f"{measure} is between {low:g} and {high:g}"
             raise _impossible(floor, place.at("floor"), fix)
     return GatedMeasure(measure, margin, floor)
-
-
-def _contracts(given: Any, place: _Place) -> Iterator[Contract]:
-    entries = _list(given, place, 'write [[contracts]], then query = "q1", ...')
-    for number, entry in enumerate(entries, start=1):
-        yield _contract(entry, place.at(str(number)))
 
 
 def _contract(entry: Any, place: _Place) -> Contract:
