@@ -11,8 +11,8 @@ from rankgauge import Policies, Qrels, Run, evaluate, explain, list_measures, pa
 from rankgauge.evaluation.profile_deviations import Case
 from rankgauge.explanation import binary, graded
 from rankgauge.explanation.calculation import CALCULATIONS
+from rankgauge.explanation.cases import ranked_query
 from rankgauge.explanation.explanation import calculate, nearly_equal
-from rankgauge.explanation.inputs import ranked_query
 from rankgauge.measures.measure import Measure
 from rankgauge.reports import render
 

@@ -1,13 +1,14 @@
-"""`explain()`: step-by-step explanation of the value of one query."""
+"""`explain()`: step-by-step explanation of the value of one query, and its tables."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 from rankgauge.core.exact_sum import TOLERANCE
+from rankgauge.core.grammar import Value
 from rankgauge.core.ids import Id
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
 from rankgauge.core.text import many
@@ -23,13 +24,13 @@ from rankgauge.explanation.calculation import (
     CALCULATIONS,
     Calculation,
     MeasuredQuery,
+    RankedDocument,
     RankedQuery,
     Step,
+    Term,
     number,
-    summed,
 )
-from rankgauge.explanation.graded import MODELS, MOST_RANKS, describe_gain, relevant_gain
-from rankgauge.explanation.inputs import (
+from rankgauge.explanation.cases import (
     ANY_GRADE,
     counted_by_query,
     evaluate_case,
@@ -38,18 +39,16 @@ from rankgauge.explanation.inputs import (
     parameters_of,
     ranked_query,
 )
-from rankgauge.explanation.tables import tables_of
+from rankgauge.explanation.graded import MODELS, MOST_RANKS, orders_of, tie_mean
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Table
+from rankgauge.rendering.tables import Cell, Table
 
 # Modules that register calculations.
 _FAMILIES = (binary, graded)
 # Measures that are calculated rank by rank down to the cut-off.
 _RANK_BY_RANK = {"Compat", *MODELS}
 _EXAMPLE_RELEVANT = (2, 5)
-# Larger numbers of orders are shown as powers of ten.
-_MOST_DIGITS = 9
 
 
 @dataclass(frozen=True)
@@ -386,103 +385,136 @@ def _notes(case: Case, ranking: RankedQuery, found: Calculation | None, kernel: 
         yield f"undefined: {'excluded from' if skipped else 'counted 0 in'} the mean"
 
 
-# ---- means over all orders of equal scores
+# ---- tables: the rows that count, with a line for omitted ranks
+
+UNJUDGED = "·"
+GAP = "..."
+# The first ranks are always shown; below them, only rows that count, up to a limit.
+_HEAD, _MOST = 10, 25
+_WORDS = {"document", "relevant", "tie"}
 
 
-# The weight of a rank, from the rank and the parameters of the measure.
-_Weight: TypeAlias = Callable[[int, Any], float]
+def tables_of(
+    measure: Measure, calculation: Calculation, ranking: RankedQuery, *, title: str, full: bool = True
+) -> tuple[Table, ...]:
+    """Return tables of the ranking with all contributions, and of the ideal ranking if any.
 
-
-def _within(rank: int, words: Any) -> float:
-    return float(rank <= words["k"])
-
-
-def _patience(rank: int, words: Any) -> float:
-    within = words["k"] is None or rank <= words["k"]
-    return words["p"] ** (rank - 1) if within else 0.0
-
-
-def _discount(rank: int, words: Any) -> float:
-    if words["k"] is not None and rank > words["k"]:
-        return 0.0
-    base = words["b"]
-    if base is None:
-        return 1 / math.log2(rank + 1)
-    return 1.0 if rank <= base else math.log(base) / math.log(rank)
-
-
-WEIGHTS: dict[str, tuple[str, _Weight]] = {
-    "P": ("chance", _within),
-    "R": ("chance", _within),
-    "RelP": ("chance", _within),
-    "RBP": ("weight", _patience),
-    "DCG": ("discount", _discount),
-    "nDCG": ("discount", _discount),
-}
-_DESCRIPTIONS = {
-    "chance": "chance: the probability of being in the first k; in a tie, the share of its ranks there",
-    "weight": "weight: in a tie, the mean weight of its ranks, p^(i - 1)",
-    "discount": "discount: in a tie, the mean discount of its ranks",
-}
-
-
-def tie_mean(name: str, query: MeasuredQuery) -> Calculation | None:
-    """Return the mean of a measure over all orders of equal scores, or None if not supported.
-
-    Supported for measures that are sums of rank weights. Each document of a group of equal scores is
-    equally likely at each rank of the group, so its weight is the mean weight of these ranks.
+    Args:
+        measure: The measure.
+        calculation: The contributions of the documents to the value.
+        ranking: The documents of the query.
+        title: The title of the first table.
+        full: Whether to show the first ranks even if they contribute nothing.
     """
-    words = query.words
-    if name not in WEIGHTS or words.get("residual") or (words.get("ideal") == "topk" and words["k"] is not None):
-        return None
-    head, weight = WEIGHTS[name]
-    total, rows, terms = 0.0, [], []
-    for one in query.documents:
-        if words["k"] is not None and one.first > words["k"]:
-            break
-        gain = relevant_gain(one.grade, words) if "gain" in words else float(one.reaches(words["rel"]))
-        ranks = range(one.first, one.last + 1)
-        mean = math.fsum(weight(rank, words) for rank in ranks) / len(ranks)
-        counts = gain > 0
-        total += gain * mean
-        terms += [number(mean) if gain == 1 else f"{number(gain)}·{number(mean)}"] if counts else []
-        added = gain * mean if counts else None
-        rows.append(Step(one, (gain if counts else None, mean, added, total), counts))
-    # The ideal ranking, and whether the value is defined, do not depend on the order.
-    plain = CALCULATIONS[name](query)
-    value, text = _divided(name, plain, query, total)
-    steps = (
-        *((describe_gain(words),) if "gain" in words else ()),
-        _DESCRIPTIONS[head],
-        f"sum = {summed(terms)}{f' = {number(total)}' if len(terms) > 1 else ''}",
-        f"{query.name} = {text} = {number(value)}",
-    )
-    heads = ("gain", head, "contribution", "sum")
-    return Calculation(heads, tuple(rows), steps, value, plain.ideal)
+    head = _HEAD if full else 0
+    first = replace(_ranking(measure, calculation, ranking, head), title=title)
+    return (first, _ideal(calculation)) if calculation.ideal else (first,)
 
 
-def _divided(name: str, plain: Calculation, query: MeasuredQuery, total: float) -> tuple[float, str]:
-    """Return the value of the measure from the weighted sum, and its formula as text."""
-    if name == "DCG":
-        return total, "sum"
-    if name == "RBP":
-        rest = 1 - query.words["p"]
-        return rest * total, f"{number(rest)} · {number(total)}"
-    if name == "nDCG":
-        whole = float(plain.ideal[-1].terms[3] or 0) if plain.ideal else 0.0
-        text = f"sum / IDCG = {number(total)} / {number(whole)}"
-    else:
-        whole = {"P": query.k, "R": query.count, "RelP": min(query.k, query.count)}[name]
-        text = f"{number(total)} / {number(whole)}"
-    if math.isnan(plain.value):
-        return math.nan, text
-    return total / whole if whole else 0.0, text
+def shown_rows(calculation: Calculation, head: int = _HEAD) -> list[Step]:
+    """Return the first rows, and below them the rows that count."""
+    most = _MOST if head else _HEAD
+    return [row for place, row in enumerate(calculation.rows) if place < head or row.counts][:most]
 
 
-def orders_of(query: RankedQuery) -> str:
-    """Return the number of orders of equal scores, as text."""
-    sizes = {one.first: one.last - one.first + 1 for one in query.documents}
-    logarithm = math.fsum(math.lgamma(size + 1) for size in sizes.values()) / math.log(10)
-    if logarithm > _MOST_DIGITS:
-        return f"about 10^{round(logarithm)}"
-    return f"{math.prod(math.factorial(size) for size in sizes.values()):,}"
+def _ranking(measure: Measure, calculation: Calculation, ranking: RankedQuery, head: int) -> Table:
+    level, columns = level_of(measure, ranking), calculation.columns
+    shown = shown_rows(calculation, head)
+    k = dict(measure.params).get("k")
+    ties = any(row.ranked.tied for row in shown)
+    binary = measure.declaration.reads == "binary" and "rel" in measure.declaration.words
+    extra = (*(("tie",) if ties else ()), "grade", *(("relevant",) if binary else ()))
+    heads = ("rank", "document", "score", *extra, *columns)
+    rows: list[tuple[Cell, ...]] = []
+    best: set[tuple[int, int]] = set()
+    last = 0
+    for row, terms in zip(shown, terms_of([row.terms for row in shown]), strict=True):
+        place = row.ranked.rank
+        if place > last + 1:
+            rows.append(_line(_between(ranking.documents[last : place - 1], level, k), heads))
+        last = place
+        if row.counts:
+            best.add((len(rows), 1))
+        rows.append((*_document(row.ranked, level, ties=ties, binary=binary), *terms))
+    rest = ranking.documents[last:]
+    if rest:
+        rows.append(_line(_between(rest, level, k), heads))
+    return Table(columns=heads, rows=tuple(rows), best=frozenset(best), right=_right(heads))
+
+
+def _document(one: RankedDocument, level: float, *, ties: bool, binary: bool) -> Iterator[Cell]:
+    """Yield the cells that do not depend on the calculation."""
+    yield str(one.rank)
+    yield one.document
+    yield score_of(one.score)
+    if ties:
+        yield f"{one.first}-{one.last}" if one.tied else ""
+    yield grade_of(one.grade)
+    if binary:
+        yield "yes" if one.reaches(level) else ""
+
+
+def _right(heads: Sequence[str]) -> frozenset[int]:
+    """Return the right-aligned columns: all except documents and text."""
+    return frozenset(place for place, head in enumerate(heads) if head not in _WORDS)
+
+
+def _line(text: str, heads: Sequence[str]) -> tuple[Cell, ...]:
+    return (GAP, text, *([""] * (len(heads) - 2)))
+
+
+def _between(documents: Sequence[RankedDocument], level: float, k: Value) -> str:
+    """Return a description of omitted rows."""
+    cut = k if isinstance(k, int) else math.inf
+    hits = [one.rank for one in documents if one.reaches(level)]
+    below = " below the cut-off"
+    text = "none relevant"
+    if hits:
+        where = below if hits[0] > cut >= documents[0].rank else ""
+        shown = ", ".join(map(str, hits[:3])) + (", ..." * (len(hits) > 3))
+        text = f"{len(hits)} relevant{where}, at {shown}"
+    return f"{many(len(documents), 'more document')}{below * (documents[0].rank > cut)}, {text}"
+
+
+def _ideal(calculation: Calculation) -> Table:
+    ideal = calculation.ideal
+    heads = ("rank", "document", "grade", *calculation.columns)
+    terms = terms_of([row.terms for row in ideal])
+    rows: list[tuple[Cell, ...]] = [
+        (str(row.rank), row.document, grade_of(row.grade), *written)
+        for row, written in zip(ideal[:_HEAD], terms, strict=False)
+    ]
+    if len(ideal) > _HEAD:
+        whole = number(float(ideal[-1].terms[-1] or 0))
+        more = many(len(ideal) - _HEAD, "more document")
+        rows.append(_line(f"{more}, sum {whole}", heads))
+    return Table(heads, tuple(rows), title="the ideal ranking", right=_right(heads))
+
+
+def terms_of(rows: Sequence[tuple[Term, ...]]) -> list[tuple[str, ...]]:
+    """Format terms uniformly within a column: integers without decimals, others with four."""
+    columns = zip(*rows, strict=True)
+    written = [_format_column(column) for column in columns]
+    return list(zip(*written, strict=True)) if written else [()] * len(rows)
+
+
+def _format_column(column: Sequence[Term]) -> list[str]:
+    numbers = [term for term in column if isinstance(term, int | float)]
+    whole = all(float(term).is_integer() for term in numbers)
+    return ["" if term is None else term if isinstance(term, str) else _four(term, whole=whole) for term in column]
+
+
+def _four(value: float, *, whole: bool) -> str:
+    if whole:
+        return number(value)
+    return f"{value:.4f}" if value == 0 or abs(value) >= 0.00095 else f"{value:.3g}"
+
+
+def score_of(score: float) -> str:
+    """Format a score with enough digits to distinguish it from its neighbors."""
+    return f"{score:.10g}"
+
+
+def grade_of(grade: float | None) -> str:
+    """Format a grade, or the mark of an unjudged document."""
+    return UNJUDGED if grade is None else number(grade)

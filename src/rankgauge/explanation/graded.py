@@ -1,4 +1,4 @@
-"""Step-by-step calculations of measures of graded relevance and of user models."""
+"""Step-by-step calculations of measures of graded relevance, user models, and means over ties."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 from rankgauge.core.grammar import Value
 from rankgauge.explanation.calculation import (
+    CALCULATIONS,
     Calculation,
     IdealDocument,
     MeasuredQuery,
     RankedDocument,
+    RankedQuery,
     Step,
     bracketed,
     calculates,
@@ -383,3 +385,108 @@ def _user_model(query: MeasuredQuery) -> Calculation:
     steps.append(f"{query.name} = {summed(terms)} = {number(total)}" if terms else f"{query.name} = 0")
     heads = ("gain", "continues", "weight", "contribution", "sum")
     return Calculation(heads, tuple(rows), tuple(steps), total)
+
+
+# ---- means over all orders of equal scores
+
+# Larger numbers of orders are shown as powers of ten.
+_MOST_DIGITS = 9
+
+
+# The weight of a rank, from the rank and the parameters of the measure.
+_Weight: TypeAlias = Callable[[int, Any], float]
+
+
+def _within(rank: int, words: Any) -> float:
+    return float(rank <= words["k"])
+
+
+def _patience(rank: int, words: Any) -> float:
+    within = words["k"] is None or rank <= words["k"]
+    return words["p"] ** (rank - 1) if within else 0.0
+
+
+def _discount(rank: int, words: Any) -> float:
+    if words["k"] is not None and rank > words["k"]:
+        return 0.0
+    base = words["b"]
+    if base is None:
+        return 1 / math.log2(rank + 1)
+    return 1.0 if rank <= base else math.log(base) / math.log(rank)
+
+
+WEIGHTS: dict[str, tuple[str, _Weight]] = {
+    "P": ("chance", _within),
+    "R": ("chance", _within),
+    "RelP": ("chance", _within),
+    "RBP": ("weight", _patience),
+    "DCG": ("discount", _discount),
+    "nDCG": ("discount", _discount),
+}
+_DESCRIPTIONS = {
+    "chance": "chance: the probability of being in the first k; in a tie, the share of its ranks there",
+    "weight": "weight: in a tie, the mean weight of its ranks, p^(i - 1)",
+    "discount": "discount: in a tie, the mean discount of its ranks",
+}
+
+
+def tie_mean(name: str, query: MeasuredQuery) -> Calculation | None:
+    """Return the mean of a measure over all orders of equal scores, or None if not supported.
+
+    Supported for measures that are sums of rank weights. Each document of a group of equal scores is
+    equally likely at each rank of the group, so its weight is the mean weight of these ranks.
+    """
+    words = query.words
+    if name not in WEIGHTS or words.get("residual") or (words.get("ideal") == "topk" and words["k"] is not None):
+        return None
+    head, weight = WEIGHTS[name]
+    total, rows, terms = 0.0, [], []
+    for one in query.documents:
+        if words["k"] is not None and one.first > words["k"]:
+            break
+        gain = relevant_gain(one.grade, words) if "gain" in words else float(one.reaches(words["rel"]))
+        ranks = range(one.first, one.last + 1)
+        mean = math.fsum(weight(rank, words) for rank in ranks) / len(ranks)
+        counts = gain > 0
+        total += gain * mean
+        terms += [number(mean) if gain == 1 else f"{number(gain)}·{number(mean)}"] if counts else []
+        added = gain * mean if counts else None
+        rows.append(Step(one, (gain if counts else None, mean, added, total), counts))
+    # The ideal ranking, and whether the value is defined, do not depend on the order.
+    plain = CALCULATIONS[name](query)
+    value, text = _divided(name, plain, query, total)
+    steps = (
+        *((describe_gain(words),) if "gain" in words else ()),
+        _DESCRIPTIONS[head],
+        f"sum = {summed(terms)}{f' = {number(total)}' if len(terms) > 1 else ''}",
+        f"{query.name} = {text} = {number(value)}",
+    )
+    heads = ("gain", head, "contribution", "sum")
+    return Calculation(heads, tuple(rows), steps, value, plain.ideal)
+
+
+def _divided(name: str, plain: Calculation, query: MeasuredQuery, total: float) -> tuple[float, str]:
+    """Return the value of the measure from the weighted sum, and its formula as text."""
+    if name == "DCG":
+        return total, "sum"
+    if name == "RBP":
+        rest = 1 - query.words["p"]
+        return rest * total, f"{number(rest)} · {number(total)}"
+    if name == "nDCG":
+        whole = float(plain.ideal[-1].terms[3] or 0) if plain.ideal else 0.0
+        text = f"sum / IDCG = {number(total)} / {number(whole)}"
+    else:
+        whole = {"P": query.k, "R": query.count, "RelP": min(query.k, query.count)}[name]
+        text = f"{number(total)} / {number(whole)}"
+    if math.isnan(plain.value):
+        return math.nan, text
+    return total / whole if whole else 0.0, text
+
+
+def orders_of(query: RankedQuery) -> str:
+    """Return the number of orders of equal scores, as text."""
+    sizes = {one.first: one.last - one.first + 1 for one in query.documents}
+    logarithm = math.fsum(math.lgamma(size + 1) for size in sizes.values()) / math.log(10)
+    if logarithm > _MOST_DIGITS:
+        return f"about 10^{round(logarithm)}"
+    return f"{math.prod(math.factorial(size) for size in sizes.values()):,}"

@@ -14,8 +14,8 @@ from rankgauge.evaluation.evaluation import Queries
 from rankgauge.evaluation.profile_deviations import Case, Deviation, Profile
 from rankgauge.evaluation.profiles import profile_of
 from rankgauge.explanation.calculation import number
+from rankgauge.explanation.cases import counted_by_query, evaluate_case, make_case
 from rankgauge.explanation.explanation import Explanation, explain_case
-from rankgauge.explanation.inputs import counted_by_query, evaluate_case, make_case
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table

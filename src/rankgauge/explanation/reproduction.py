@@ -19,9 +19,18 @@ from rankgauge.evaluation.evaluation import Queries
 from rankgauge.evaluation.profile_deviations import Case, apply_all
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.explanation.calculation import number
-from rankgauge.explanation.candidates import AVERAGED, ORDERS, Combination, of_data, of_measure, of_profiles
+from rankgauge.explanation.cases import (
+    AVERAGED,
+    ORDERS,
+    Combination,
+    counted_values,
+    evaluate_case,
+    make_case,
+    of_data,
+    of_measure,
+    of_profiles,
+)
 from rankgauge.explanation.given_values import GivenValues
-from rankgauge.explanation.inputs import counted_values, evaluate_case, make_case
 from rankgauge.explanation.reconciliation import Reconciliation, Target, reconcile_case
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result

@@ -155,7 +155,7 @@ def over_ties(declared: Declaration) -> str:
 def _implementations(declared: Declaration) -> str:
     """Describe which optional implementations exist besides the kernel."""
     from rankgauge.distributed.sql import SQL_MEASURES
-    from rankgauge.explanation.explanation import WEIGHTS
+    from rankgauge.explanation.graded import WEIGHTS
 
     optional: dict[str, Container[str]] = {
         "compiled core": COMPILED_MEASURES,

@@ -10,10 +10,9 @@ from itertools import zip_longest
 from rankgauge.core.escaping import for_html, for_latex, for_terminal
 from rankgauge.core.text import many
 from rankgauge.explanation.calculation import Step, Term, number
-from rankgauge.explanation.explanation import Explanation
+from rankgauge.explanation.explanation import GAP, UNJUDGED, Explanation, grade_of, shown_rows, terms_of
 from rankgauge.explanation.reconciliation import QueryChange, Reconciliation
 from rankgauge.explanation.reproduction import Reproduction
-from rankgauge.explanation.tables import GAP, UNJUDGED, grade_of, shown_rows, terms_of
 from rankgauge.rendering.tables import WIDTH, Cell, Table, render_table, shorten, wrapped
 from rankgauge.reports.registry import Options, Report
 
