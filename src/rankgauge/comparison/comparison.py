@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -535,7 +535,10 @@ def _compared(
     named = {e.run_name: e for e in evaluations}
     found = tuple(withhold_verdict(d, named[d.run], named[d.baseline]) for d in differences(evaluations, seeded, jobs))
     own = findings_of_evaluations(evaluations, seeded, found)
-    changes = list(_setting_changes(evaluations, seeded.baseline))
+    before = named[seeded.baseline]
+    others = [e for e in evaluations if e is not before]
+    settings = (settings_change(e, before.settings, seeded.baseline, e.run_name) for e in others)
+    changes = list(filter(None, settings))
     several = [change for change in changes if change.severity == "warning"]
     made = Comparison(
         evaluations=tuple(evaluations),
@@ -546,16 +549,6 @@ def _compared(
     )
     one = (str(change) for change in changes if change.severity == "info")
     return replace(made, sentences=(*made.withheld_sentences, *sentences(evaluations, seeded, found), *one))
-
-
-def _setting_changes(evaluations: Sequence[Evaluation], baseline: str) -> Iterator[Finding]:
-    """Yield findings about answer settings that differ from those of the baseline."""
-    before = next(e for e in evaluations if e.run_name == baseline)
-    for e in evaluations:
-        if e is not before:
-            found = settings_change(e, before.settings, baseline, e.run_name)
-            if found:
-                yield found
 
 
 def _check_common(truth: Qrels, runs: Sequence[Outline]) -> None:

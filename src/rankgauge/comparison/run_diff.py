@@ -252,11 +252,9 @@ class RunDiff(Result):
 
     def summary(self) -> str:
         """Return the conclusion in one or two sentences."""
-        return f"{self.title()}: {self.mean_a:.4f} to {self.mean_b:.4f}, {self._counts()}"
-
-    def _counts(self) -> str:
         losses = f"{self.losses} {inflect(self.losses, 'loss', 'losses')}"
-        return f"{many(self.wins, 'win')}, {many(self.unchanged, 'tie')}, {losses}"
+        counts = f"{many(self.wins, 'win')}, {many(self.unchanged, 'tie')}, {losses}"
+        return f"{self.title()}: {self.mean_a:.4f} to {self.mean_b:.4f}, {counts}"
 
 
 def diff(

@@ -21,7 +21,7 @@ from rankgauge.diagnosis.causes import (
     QueryDiagnosis,
     shares,
 )
-from rankgauge.diagnosis.gains import BOTH, CutOff, PotentialGain, Sweep, field_values
+from rankgauge.diagnosis.gains import BOTH, CutOff, PotentialGain, Sweep, count_documents, field_values
 from rankgauge.diagnosis.quality import Quality
 from rankgauge.diagnosis.ranked_queries import RankedQuery
 from rankgauge.measures.measure import Measure
@@ -216,7 +216,7 @@ class Advice:
                 if gain.fix == fix and gain.means[name] > self.now[name] + _NOTHING
             ]
             if evidence or fix not in FIXES[:2]:
-                found.append(SuggestedFix(fix, len(docs), _count(docs), tuple(evidence)))
+                found.append(SuggestedFix(fix, len(docs), count_documents(docs), tuple(evidence)))
         return tuple(found)
 
     def _helped(self, fix: str) -> _Docs:
@@ -241,7 +241,7 @@ class Advice:
         return {query: docs for query, docs in found.items() if docs}
 
     def _observations(self, fix: str, docs: _Docs) -> Iterator[str]:
-        missed = f"{many(_count(docs), 'missed document')} in {many(len(docs), 'query')}"
+        missed = f"{many(count_documents(docs), 'missed document')} in {many(len(docs), 'query')}"
         cut, limit = self.examiner.patterns.cut, self.examiner.patterns.limit
         plain = {
             "retrieve deeper": f"rankings are cut at {cut}: {missed} may be below; retrieve deeper",
@@ -264,7 +264,7 @@ class Advice:
                     f"missed: {number} of {of} very {size} relevant documents, and {usual} of {every} of usual length"
                 )
         elif fix == "hybrid search":
-            gaps, ignored = (_count(shares(self.diagnoses, c.name)) for c in (GAP, IGNORED))
+            gaps, ignored = (count_documents(shares(self.diagnoses, c.name)) for c in (GAP, IGNORED))
             if gaps:
                 few = "few terms or none" if self.examiner.patterns.few_terms else "no term"
                 yield f"{many(gaps, 'missed document')} with {few} of the query (semantic)"
@@ -312,10 +312,6 @@ class Advice:
             f"of {many(len(missed), 'missed document')}, {self.other_name} ranks {at_k} in "
             f"the top {self._k} and {deeper} in the top {self.depth}"
         )
-
-
-def _count(docs: _Docs) -> int:
-    return sum(map(len, docs.values()))
 
 
 def _change(name: str, now: float, then: float) -> str:

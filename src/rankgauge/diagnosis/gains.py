@@ -153,7 +153,7 @@ class Simulation:
         ):
             found = shares(diagnoses, cause.name)
             if found:
-                what = f"{many(_count(found), 'missed document')} at the top ({cause.name})"
+                what = f"{many(count_documents(found), 'missed document')} at the top ({cause.name})"
                 yield self._gain(fix, what, _moved_up(found), "if retrieved")
         yield from self._filtered()
         deepest = min(self.depth, max(len(query.docs) for query in self.queries))
@@ -165,7 +165,7 @@ class Simulation:
         deeper = DEEPER * self.k
         repeats = self._chosen(lambda q: (doc for doc, _, _ in self.texts.near_duplicates(q.docs[:deeper])))
         if repeats:
-            what = f"{many(_count(repeats), 'near-duplicate')} removed from the first {deeper}"
+            what = f"{many(count_documents(repeats), 'near-duplicate')} removed from the first {deeper}"
             yield self._gain("no duplicates", what, _without(repeats), "measured")
         # If only relevant documents are judged, the remaining ranking would be perfect.
         if any(grade < q.rel for q in self.queries for grade in q.grades.values()):
@@ -252,7 +252,7 @@ class Simulation:
             removed = self._chosen(partial(self._mismatched, name))
             if removed:
                 relevant = sum(len(removed.get(q.query_id, frozenset()).intersection(q.relevant)) for q in self.queries)
-                count = f"{_count(removed):,}, {relevant} relevant"
+                count = f"{count_documents(removed):,}, {relevant} relevant"
                 what = f"documents of another {name} removed ({count})"
                 yield self._gain("metadata filter", what, _without(removed), "measured")
 
@@ -269,19 +269,16 @@ class Simulation:
         return {query: docs for query, docs in found.items() if docs}
 
     def _gain(self, fix: str, what: str, change: _Change, kind: Kind) -> PotentialGain:
-        return PotentialGain(fix, what, kind, self._means(change))
-
-    def _means(self, change: _Change) -> dict[str, float]:
         """Return the means after a change; unchanged queries keep their values."""
         changed = {query.query_id: (query.docs, change(query)) for query in self.queries}
         moved = {query: docs for query, (before, docs) in changed.items() if docs is not before}
         if not moved:
-            return self.evaluation.mean()
+            return PotentialGain(fix, what, kind, self.evaluation.mean())
         found = self._evaluated(moved, self.evaluation.measures)
         rows = dict(zip(found.query_ids, found.per_query, strict=True))
         kept = zip(self.evaluation.query_ids, self.evaluation.per_query, strict=True)
         values = np.array([rows[query] if query in moved else row for query, row in kept])
-        return replace(self.evaluation, per_query=values).mean()
+        return PotentialGain(fix, what, kind, replace(self.evaluation, per_query=values).mean())
 
     def _evaluated(self, rankings: Mapping[str, Sequence[str]], measures: Sequence[Measure]) -> Evaluation:
         """Evaluate rankings in blocks, so that not all scores are in memory at once."""
@@ -295,7 +292,8 @@ class Simulation:
         return evaluate(self.qrels, blocks(), measures)
 
 
-def _count(found: _Docs) -> int:
+def count_documents(found: _Docs) -> int:
+    """Return the number of documents of all queries."""
     return sum(map(len, found.values()))
 
 

@@ -273,14 +273,13 @@ def _worded(word: str, name: str, why: str, value: Value) -> _Choice:
 
 def of_data(most: int) -> Iterator[Combination]:
     """Yield combinations of at most `most` deviations of the data, the empty one first."""
-    yield from (_combination(found) for found in _combined(_DATA, most))
+    return _combined(_DATA, most)
 
 
 def of_measure(measure: Measure) -> Iterator[tuple[Combination, Measure]]:
     """Yield the distinct variants of a measure, the measure itself first."""
     seen: set[Measure] = set()
-    for found in _combined(tuple(_of_words(measure)), _MOST):
-        variant = _combination(found)
+    for variant in _combined(tuple(_of_words(measure)), _MOST):
         try:
             # Deviations of the measure only read the measure of a case.
             changed = apply_all(Case(None, None, measure, None), variant.deviations).measure  # type: ignore[arg-type]
@@ -309,13 +308,10 @@ def of_profiles(measure: Measure) -> Iterator[Combination]:
             yield Combination(profile.name, deviations, profile=True)
 
 
-def _combined(choices: Sequence[_Choice], most: int) -> Iterator[tuple[_Choice, ...]]:
+def _combined(choices: Sequence[_Choice], most: int) -> Iterator[Combination]:
+    """Yield combinations of at most `most` choices, each of another group, the empty one first."""
     for size in range(most + 1):
-        for found in combinations(choices, size):
-            if len({choice.group for choice in found}) == size:
-                yield found
-
-
-def _combination(found: Sequence[_Choice]) -> Combination:
-    deviations = tuple(choice.deviation for choice in found)
-    return Combination(" + ".join(deviation.name for deviation in deviations), deviations)
+        for chosen in combinations(choices, size):
+            if len({choice.group for choice in chosen}) == size:
+                deviations = tuple(choice.deviation for choice in chosen)
+                yield Combination(" + ".join(deviation.name for deviation in deviations), deviations)

@@ -127,7 +127,7 @@ def _decimals(value: Any) -> int:
 def _chosen(rows: Sequence[_Row], measure: Measure, source: str) -> GivenValues:
     """Return the values of the requested measure."""
     names = list(dict.fromkeys(row.measure for row in rows))
-    fitting = [name for name in names if not name or _names(name, measure)]
+    fitting = [name for name in names if not name or name == measure.trec_name() or _measure_of(name) == measure]
     notes: list[str] = []
     if not fitting and len(names) == 1:
         notes.append(f"{source} has values of {names[0]}, read as {measure}")
@@ -183,14 +183,12 @@ def _refuse_words(row: _Row, source: str) -> None:
     raise FormatError(f"{str(row.value)[:40]!r} is not a value", path=source, line=row.line, fix=fix)
 
 
-def _names(name: str, measure: Measure) -> bool:
-    """Return whether `name` is a name of the measure."""
-    if name in {str(measure), measure.trec_name()}:
-        return True
+def _measure_of(name: str) -> Measure | None:
+    """Return the measure of a name; None if there is none."""
     try:
-        return parse(name) == measure
+        return parse(name)
     except RankgaugeError:
-        return False
+        return None
 
 
 # ---- from files
@@ -268,11 +266,7 @@ def _of_lines(lines: Sequence[tuple[int, str]], name: str) -> Iterator[_Row]:
 
 
 def _is_measure(text: str) -> bool:
-    try:
-        parse(text)
-    except RankgaugeError:
-        return text in {"runid", "num_q"}
-    return True
+    return _measure_of(text) is not None or text in {"runid", "num_q"}
 
 
 # ---- from objects in memory

@@ -155,7 +155,9 @@ def gate(
         references.append(Reference(kind, stored, queries))
     checks += loss_checks(references, new, wanted, noise=known, truth=truth, rankings=rankings)
     checks += latency_checks(wanted.latency, latency)
-    changes = [*origins_of(evaluation.findings), *_changes(references, evaluation)]
+    before = [reference.stored for reference in references]
+    settings = (settings_change(evaluation, one.settings, one.run_name, evaluation.run_name) for one in before)
+    changes = [*origins_of(evaluation.findings), *filter(None, settings)]
     return GateResult(
         run_name=new.run_name,
         checks=tuple(checks),
@@ -506,15 +508,6 @@ def _notes(references: list[Reference], new: Baseline, rules: GateRules, noise: 
             "many queries vary independently; wider if they vary together); smaller differences "
             "between queries count as ties"
         )
-
-
-def _changes(references: Iterable[Reference], evaluation: Evaluation) -> Iterator[Finding]:
-    """Yield findings about changed settings of answers."""
-    for reference in references:
-        before = reference.stored
-        found = settings_change(evaluation, before.settings, before.run_name, evaluation.run_name)
-        if found:
-            yield found
 
 
 def _warnings(references: list[Reference], new: Baseline, truth: Qrels | None) -> Iterator[str]:

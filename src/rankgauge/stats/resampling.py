@@ -233,19 +233,12 @@ def tukey_hsd(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, jobs
     drawn = (
         rng.permuted(np.broadcast_to(whole, (count, *whole.shape)), axis=2) for _, count in blocks(draws, whole.size)
     )
-    ranges = np.concatenate(list(map_in_threads(_ranges, drawn, jobs)))
+    ranges = np.concatenate(list(map_in_threads(lambda permuted: np.ptp(permuted.sum(axis=1), axis=1), drawn, jobs)))
     sums = total(whole)
     near = max(TIE * float(total(np.ptp(whole, axis=1))), len(whole))
     edge = np.abs(sums[:, None] - sums) - near
     p = _share(ranges, edge.ravel(), all_of_them=False).reshape(edge.shape)
     return RandomizationTest("Tukey HSD", p, exact, draws, seed)
-
-
-def _ranges(permuted: FloatArray) -> FloatArray:
-    """Return the largest sum of each draw minus the smallest."""
-    sums = permuted.sum(axis=1)
-    ranges: FloatArray = sums.max(axis=1) - sums.min(axis=1)
-    return ranges
 
 
 def _share(drawn: FloatArray, edges: FloatArray, *, all_of_them: bool) -> FloatArray:
