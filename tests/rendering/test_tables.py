@@ -10,7 +10,16 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from rankgauge.rendering.tables import Table, render_table, to_csv, to_html, to_latex, to_markdown, to_terminal
+from rankgauge.rendering.tables import (
+    Table,
+    render_table,
+    shorten,
+    to_csv,
+    to_html,
+    to_latex,
+    to_markdown,
+    to_terminal,
+)
 
 TABLE = Table(
     columns=("run", "nDCG@10", "NumRet"),
@@ -212,3 +221,8 @@ def test_every_space_of_a_fixed_column_counts():
     assert r"\texttt{~~\textbar{}o\textbar{}}" in to_latex(plot)
     assert plot.part(columns=[1]).fixed == {0}
     assert "white-space" not in to_html(plot.part(columns=[0]))
+
+
+def test_a_name_with_spaces_keeps_its_end():
+    assert shorten("all queries of bm25.run", 11, is_name=True) == "all…m25.run"
+    assert shorten("all queries of bm25.run", 11) == "all querie…"

@@ -213,11 +213,11 @@ def _folded_cells(table: Table, widths: Sequence[int], cut: Collection[int]) -> 
     )
 
 
-def shorten(text: str, room: int) -> str:
-    """Return a text that fits: an id loses its middle, since ids usually differ at the end; other texts their end."""
+def shorten(text: str, room: int, *, is_name: bool = False) -> str:
+    """Return a text that fits: an id or name loses its middle, since they often differ at the end; a text its end."""
     if text_width(text) <= room:
         return text
-    begin = room - 1 if " " in text else room // 3
+    begin = room - 1 if " " in text and not is_name else room // 3
     end = text[begin + 1 - room :] if begin < room - 1 else ""
     while text_width(text[:begin] + end) > room - 1:
         begin, end = begin - 1, end[1:]

@@ -129,7 +129,7 @@ def _overview(diff: RunDiff, *, narrow: bool) -> Table:
         (query.query, query.value_a, query.value_b, f"{query.change:+.4f}", query.rbo, _firsts(query))
         for query in diff.shown
     ]
-    names = [shorten(name, _NAME) if narrow else name for name in (diff.run_a, diff.run_b)]
+    names = [shorten(name, _NAME, is_name=True) if narrow else name for name in (diff.run_a, diff.run_b)]
     heads = ("query", *names, "change", "RBO", "first rel.")
     with_text = any(query.text for query in diff.shown)
     if with_text:
@@ -164,7 +164,7 @@ def _side_by_side(diff: RunDiff, query: QueryDiff, *, narrow: bool) -> Table:
     title = f"{query.query}: {query.text}" if query.text else query.query
     facts, notes = _facts(diff, query), tuple(_notes(diff, query))
     names = (diff.run_a, diff.run_b)
-    head_a, head_b = (shorten(name, _DOCUMENT) if narrow else name for name in names)
+    head_a, head_b = (shorten(name, _DOCUMENT, is_name=True) if narrow else name for name in names)
     return Table(
         columns=("rank", head_a, "grade", "now", head_b, "grade", "was"),
         rows=tuple(rows),
