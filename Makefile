@@ -13,6 +13,8 @@ DEMO := '.[bm25,plots,web]'
 # Arguments of the benchmarks and of the fuzzer, as in: make bench-peers BENCH=--large
 BENCH ?=
 FUZZ ?=
+# Seed of the malformed logs and replies of "make fuzz".
+SEED ?= 0
 # Repetitions of the scenarios of "make test-stores".
 ROUNDS ?= 3
 # The module that "make mutants" changes, and the tests that should fail.
@@ -113,8 +115,10 @@ test-profiles: .venv-tools/tools.stamp ## compare profiles and docs/explain/othe
 	.venv-tools/bin/python -m pytest --quiet tests/tools
 	.venv-tools/bin/python docs/_scripts/other_tools.py
 
-fuzz: .venv/dev.stamp ## read a million malformed files and names; FUZZ='--seed 7' changes the cases
+fuzz: .venv/dev.stamp ## read a million malformed files and names, logs, and replies; FUZZ='--seed 7' SEED=7 changes the cases
 	.venv/bin/python scripts/fuzz.py $(FUZZ)
+	SEED=$(SEED) RANKGAUGE_FUZZ=50000 .venv/bin/python -m pytest $(PARALLEL) --quiet \
+		tests/production/test_log_fuzz.py tests/llm/test_malformed_replies.py
 
 fuzz-native: .venv/dev.stamp ## test and fuzz the compiled core with AddressSanitizer and UBSan (needs gcc)
 	@rm -rf build/native && mkdir -p build/native && cp -r src/rankgauge build/native

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from contextlib import suppress
 
 import numpy as np
@@ -18,7 +19,9 @@ SCHEMA = {
     "required": ["grade"],
     "additionalProperties": False,
 }
-CASES = 250
+# "make fuzz" sets both.
+CASES = int(os.environ.get("RANKGAUGE_FUZZ", "2500")) // 10
+SEED = int(os.environ.get("SEED", "0"))
 
 
 def parsed(raw):
@@ -44,7 +47,7 @@ def of(value, *path):
 
 
 @pytest.mark.parametrize("schema", [None, SCHEMA], ids=["text", "object"])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [2 * SEED, 2 * SEED + 1])
 def test_a_malformed_chat_completion_is_an_error_of_its_call(schema, seed):
     text = '{"grade": 2, "why": "it says so"}'
     sent = [malformed(completion(text)[2], f"{seed} {n}") for n in range(CASES)]
@@ -88,7 +91,7 @@ def test_a_malformed_chat_completion_is_an_error_of_its_call(schema, seed):
     assert CASES / 10 < replies < CASES
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [2 * SEED, 2 * SEED + 1])
 def test_malformed_embeddings_are_an_error_of_their_call(seed):
     rows = [{"index": n, "embedding": [n + 0.5, -1.0]} for n in (1, 0)]
     response = {"object": "list", "data": rows, "model": "m", "usage": {"total_tokens": 9}}
@@ -111,6 +114,7 @@ def test_malformed_embeddings_are_an_error_of_their_call(seed):
                 np.testing.assert_array_equal(vectors, np.array(right, dtype=np.float32))
                 assert np.isfinite(vectors).all()
             tokens = of(content, "usage", "total_tokens")
-            assert model.usage()["tokens"] in {0, tokens if is_natural(tokens) else 1.5}
+            reported = type(tokens) in {int, float} and 0 <= tokens < 1e9
+            assert model.usage()["tokens"] in {0, tokens if reported else 0}
             model.close()
     assert CASES / 10 < found < CASES

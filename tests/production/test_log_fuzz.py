@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import random
 import re
 
@@ -253,8 +254,12 @@ CASES = [
 ]
 
 
-def check(write, name, suffix, folder, seed, count):
-    draw = random.Random(f"{name} {suffix} {seed}")
+# "make fuzz" sets it.
+SEED = int(os.environ.get("SEED", "0"))
+
+
+def check(write, name, suffix, folder, number, count):
+    draw = random.Random(f"{name} {suffix} {1000 * SEED + number}")
     path = folder / f"log.{suffix}"
     lines = write(draw, path, BASES[name], count)
     report = import_log(path, folder / "log", format=name)
