@@ -261,7 +261,7 @@ def join_file(
     core, qrels, by_id = native.core, judgments.qrels, judgments.policies.ties == "trec"
     if core is None:
         return None
-    names = qrels.table.queries.columns()
+    names, origin = qrels.table.queries.columns(), (source_name(path), run_name(path))
     run, results = core.lines_run(*names, RANKINGS, DOCUMENTS), list[_T]()
 
     def read(lines: LinesPiece, notes: tuple[str, ...]) -> int | None:
@@ -270,7 +270,7 @@ def join_file(
             return None
         end, held = found
         if lines.last or held > _AT_ONCE:
-            results.append(function(_part_of_file(path, judgments, run, notes)))
+            results.append(function(_part_of_file(run, judgments, origin, notes)))
         return end
 
     if read_lines(path, RUN, read):
@@ -284,21 +284,21 @@ def join_file(
             return None
         notes.update(dict.fromkeys(table.notes))
         if held > _AT_ONCE:
-            results.append(function(_part_of_file(path, judgments, run, notes)))
+            results.append(function(_part_of_file(run, judgments, origin, notes)))
             held = 0
     if held:
-        results.append(function(_part_of_file(path, judgments, run, notes)))
+        results.append(function(_part_of_file(run, judgments, origin, notes)))
     return results or None
 
 
-def _part_of_file(path: Source, judgments: Judgments, run: Any, notes: Iterable[str]) -> JoinedBlock:
+def _part_of_file(run: Any, judgments: Judgments, origin: tuple[str, str], notes: Iterable[str]) -> JoinedBlock:
     """Return the part of a file that the compiled core holds in `run`, and clear it there."""
     of_run, retrieved, rows, ranks, tally, unknown, heads = native.core.joined_lines(run)  # type: ignore[union-attr]
     entries = np.frombuffer(of_run, np.int64), np.frombuffer(retrieved, np.int64), rows, ranks
     joined = _of_entries(judgments.qrels, judgments.policies.ties, entries)
     rankings = {number: heads[number].split(b"\0")[:-1] for number in sorted(heads)}
-    summary = _summary(joined, InputCounts(*tally), unknown, rankings, source_name(path), notes)
-    return JoinedBlock(summary, lambda: joined, name=run_name(path))
+    summary = _summary(joined, InputCounts(*tally), unknown, rankings, origin[0], notes)
+    return JoinedBlock(summary, lambda: joined, name=origin[1])
 
 
 def _of_entries(qrels: Qrels, ties: str, entries: tuple[IntArray, IntArray, bytearray, bytearray]) -> Joined:

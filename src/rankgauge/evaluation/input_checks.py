@@ -274,7 +274,7 @@ class InputChecks:
         """
         docs = self.qrels.table.docs
         ours = [doc for _, doc in self.pairs]
-        if np.isin(Ids.of(ours, "document id").hashes(), docs.hashes()).any():
+        if len(self.qrels.likely_judged(Ids.of(ours, "document id"))):
             return
         theirs = docs.take(np.arange(min(3, len(docs)))).shown()
         yield _finding(
@@ -460,11 +460,8 @@ def document_way(pairs: Sequence[Pair], qrels: Qrels) -> tuple[Way, list[Pair]] 
 
 def _not_judged(met: list[Pair], qrels: Qrels) -> list[Pair]:
     """Return the pairs whose document, as written in the run, is not judged for any query."""
-    if not met:
-        return met
-    ours = Ids.of([doc for doc, _ in met], "document id").hashes()
-    known = np.isin(ours, qrels.table.docs.hashes()).tolist()
-    return [pair for pair, there in zip(met, known, strict=True) if not there]
+    judged = set(qrels.likely_judged(Ids.of([doc for doc, _ in met], "document id")).tolist())
+    return [pair for row, pair in enumerate(met) if row not in judged]
 
 
 def _example(ours: bytes, theirs: bytes, other: str = "judgments") -> str:
