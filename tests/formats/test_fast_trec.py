@@ -12,9 +12,7 @@ from hypothesis import given, settings, strategies as st
 from rankgauge import RankgaugeError
 from rankgauge.formats import fast_trec, readers
 from rankgauge.formats.columns import JUDGMENTS, RUN
-from rankgauge.formats.lines import AROUND, Text
 from rankgauge.formats.pieces import ScatteredQueriesError, whole_queries
-from rankgauge.formats.registry import BrokenPackError
 
 FILES = int(os.environ.get("RANKGAUGE_FUZZ", "3000"))
 
@@ -47,15 +45,13 @@ def watch(monkeypatch):
 
         return call
 
-    for name in ("packed_table", "quick_table"):
-        monkeypatch.setattr(readers, name, watched(getattr(fast_trec, name)))
+    monkeypatch.setattr(readers, "quick_table", watched(fast_trec.quick_table))
     return seen
 
 
 def decline(monkeypatch):
     """Disable the array reader."""
-    for name in ("packed_table", "quick_table"):
-        monkeypatch.setattr(readers, name, lambda *_, **__: None)
+    monkeypatch.setattr(readers, "_read_quickly", lambda *_, **__: None)
 
 
 @pytest.fixture
@@ -202,7 +198,7 @@ def test_blocks_of_generated_files_hold_the_rows_of_the_whole(monkeypatch, line_
         start, rest = text[: text.find(b"\n") + 1], text[text.find(b"\n") + 1 :]
         stream = io.BufferedReader(io.BytesIO(rest))
         queries, sizes, rows = [], [], []
-        pieces = fast_trec.quick_pieces(stream, start, "a.run", RUN)
+        pieces = fast_trec.quick_pieces(fast_trec.FieldLines(stream, start, 1), "a.run", RUN)
         try:
             for number, table in enumerate(whole_queries(pieces)):
                 read += number > 0
@@ -238,7 +234,6 @@ def test_a_plain_file_is_taken_and_not_declined(monkeypatch):
     ):
         outcome(text, RUN)
     outcome(b"q1 0 d1 1\nq1 0 d2 0\n\n", JUDGMENTS)
-    # Without the compiled core, packed_table declines every file, and quick_table reads it.
     assert sum(table is not None for table in seen) == 7
 
 
@@ -257,7 +252,7 @@ def test_packed_files_are_read_alike_also_where_they_end_early(tmp_path, monkeyp
 
     found = read()
     decline(monkeypatch)
-    monkeypatch.setattr(readers, "rest_of_stream", whole)
+    monkeypatch.setattr(readers, "KeptStream", lambda stream: stream)
     assert read() == found
 
 
@@ -315,22 +310,9 @@ def test_a_packed_file_with_a_damaged_middle_is_read_alike(tmp_path, monkeypatch
         path.write_bytes(damaged)
         found = read()
         with monkeypatch.context() as patched:
-            patched.setattr(readers, "rest_of_stream", whole)
+            patched.setattr(readers, "KeptStream", lambda stream: stream)
             decline(patched)
             assert read() == found
-
-
-def whole(stream, start):
-    """Return a text as the line reader would see it."""
-    lines, fault = [start], None
-    try:
-        lines.extend(stream)
-    except (BrokenPackError, OSError) as error:
-        fault = error
-    body = b"".join(lines)
-    data = np.zeros(len(body) + 2 * AROUND, dtype=np.uint8)
-    data[AROUND : AROUND + len(body)] = np.frombuffer(body, dtype=np.uint8)
-    return Text(data, len(body), fault)
 
 
 def test_interleaved_queries_are_grouped(line_by_line):

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,7 @@ from rankgauge.formats.columns import (
     wrong_columns,
     wrong_number,
 )
-from rankgauge.formats.fast_trec import Shape
+from rankgauge.formats.fast_trec import FieldLines, Shape
 from rankgauge.formats.lines import report_read, shorten
 from rankgauge.formats.registry import BrokenPackError
 from rankgauge.formats.rows import Rows, by_query, rank_number, score_lines, text_pairs
@@ -99,53 +99,58 @@ csv_pieces = partial(_pieces, usual=",")
 tsv_pieces = partial(_pieces, usual="\t")
 
 
-class PlainCells:
+def plain_table(stream: BinaryIO, header: bytes, rows: Rows, form: str) -> FieldLines | None:
+    """Return the rows after a header as lines of fields; None unless header and first row are plain."""
+    usual = DELIMITERS[form]
+    try:
+        first = stream.readline(_LONGEST)
+        # The usual reader checks the columns, and notes what is unusual about them.
+        (table,) = _pieces(iter([(1, header), (2, first)]), rows, usual)
+        names = header.decode().rstrip("\r\n")
+        by = _delimiter(names, rows.layout, usual)
+        cells = names.split(by)
+        columns, places = _header(cells, rows)
+    except (BrokenPackError, InputError, OSError, UnicodeDecodeError):
+        return None
+    if (
+        columns.has_ranks
+        or rows.ranks
+        or '"' in names
+        or "\0" in names
+        or len(first) == _LONGEST
+        or len(cells) > _WIDEST
+        or any(note.startswith("WARNING") for note in table.notes)
+    ):
+        return None
+    return _PlainCells(stream, by, Shape(len(cells), *places)).lines(first, 2, table.notes)
+
+
+def plain_lines(stream: BinaryIO, first: bytes, number: int, layout: Layout, *, ranks: bool) -> FieldLines | None:
+    """Return lines without a header, separated by tabs; None unless the first one is plain."""
+    shape = Shape.of(first, layout, ranks=ranks)
+    return None if shape is None else _PlainCells(stream, "\t", shape).lines(first, number)
+
+
+class _PlainCells:
     """A stream of rows of plain cells, converted to lines of fields that are separated by tabs.
 
     Such lines are read by :mod:`fast_trec`, with the same values as the csv module. A cell that is
     empty or quoted, or contains white space or other than ASCII characters, is not plain: reading
     fails, and the file must be read row by row.
-
-    Attributes:
-        start: The first row after the header, converted.
-        shape: The number of cells in a row, and the indices of the cells to read.
-        notes: Notes on the columns.
     """
 
-    def __init__(self, stream: Any, first: bytes, by: str, *, shape: Shape, notes: tuple[str, ...]) -> None:
-        self._stream, self._by = stream, by.encode()
+    def __init__(self, stream: Any, by: str, shape: Shape) -> None:
+        self._stream, self._by, self._shape = stream, by.encode(), shape
         self._tabs = bytes.maketrans(self._by, b"\t")
         self._rounded = re.compile(rb"\d(\.\d+)?[eE]\+?\d+(?![^%b\r\n])" % re.escape(self._by))
         self._unusual = [sign for sign in (b'"', b" ", b"\t", b"\v", b"\f", b"\0") if sign != self._by]
         self._tail = b"\n"
-        self.shape, self.notes = shape, notes
-        self.start = self._converted(first)
 
-    @classmethod
-    def of(cls, stream: BinaryIO, header: bytes, rows: Rows, form: str) -> PlainCells | None:
-        """Begin to read after the header; return None unless header and first row are plain."""
-        usual = DELIMITERS[form]
+    def lines(self, first: bytes, number: int, notes: tuple[str, ...] = ()) -> FieldLines | None:
+        """Return the rows from this one on; None if it is not plain."""
         try:
-            first = stream.readline(_LONGEST)
-            # The usual reader checks the columns, and notes what is unusual about them.
-            (table,) = _pieces(iter([(1, header), (2, first)]), rows, usual)
-            names = header.decode().rstrip("\r\n")
-            by = _delimiter(names, rows.layout, usual)
-            cells = names.split(by)
-            columns, places = _header(cells, rows)
-            if (
-                columns.has_ranks
-                or rows.ranks
-                or '"' in names
-                or "\0" in names
-                or len(first) == _LONGEST
-                or len(cells) > _WIDEST
-                or any(note.startswith("WARNING") for note in table.notes)
-            ):
-                return None
-            shape = Shape(len(cells), *places)
-            return cls(stream, first, by, shape=shape, notes=table.notes)
-        except (BrokenPackError, InputError, OSError, UnicodeDecodeError):
+            return FieldLines(cast("BinaryIO", self), self._converted(first), number, self._shape, notes)
+        except OSError:
             return None
 
     def readinto(self, room: Any) -> int:
@@ -183,7 +188,7 @@ class PlainCells:
 
     def _has_rounded_id(self, seen: bytes, data: npt.NDArray[np.uint8], edges: IntArray) -> bool:
         """Return whether an id looks like a number rewritten by a spreadsheet."""
-        shape = self.shape
+        shape = self._shape
         for column in (shape.query, shape.doc):
             # If a row has other than `width` cells, the text is declined anyway.
             cells = edges[column :: shape.width] + 1

@@ -20,7 +20,7 @@ from rankgauge.core.ids import Ids, IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
 from rankgauge.core.threads import check_stopped
 from rankgauge.formats.columns import EXACT, Layout, read_number
-from rankgauge.formats.lines import AROUND, Text, read_into, report_read
+from rankgauge.formats.lines import AROUND, read_into, report_read
 from rankgauge.formats.trec import as_read, places_of, rank_place
 
 _PIECE = 1 << 20
@@ -34,52 +34,34 @@ _SPARE_BYTES = 16
 _Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 
-def quick_table(
-    text: Text, name: str, layout: Layout, *, skip: int = 0, line: int = 1, ranks: bool = False
-) -> PairTable | None:
-    """Read a whole text; return None if its lines differ in their number of fields."""
-    data = text.data
-    start, stop = AROUND + skip, AROUND + text.size
-    # Ignore trailing empty lines; the last line may lack a line feed.
-    stop = _text_end(data, start, stop)
-    if stop < 0:
-        return None
-    rows = _Rows(stop - start, ranks=ranks)
-    kept, data[stop] = data[stop], _LINE
-    try:
-        shape = Shape.of(_first_line(data, start, stop), layout, ranks=ranks)
-        taken = _add_lines(rows, data, (start, stop + 1), shape)
-    finally:
-        data[stop] = kept
-    return _named(rows.table(data, line, rows.count), rows, name) if taken else None
+class FieldLines(NamedTuple):
+    """Lines with the same number of fields, to be read as arrays."""
+
+    stream: BinaryIO  # after the first line
+    start: bytes  # the first line
+    number: int  # its number
+    shape: Shape | None = None  # fields to read, if not those of TREC format
+    notes: tuple[str, ...] = ()  # notes on the columns
 
 
-def packed_table(
-    stream: BinaryIO, start: bytes, name: str, layout: Layout, *, line: int, size: int, shape: Shape | None = None
-) -> PairTable | None:
-    """Read the rest of a file of `size` bytes, keeping only its ids in memory.
+def quick_table(lines: FieldLines, name: str, layout: Layout, *, size: int, ranks: bool = False) -> PairTable | None:
+    """Read lines of at most `size` bytes, keeping only their ids in memory.
 
-    Return None if :func:`quick_table` would, or without the compiled core.
+    Return None if the lines differ in their number of fields.
     """
-    if native.core is None:
-        return None
-    buffer = _Buffer(stream, start, 2 * _PIECE)
+    buffer = _Buffer(lines, layout, 2 * _PIECE, ranks=ranks)
     # Untouched pages take no physical memory.
     packed = np.empty(size + AROUND, dtype=np.uint8)
-    rows = _Rows(size, ranks=False)
+    rows = _Rows(size, ranks=ranks)
     while not buffer.ended:
-        if not buffer.fill():
-            return None
-        span = (AROUND, buffer.stop)
-        shape = shape or Shape.of(_first_line(buffer.data, *span), layout)
-        if not (_add_lines(rows, buffer.data, span, shape) and rows.pack(buffer.data, packed)):
+        if not (buffer.fill() and _add_lines(rows, buffer) and rows.pack(buffer.data, packed)):
             return None
         buffer.drop(buffer.stop)
     if not rows.count:
         return None
     stop = rows.used + _SPARE_BYTES
     packed[rows.used : stop] = 0
-    return _named(rows.table(packed[:stop], line, rows.count), rows, name)
+    return _named(rows.table(packed[:stop], lines.number), rows, name, lines)
 
 
 class UnevenLinesError(Exception):
@@ -87,37 +69,29 @@ class UnevenLinesError(Exception):
 
 
 def quick_pieces(
-    stream: BinaryIO,
-    start: bytes,
-    name: str,
-    layout: Layout,
-    *,
-    line: int | None = None,
-    size: int | None = None,
-    shape: Shape | None = None,
+    lines: FieldLines, name: str, layout: Layout, *, numbered: bool = False, size: int | None = None
 ) -> Iterator[tuple[PairTable, bool]]:
     """Yield tables of consecutive lines, each with whether it is the last.
 
     A table is valid only until the next one is yielded, because the memory is reused. Rows have
-    line numbers only if `line`, the number of the first line, is given.
+    line numbers and ranks only if they are `numbered`.
 
     Raises:
         UnevenLinesError: If a line has a different number of fields or a field is not a number. The
             rest must then be read by another reader.
     """
-    buffer = _Buffer(stream, start, size or _BLOCK)
-    data, ranks, found = buffer.data, line is not None, False
-    rows = _Rows(len(data), ranks=ranks)
+    buffer = _Buffer(lines, layout, size or _BLOCK, ranks=numbered)
+    data, number, found = buffer.data, lines.number, False
+    rows = _Rows(len(data), ranks=numbered)
     while not buffer.ended:
-        filled, span = buffer.fill(), (AROUND, buffer.stop)
-        shape = shape or Shape.of(_first_line(data, *span), layout, ranks=ranks)
-        if not (filled and _add_lines(rows, data, span, shape)):
+        if not (buffer.fill() and _add_lines(rows, buffer)):
             raise UnevenLinesError
         if rows.count:
             found = True
             # A view, because the table makes its arrays read-only.
-            yield _named(rows.table(data.view(), line, rows.count), rows, name), buffer.ended
-            line = None if line is None else line + rows.count
+            table = rows.table(data.view(), number if numbered else None)
+            yield _named(table, rows, name, lines), buffer.ended
+            number += rows.count
         buffer.drop(buffer.stop)
         rows.clear()
     if not found:
@@ -134,23 +108,15 @@ class LinesPiece(NamedTuple):
     last: bool  # whether this is the end of the text
 
 
-def pass_lines(
-    stream: BinaryIO,
-    start: bytes,
-    layout: Layout,
-    read: Callable[[LinesPiece], int | None],
-    *,
-    shape: Shape | None = None,
-) -> bool:
-    """Pass the lines of a text to `read` piece by piece; return False if the text is declined.
+def pass_lines(lines: FieldLines, layout: Layout, read: Callable[[LinesPiece], int | None]) -> bool:
+    """Pass lines to `read` piece by piece; return False if they are declined.
 
     `read` returns the start of the last query, whose lines are passed again together with those
     that follow, or None to decline.
     """
-    buffer = _Buffer(stream, start, _PIECE)
+    buffer = _Buffer(lines, layout, _PIECE)
     while not buffer.ended:
-        filled, stop = buffer.fill(), buffer.stop
-        shape = shape or Shape.of(_first_line(buffer.data, AROUND, stop), layout)
+        filled, stop, shape = buffer.fill(), buffer.stop, buffer.shape
         if shape is None or not filled or stop == AROUND:
             return False
         fields = (shape.width, shape.query, shape.doc, shape.number, -1)
@@ -168,13 +134,16 @@ class _Buffer:
         data: The memory; lines begin at `AROUND`.
         stop: The end of the complete lines.
         ended: Whether the stream has ended.
+        shape: The fields to read; None if they do not fit.
     """
 
-    def __init__(self, stream: BinaryIO, start: bytes, size: int) -> None:
+    def __init__(self, lines: FieldLines, layout: Layout, size: int, *, ranks: bool = False) -> None:
+        start = lines.start
         self.data = np.zeros(len(start) + size + 2 * AROUND, dtype=np.uint8)
-        self._stream, self._end = stream, AROUND + len(start)
+        self._stream, self._end = lines.stream, AROUND + len(start)
         self.data[AROUND : self._end] = np.frombuffer(start, dtype=np.uint8)
         self.stop, self.ended = AROUND, False
+        self.shape = lines.shape or Shape.of(start, layout, ranks=ranks)
 
     def fill(self) -> bool:
         """Read more lines; return False if there is no complete line, or reading fails."""
@@ -210,13 +179,13 @@ class _Buffer:
         return True
 
 
-def _add_lines(rows: _Rows, data: _Bytes, span: tuple[int, int], shape: Shape | None) -> bool:
+def _add_lines(rows: _Rows, buffer: _Buffer) -> bool:
     """Add lines in pieces that fit in the cache; return False if they do not match the shape."""
-    start, stop = span
+    data, start, stop = buffer.data, AROUND, buffer.stop
     while start < stop:
         check_stopped()
         end = _last_line(data, start, min(start + _PIECE, stop))
-        if shape is None or end <= start or not rows.add(data, (start, end), shape):
+        if buffer.shape is None or end <= start or not rows.add(data, (start, end), buffer.shape):
             return False
         start = end
     return True
@@ -231,16 +200,6 @@ def _text_end(data: _Bytes, start: int, stop: int) -> int:
             return first + length
         stop = first
     return -1
-
-
-def _first_line(data: _Bytes, start: int, stop: int) -> bytes:
-    parts = []
-    for at in range(start, stop, _LOOK):
-        part, ended, _ = data[at : min(at + _LOOK, stop)].tobytes().partition(b"\n")
-        parts.append(part)
-        if ended:
-            break
-    return b"".join(parts)
 
 
 def _next_line(data: _Bytes, at: int) -> int:
@@ -262,8 +221,8 @@ def _last_line(data: _Bytes, start: int, end: int) -> int:
     return start
 
 
-def _named(table: PairTable, rows: _Rows, name: str) -> PairTable:
-    return table.with_notes(source=name) if rows.ascii else as_read(table, name)
+def _named(table: PairTable, rows: _Rows, name: str, lines: FieldLines) -> PairTable:
+    return (table.with_notes(source=name) if rows.ascii else as_read(table, name)).with_notes(*lines.notes)
 
 
 @dataclass(frozen=True)
@@ -314,9 +273,6 @@ class _Rows:
         self.count = self._read = self.used = self._packed = 0
         self._names = {} if self._core is None else self._core.numbering()
         self.grouped = True
-        if not self._starts.flags.writeable:
-            # The table that was returned owns the reordered arrays.
-            self._starts = np.empty(0, dtype=np.int64)
 
     def add(self, data: _Bytes, span: tuple[int, int], shape: Shape) -> bool:
         """Add the lines in `span`; return False if their fields do not match `shape`."""
@@ -336,7 +292,6 @@ class _Rows:
         if self.ranked:
             ranks = _numbers(data[start:stop], fields[:, shape.rank]) if shape.rank >= 0 else None
             self.ranked = ranks is not None
-            self._make_room_for_ranks()
             self._ranks[here] = 0 if ranks is None else ranks
         runs, number_of = queries.runs(), self._names
         codes = [number_of.setdefault(query, len(number_of)) for query in runs.ids.tolist()]
@@ -351,10 +306,8 @@ class _Rows:
         """Add lines with the compiled core."""
         start, stop = span
         self._read += stop - start
-        self._make_room(int(np.count_nonzero(data[start:stop] == _LINE)))
         self.ranked &= shape.rank >= 0
-        if self.ranked:
-            self._make_room_for_ranks()
+        self._make_room(int(np.count_nonzero(data[start:stop] == _LINE)))
         rank = shape.rank if self.ranked else -1
         found = core.scan(
             self._names,
@@ -382,16 +335,18 @@ class _Rows:
 
     def pack(self, data: _Bytes, packed: _Bytes) -> bool:
         """Copy the ids of new rows into `packed`; return False if it is too small."""
-        places = (self._starts, self._lengths, self._packed, self.count)
-        self.used = self._core.pack_ids(data, *places, packed, self.used)
+        if self._core is not None:
+            places = (self._starts, self._lengths, self._packed, self.count)
+            self.used = self._core.pack_ids(data, *places, packed, self.used)
+        else:
+            new = slice(self._packed, self.count)
+            ids = Ids(data.view(), self._starts[new], self._lengths[new])
+            text = ids.bytes()
+            packed[self.used : self.used + len(text)] = text
+            self._starts[new] = self.used + np.cumsum(ids.lengths) - ids.lengths
+            self.used += len(text)
         self._packed = self.count
         return self.used >= 0
-
-    def _make_room_for_ranks(self) -> None:
-        if len(self._ranks) < len(self._values):
-            larger = np.empty(len(self._values))
-            larger[: self.count] = self._ranks[: self.count]
-            self._ranks = larger
 
     def _make_room(self, more: int) -> None:
         """Make room for `more` rows; estimate the total from the part read so far."""
@@ -399,56 +354,42 @@ class _Rows:
         if wanted <= len(self._starts):
             return
         guessed = int(1.02 * wanted * max(self._size / self._read, 1.0)) + _SPARE
-        for name in ("_numbers", "_starts", "_lengths", "_hashes", "_values"):
+        for name in ("_numbers", *self._columns()):
             old = getattr(self, name)
             new = np.empty(guessed, dtype=old.dtype)
             new[: self.count] = old[: self.count]
             setattr(self, name, new)
 
-    def table(self, data: _Bytes, line: int | None, count: int) -> PairTable:
+    def _columns(self) -> tuple[str, ...]:
+        return ("_starts", "_lengths", "_hashes", "_values", *(("_ranks",) if self.ranked else ()))
+
+    def table(self, data: _Bytes, line: int | None) -> PairTable:
+        count = self.count
         numbers = self._numbers[:count]
         different = int(numbers[-1] if self.grouped else numbers.max()) + 1
-        if self._core is None:
-            names = Ids.of([*itertools.islice(self._names, different)])
-        else:
-            names = Ids.of(self._core.names(self._names)[:different])
+        known = self._names if self._core is None else self._core.names(self._names)
+        names = Ids.of([*itertools.islice(known, different)])
+        lines = None if line is None else np.arange(line, line + count)
         if self.grouped:
             heads = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
             offsets = np.concatenate([[0], heads, [count]])
-            docs = Ids(data, self._starts[:count], self._lengths[:count], self._hashes[:count])
-            lines = None if line is None else np.arange(line, line + count)
-            ranks = self._ranks[:count] if self.ranked else None
-            values = self._values[:count]
-            return PairTable(names, offsets, docs, values, lines=lines, ranks=ranks)
-        offsets = offsets_of(np.bincount(numbers, minlength=len(names)))
-        grouped = self._grouping(numbers, offsets)
-        # One array after the other, each into the memory of the previous one.
-        spare = np.empty(count, dtype=np.int64)
-        for name in ("_starts", "_lengths", "_hashes", "_values"):
-            column = getattr(self, name)
-            setattr(self, name, grouped(column[:count], spare[:count].view(column.dtype)))
-            spare = column
-        ranks = grouped(self._ranks[:count], np.empty(count)) if self.ranked else None
-        docs = Ids(data, self._starts, self._lengths, self._hashes)
-        lines = None
-        if line is not None:
-            lines = np.arange(line, line + count, dtype=np.int64)
-            lines = grouped(lines, spare[:count].view(np.int64))
-        return PairTable(names, offsets, docs, self._values, lines=lines, ranks=ranks)
+        else:
+            offsets = offsets_of(np.bincount(numbers, minlength=len(names)))
+            order = self._order(numbers, offsets)
+            for name in self._columns():
+                setattr(self, name, getattr(self, name)[order])
+            lines = None if lines is None else lines[order]
+        docs = Ids(data, self._starts[:count], self._lengths[:count], self._hashes[:count])
+        ranks = self._ranks[:count] if self.ranked else None
+        return PairTable(names, offsets, docs, self._values[:count], lines=lines, ranks=ranks)
 
-    def _grouping(
-        self, numbers: npt.NDArray[np.int32], offsets: IntArray
-    ) -> Callable[[npt.NDArray[Any], npt.NDArray[Any]], npt.NDArray[Any]]:
-        """Return a function that copies a column into an array, grouped by query."""
+    def _order(self, numbers: npt.NDArray[np.int32], offsets: IntArray) -> IntArray:
+        """Return the rows grouped by query."""
         if self._core is None:
-            order = np.argsort(numbers, kind="stable")
-            return lambda column, into: np.take(column, order, out=into, mode="clip")
-
-        def grouped(column: npt.NDArray[Any], into: npt.NDArray[Any]) -> npt.NDArray[Any]:
-            self._core.group(numbers, offsets[:-1].copy(), column, into)
-            return into
-
-        return grouped
+            return np.argsort(numbers, kind="stable")
+        order = np.empty(len(numbers), dtype=np.int64)
+        self._core.group(numbers, offsets[:-1].copy(), np.arange(len(numbers)), order)
+        return order
 
 
 def _fields(text: _Bytes, width: int) -> IntArray | None:

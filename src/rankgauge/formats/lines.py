@@ -8,7 +8,6 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
 
 import numpy as np
@@ -64,7 +63,7 @@ _STRANGE = (
 _DUCKDB, _DUCKDB_AT = b"DUCK", 8
 _LOOK = 16
 _BREAKS = (b"\n", b"\r")
-_PACKED, _LEAST = io.DEFAULT_BUFFER_SIZE, 1 << 16
+_PACKED = io.DEFAULT_BUFFER_SIZE
 # Exceptions raised while reading or decompressing files.
 _FAULTS = (BrokenPackError, OSError)
 _PART = 1 << 18
@@ -320,43 +319,37 @@ def blank_runs(stream: BinaryIO, joins: Callable[[], bool]) -> Iterator[bytes]:
         yield line + stream.read(blank.rfind(b"\n") + 1)
 
 
-@dataclass(frozen=True, eq=False)
-class Text:
-    """A complete text in memory."""
+class KeptStream(io.BytesIO):
+    """The rest of a stream in memory, which can be read again; its error, if any, is at the end."""
 
-    data: npt.NDArray[np.uint8]  # its bytes, with `AROUND` spare bytes before and after
-    size: int  # number of bytes, without the spare ones
-    fault: Exception | None = None  # error raised before the end was reached, if any
+    def __init__(self, stream: BinaryIO) -> None:
+        content = bytearray()
+        self._fault: Exception | None = None
+        try:
+            # Same block size as reading by lines: both must read the same bytes before an error.
+            while part := cast("io.BufferedReader", stream).read1(_PACKED):
+                content += part
+        except _FAULTS as error:
+            self._fault = error
+            del content[content.rfind(b"\n") + 1 :]
+        super().__init__(content)
 
-    def lines(self) -> Iterator[bytes]:
-        """Yield its lines, then raise the error from reading, if any."""
-        whole = self.data[AROUND : AROUND + self.size].tobytes()
-        if self.fault is not None:
-            whole = whole[: whole.rfind(b"\n") + 1]
-        yield from io.BytesIO(whole)
-        if self.fault is not None:
-            raise self.fault
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield lines, then raise the error."""
+        yield from iter(self.readline, b"")
+        if self._fault is not None:
+            raise self._fault
 
+    def peek(self, size: int) -> bytes:
+        """Return the next bytes without consuming them."""
+        return bytes(self.getbuffer()[self.tell() :][:size])
 
-def rest_of_stream(stream: BinaryIO, start: bytes) -> Text:
-    """Read the rest of a stream after the lines already read."""
-    data = np.zeros(_room(stream) + len(start) + 2 * AROUND, dtype=np.uint8)
-    data[AROUND : AROUND + len(start)] = np.frombuffer(start, dtype=np.uint8)
-    size = len(start)
-    fault: Exception | None = None
-    try:
-        while True:
-            if size + 2 * AROUND + _PACKED > len(data):
-                larger = np.zeros(len(data) + max(len(data) // 2, _LEAST), dtype=np.uint8)
-                larger[: len(data)] = data
-                data = larger
-            read = _read_some(stream, data[AROUND + size : len(data) - AROUND])
-            if not read:
-                break
-            size += read
-    except _FAULTS as error:
-        fault = error
-    return Text(data, size, fault)
+    def readinto(self, room: Any) -> int:
+        """Fill a buffer, and return the number of bytes."""
+        size = super().readinto(room)
+        if not size and self._fault is not None:
+            raise self._fault
+        return size
 
 
 def read_into(stream: BinaryIO, room: npt.NDArray[np.uint8]) -> int | None:
@@ -371,24 +364,6 @@ def read_into(stream: BinaryIO, room: npt.NDArray[np.uint8]) -> int | None:
     except _FAULTS:
         return None
     return size
-
-
-def _read_some(stream: BinaryIO, room: npt.NDArray[np.uint8]) -> int:
-    """Read up to `len(room)` bytes and return how many; 0 at the end."""
-    if is_plain_file(stream):
-        return cast("io.BufferedReader", stream).readinto(room.data)
-    # Same block size as reading by lines: both must read the same bytes before an error.
-    part = getattr(stream, "read1", stream.read)(_PACKED)
-    room[: len(part)] = np.frombuffer(part, dtype=np.uint8)
-    return len(part)
-
-
-def _room(stream: BinaryIO) -> int:
-    """Return an estimate of the remaining bytes in a stream."""
-    try:
-        return os.fstat(stream.fileno()).st_size + _PACKED
-    except (AttributeError, OSError, ValueError):
-        return _LEAST
 
 
 def _fault(error: Exception, name: str, number: int = 0, line: bytes = b"") -> InputError:

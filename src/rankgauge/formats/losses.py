@@ -13,7 +13,7 @@ from rankgauge.core.pair_table import PairTable, distinct
 from rankgauge.core.text import many
 from rankgauge.formats.columns import RUN, Layout, columns_of
 from rankgauge.formats.contents import FileContent
-from rankgauge.formats.fast_trec import Shape, UnevenLinesError, quick_pieces
+from rankgauge.formats.fast_trec import FieldLines, Shape, UnevenLinesError, quick_pieces
 from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import numbered_lines
 from rankgauge.formats.readers import head_of
@@ -58,8 +58,8 @@ def _count_arrays(source: TextSource, layout: Layout) -> UnreadFields:
         unread.comments = sum(not line.isspace() for _, line in before)
         if start.endswith(b"\r"):
             raise UnevenLinesError  # the stream is already after other lines
-        shape = _SHAPES[layout.name]
-        for table, _ in quick_pieces(stream, start, source.name, layout, shape=shape):
+        lines = FieldLines(stream, start, 1, _SHAPES[layout.name])
+        for table, _ in quick_pieces(lines, source.name, layout):
             seconds = table.docs.runs()
             for second, count in zip(seconds.ids.tolist(), seconds.counts.tolist(), strict=True):
                 unread.seconds[second] += count

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import BinaryIO, NamedTuple, cast
+from typing import BinaryIO
 
 import numpy as np
 
@@ -20,9 +20,8 @@ from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable
 from rankgauge.errors import InputError
 from rankgauge.formats import readers
-from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
-from rankgauge.formats.detection import guess_format, is_doubtful
-from rankgauge.formats.fast_trec import LinesPiece, Shape, UnevenLinesError, pass_lines, quick_pieces
+from rankgauge.formats.columns import JUDGMENTS, Layout
+from rankgauge.formats.fast_trec import LinesPiece, UnevenLinesError, pass_lines, quick_pieces
 from rankgauge.formats.lines import (
     Source,
     archive_of,
@@ -32,14 +31,13 @@ from rankgauge.formats.lines import (
     numbered_lines,
     opened,
     opened_bytes,
-    refuse,
     report_read,
     source_name,
     start_of,
 )
-from rankgauge.formats.registry import format_named, format_of, load
+from rankgauge.formats.registry import format_named, load
 from rankgauge.formats.rows import Rows
-from rankgauge.formats.trec import read_third_column, trec_pieces
+from rankgauge.formats.trec import trec_pieces
 
 # Bytes of text per piece; bytes counted for each row of a columnar file.
 _LEAST, _MOST, _ROW = 1 << 20, 1 << 22, 32
@@ -142,69 +140,33 @@ class Pieces:
     def _of_text(self, stream: BinaryIO) -> Iterator[PairTable]:
         text = readers.begin_text(stream, self.name, self.layout, self._form)
         rows = Rows(self.name, self.layout, most=max(1, self._size // _OBJECTS))
-        lines = itertools.chain(text.head, text.lines)
-        if text.form not in readers.FIELDS:
-            pieces = format_named(text.form).pieces
-            if not pieces or readers.asks(text.first, self.layout):
-                yield self._all_at_once(f"a file of the format {text.form} is")
-                return
-            if self.again and text.form in readers.DELIMITED:
-                yield from self._of_cells(stream, text, rows)
-            else:
-                yield from load(pieces)(lines, rows)
+        pieces = "" if text.form in readers.FIELDS else format_named(text.form).pieces
+        if text.form not in readers.FIELDS and (not pieces or text.asks):
+            yield self._all_at_once(f"a file of the format {text.form} is")
             return
-        if self.layout is RUN and text.width == 3:
-            given = None if self._form == "trec" else self._form
-            self._third = lambda table: read_third_column(table, self.name, given)
-        separator = b"\t" if text.form == readers.CELLS else None
-        if separator is not None or not self.again or text.cut or not text.head:
-            yield from trec_pieces(lines, rows, separator)
-            return
-        number, start = text.head[-1]
-        read = 0
-        try:
-            quick = quick_pieces(stream, start, self.name, self.layout, size=self._size)
-            for table, _ in quick:
-                read += len(table)
-                yield table
-        except UnevenLinesError:
-            with self._lines_after(number, read - 1) as rest:
-                for table in trec_pieces(rest, rows):
-                    if not read:
-                        yield table
-                        continue
-                    lines_of = table.lines
-                    assert lines_of is not None  # noqa: S101 - the plain reader numbers them
-                    yield table.keep(np.flatnonzero(lines_of != number))
-                    read = 0
+        if text.has_third_column:
+            self._third = text.whole
 
-    def _of_cells(self, stream: BinaryIO, text: readers.TextStart, rows: Rows) -> Iterator[PairTable]:
-        """Read plain cells as arrays, and row by row from the first other cell on."""
-        cells, read = readers.plain_cells(stream, text, self.name, self.layout), 0
-        if cells is not None:
-            quick = quick_pieces(
-                cast("BinaryIO", cells), cells.start, self.name, self.layout, size=self._size, shape=cells.shape
-            )
+        def read(lines: Iterable[tuple[int, bytes]], like: bytes = b"") -> Iterator[PairTable]:
+            return load(pieces)(lines, rows) if pieces else trec_pieces(lines, rows, text.separator, like=like)
+
+        if not self.again:
+            yield from read(itertools.chain(text.head, text.lines))
+            return
+        quick, count = text.field_lines(), 0
+        if quick is not None:
             with suppress(UnevenLinesError):
-                for table, _ in quick:
-                    read += len(table)
-                    yield table.with_notes(*cells.notes)
+                for table, _ in quick_pieces(quick, self.name, self.layout, size=self._size):
+                    count += len(table)
+                    yield table
                 return
-        if read:
+        if count:
             rows.clear()  # the rest may have no rows
-        with self._lines_after(1, read) as rest:
-            yield from load(format_named(text.form).pieces)(rest, rows)
-
-    @contextmanager
-    def _lines_after(self, number: int, read: int) -> Iterator[Iterator[tuple[int, bytes]]]:
-        """Read the file again: line `number`, and the lines after `read` further ones."""
-        with opened(self._source) as stream:
-            yield (
-                (at, line)
-                for at, line in numbered_lines(stream, self.name)
-                # The first line determines the fields.
-                if at == number or at > number + read
-            )
+        # Read the file again: the lines before the first row, such as a header, and the other rows.
+        first, like = (quick.number, quick.start) if quick is not None and count else (0, b"")
+        with opened(self._source) as again:
+            lines = numbered_lines(again, self.name)
+            yield from read((line for line in lines if not first <= line[0] < first + count), like)
 
     def _all_at_once(self, what: str) -> PairTable:
         """Read all rows into one table, for formats that cannot be read in pieces."""
@@ -247,22 +209,19 @@ def read_blocks(source: Source, layout: Layout, *, ranks: bool = False) -> Itera
         NotInBlocksError: If `read_table` must read the file, or report its error with the line
             number; possibly after some tables.
     """
-    with _opened_lines(source, layout, ranks=ranks) as text:
-        if text is not None:
-            line = text.number if ranks else None
-            parts = quick_pieces(text.stream, text.start, text.name, layout, line=line, shape=text.shape)
-        else:
-            tables = iter(()) if ranks else _columnar_tables(source, layout)
-            parts = ((table, False) for table in tables)
-        table = None
-        try:
+    table = None
+    try:
+        with _opened_text(source, layout) as text:
+            lines = None if text is None else text.field_lines(ranks=ranks)
+            if text is not None and lines is not None:
+                parts = quick_pieces(lines, text.name, layout, numbered=ranks)
+            else:
+                tables = iter(()) if ranks else _columnar_tables(source, layout)
+                parts = ((table, False) for table in tables)
             for table in whole_queries(parts):
-                if text is not None and text.three and layout is RUN:
-                    yield read_third_column(table, text.name, text.third)
-                else:
-                    yield table if text is None else table.with_notes(*text.notes)
-        except (ScatteredQueriesError, UnevenLinesError, InputError):
-            table = None
+                yield table if text is None else text.whole(table)
+    except (ScatteredQueriesError, UnevenLinesError, InputError):
+        table = None
     if table is None:
         raise NotInBlocksError(f"{source_name(source)} must be read whole")
 
@@ -272,32 +231,14 @@ def read_lines(source: Source, layout: Layout, read: Callable[[LinesPiece, tuple
 
     Return False if the lines are neither in TREC format nor rows of plain cells.
     """
-    with _opened_lines(source, layout) as text:
-        if text is None or text.three:
-            return False
-        notes = text.notes
-        return pass_lines(text.stream, text.start, layout, lambda lines: read(lines, notes), shape=text.shape)
-
-
-class _LinesText(NamedTuple):
-    """An open text file of lines of fields."""
-
-    name: str
-    stream: BinaryIO  # positioned at the second line
-    start: bytes  # first line
-    number: int  # its number
-    three: bool = False  # whether lines have three fields
-    third: str | None = None  # format that specifies the third field, if given
-    shape: Shape | None = None  # fields of a table with a header
-    notes: tuple[str, ...] = ()
+    with _opened_text(source, layout) as text:
+        lines = None if text is None or text.has_third_column else text.field_lines()
+        return lines is not None and pass_lines(lines, layout, lambda piece: read(piece, lines.notes))
 
 
 @contextmanager
-def _opened_lines(source: Source, layout: Layout, *, ranks: bool = False) -> Iterator[_LinesText | None]:
-    """Open a file of lines of fields, or of plain cells; yield None for any other source.
-
-    With `ranks`, also yield None for a table with a column of ranks.
-    """
+def _opened_text(source: Source, layout: Layout) -> Iterator[readers.TextStart | None]:
+    """Open a text file; yield None for any other source."""
     source, given = readers.path_and_format(source, layout, None)
     name = source_name(source)
     if source == "-" or not os.path.isfile(source):  # noqa: PTH113
@@ -305,32 +246,9 @@ def _opened_lines(source: Source, layout: Layout, *, ranks: bool = False) -> Ite
         yield None
         return
     with opened_bytes(source) as stream:
-        begin = start_of(stream)
-        if is_zip(begin) or is_columnar(begin, name):
-            yield None
-            return
-        refuse(begin, name)
-        text = readers.TextStart(list(readers.head_of(numbered_lines(stream, name))), iter(()), "")
-        number, start = text.head[-1] if text.head else (0, b"")
-        form = given or format_of(name) or guess_format(text.first, layout)
-        three = form in readers.FIELDS and readers.width_of(start, form) == 3
-        cells = readers.plain_cells(stream, text._replace(form=form), name, layout, ranks=ranks)
-        if cells is not None:
-            yield _LinesText(
-                name, cast("BinaryIO", cells), cells.start, number + 1, shape=cells.shape, notes=cells.notes
-            )
-            return
-        if (
-            not start
-            or b"\0" in start
-            or text.cut
-            or (form != "trec" and not three)
-            or (given is None and is_doubtful(start))
-        ):
-            yield None
-            return
-        third = None if given == "trec" else given
-        yield _LinesText(name, stream, start, number, three, third)
+        start = start_of(stream)
+        text = not is_zip(start) and not is_columnar(start, name)
+        yield readers.begin_text(stream, name, layout, given) if text else None
 
 
 def read_tables(source: Source, layout: Layout, memory: int | None) -> Iterator[PairTable]:

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from io import BytesIO
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -17,21 +17,18 @@ from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.detection import guess_format, has_header, refuse_lookalike
-from rankgauge.formats.fast_trec import packed_table, quick_table
+from rankgauge.formats.fast_trec import FieldLines, quick_table
 from rankgauge.formats.lines import (
-    AROUND,
+    KeptStream,
     Source,
-    Text,
     archive_of,
     is_columnar,
     is_content,
-    is_plain_file,
     is_zip,
     numbered_lines,
     opened,
     opened_bytes,
     refuse,
-    rest_of_stream,
     source_name,
     start_of,
 )
@@ -41,7 +38,6 @@ from rankgauge.formats.rows import OnError, Rows
 from rankgauge.formats.trec import THIRD_COLUMNS, is_line, read_third_column, read_trec
 
 if TYPE_CHECKING:
-    from rankgauge.formats.delimited import PlainCells
     from rankgauge.formats.texts import TextSource
 
 # Number of lines searched for content; they stay in memory.
@@ -53,7 +49,6 @@ DELIMITED = ("csv", "tsv")
 # Formats of question tables, and a pattern for their first line.
 _NAMED = (*DELIMITED, "jsonl")
 _QUESTION = re.compile(rb"(^|[\t,\"])\s*(question|query)\s*([\t,\"]|$)", re.IGNORECASE)
-_TAB, _BLANK = 9, 32
 DATASETS = ("ir_datasets:", "hf:")
 
 
@@ -182,52 +177,70 @@ def read_stream(
         from rankgauge.formats.parquet import read_columnar
 
         return read_columnar(stream, name, layout, on_error)
-    text = begin_text(stream, name, layout, form)
-    head, lines = text.head, text.lines
+    text = begin_text(stream if stream.seekable() else KeptStream(stream), name, layout, form)
     rows = Rows(name, layout, with_ranks=ranks, on_error=on_error)
-    if on_error is not None:
-        lines = _up_to_fault(lines, rows)
-    if text.form not in FIELDS:
-        table = _read_cells(stream, text, rows) if on_error is None else None
-        if table is not None:
-            return table
-        return _read_named(itertools.chain(head, lines), rows, text.form, text.first)
-    separator = b"\t" if text.form == CELLS else None
-    if on_error is None and not text.cut:
-        table = _read_quickly(head, stream, rows, separator)
-    else:
-        table = read_trec(itertools.chain(head, lines), rows, separator)
-    if layout is RUN and text.width == 3:
-        return read_third_column(table, name, None if form == "trec" else form)
-    return table
+    table = _read_quickly(text, ranks=ranks) if on_error is None else None
+    if table is None:
+        lines = itertools.chain(text.head, text.lines if on_error is None else _up_to_fault(text.lines, rows))
+        if text.form not in FIELDS:
+            return _read_named(lines, rows, text.form, text.first)
+        table = read_trec(lines, rows, text.separator)
+    return text.whole(table)
 
 
 class TextStart(NamedTuple):
     """The beginning of a text of judgments or a run."""
 
+    stream: BinaryIO  # the text
+    name: str  # name for messages
+    layout: Layout
+    given: str | None  # format, if specified
+    form: str  # name of the format
     head: list[tuple[int, bytes]]  # lines through the first one with content
     lines: Iterator[tuple[int, bytes]]  # remaining lines
-    form: str  # name of the format
-
-    @property
-    def line(self) -> bytes:
-        """The first line with content."""
-        return self.head[-1][1] if self.head else b""
 
     @property
     def first(self) -> bytes:
         """The first line with content, without surrounding white space."""
-        return self.line.strip()
+        return self.head[-1][1].strip() if self.head else b""
 
     @property
-    def width(self) -> int:
-        """Number of fields in the first line."""
-        return width_of(self.first, self.form)
+    def separator(self) -> bytes | None:
+        """Separator of fields; None for white space."""
+        return b"\t" if self.form == CELLS else None
 
     @property
-    def cut(self) -> bool:
-        """Whether a line ends with a carriage return: `head` may then hold only part of it."""
-        return any(line.endswith(b"\r") for _, line in self.head)
+    def asks(self) -> bool:
+        """Whether the columns may be a question and its relevant documents."""
+        return asks(self.first, self.layout)
+
+    @property
+    def has_third_column(self) -> bool:
+        """Whether a run has three fields, the last of which is a rank or a score."""
+        line = self.head[-1][1].rstrip(b"\r\n") if self.head else b""
+        return self.layout is RUN and self.form in FIELDS and len(line.split(self.separator)) == 3
+
+    def whole(self, table: PairTable) -> PairTable:
+        """Interpret the third column, if there is one, of a table of whole queries."""
+        if not self.has_third_column:
+            return table
+        return read_third_column(table, self.name, None if self.given == "trec" else self.given)
+
+    def field_lines(self, *, ranks: bool = False) -> FieldLines | None:
+        """Return lines of fields or of plain cells; None for any other text."""
+        # If a line ends with a carriage return, `head` may hold only part of it.
+        if not self.head or any(line.endswith(b"\r") for _, line in self.head):
+            return None
+        number, line = self.head[-1]
+        if self.form in FIELDS and self.separator is None:
+            return FieldLines(self.stream, line, number)
+        if self.form not in {CELLS, *DELIMITED} or (self.form != CELLS and (number > 1 or self.asks)):
+            return None
+        from rankgauge.formats.delimited import plain_lines, plain_table
+
+        if self.form == CELLS:
+            return plain_lines(self.stream, line, number, self.layout, ranks=ranks)
+        return plain_table(self.stream, line, Rows(self.name, self.layout, with_ranks=ranks), self.form)
 
 
 def begin_text(stream: BinaryIO, name: str, layout: Layout, given: str | None) -> TextStart:
@@ -255,7 +268,7 @@ def begin_text(stream: BinaryIO, name: str, layout: Layout, given: str | None) -
             path=name,
             fix="name another format, or omit it: it is usually detected",
         )
-    return TextStart(head, lines, form)
+    return TextStart(stream, name, layout, given, form, head, lines)
 
 
 def asks(first: bytes, layout: Layout) -> bool:
@@ -289,34 +302,17 @@ def _read_named(lines: Iterable[tuple[int, bytes]], rows: Rows, form: str, first
     return table
 
 
-def _read_cells(stream: BinaryIO, text: TextStart, rows: Rows) -> PairTable | None:
-    """Read plain cells as arrays; None for other cells."""
-    if not (is_plain_file(stream) and stream.seekable()):
-        return None
+def _read_quickly(text: TextStart, *, ranks: bool) -> PairTable | None:
+    """Read fields or plain cells as arrays; return None, at the same place, for other lines."""
+    stream = text.stream
     place = stream.tell()
     size = stream.seek(0, os.SEEK_END)
     stream.seek(place)
-    name, layout = rows.name, rows.layout
-    cells = plain_cells(stream, text, name, layout, ranks=rows.with_ranks)
-    found = None
-    if cells is not None:
-        lines = cast("BinaryIO", cells)
-        found = packed_table(lines, cells.start, name, layout, line=2, size=size, shape=cells.shape)
-    if cells is None or found is None:
+    lines = text.field_lines(ranks=ranks)
+    table = None if lines is None else quick_table(lines, text.name, text.layout, size=size, ranks=ranks)
+    if table is None:
         stream.seek(place)
-        return None
-    return found.with_notes(*cells.notes)
-
-
-def plain_cells(
-    stream: BinaryIO, text: TextStart, name: str, layout: Layout, *, ranks: bool = False
-) -> PlainCells | None:
-    """Begin to read a table of plain cells after its header; None for any other text."""
-    if text.form not in DELIMITED or text.cut or len(text.head) != 1 or asks(text.first, layout):
-        return None
-    from rankgauge.formats.delimited import PlainCells
-
-    return PlainCells.of(stream, text.line, Rows(name, layout, with_ranks=ranks), text.form)
+    return table
 
 
 def _up_to_fault(lines: Iterator[tuple[int, bytes]], rows: Rows) -> Iterator[tuple[int, bytes]]:
@@ -325,40 +321,6 @@ def _up_to_fault(lines: Iterator[tuple[int, bytes]], rows: Rows) -> Iterator[tup
         yield from lines
     except FormatError as error:
         rows.report(error)
-
-
-def width_of(line: bytes, form: str) -> int:
-    """Return the number of fields in a line."""
-    return len(line.rstrip(b"\r\n").split(b"\t") if form == CELLS else line.split())
-
-
-def _read_quickly(head: list[tuple[int, bytes]], stream: BinaryIO, rows: Rows, separator: bytes | None) -> PairTable:
-    """Read fields as arrays if all lines have the same number of them, otherwise line by line."""
-    again = is_plain_file(stream) and stream.seekable()
-    if head and again and separator is None and not rows.with_ranks:
-        place, (number, start) = stream.tell(), head[-1]
-        size = stream.seek(0, os.SEEK_END)
-        stream.seek(place)
-        found = packed_table(stream, start, rows.name, rows.layout, line=number, size=size)
-        if found is not None:
-            return found
-        stream.seek(place)
-    text = rest_of_stream(stream, b"".join(line for _, line in head))
-    found = None
-    if head and text.fault is None:
-        before, number = sum(len(line) for _, line in head[:-1]), head[-1][0]
-        found = quick_table(text, rows.name, rows.layout, skip=before, line=number, ranks=rows.with_ranks)
-    if found is None or (separator is not None and not _tabs_only(text, head[-1][1], len(found))):
-        # Restart from the beginning: only the plain reader reports the line of an error.
-        return read_trec(numbered_lines(text.lines(), rows.name), rows, separator)
-    return found
-
-
-def _tabs_only(text: Text, first: bytes, rows: int) -> bool:
-    """Return whether splitting at white space is the same as splitting at tabs."""
-    data = text.data[AROUND : AROUND + text.size]
-    tabs = (len(first.split()) - 1) * rows
-    return not (data == _BLANK).any() and int((data == _TAB).sum()) == tabs
 
 
 def head_of(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:

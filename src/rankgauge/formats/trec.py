@@ -65,10 +65,15 @@ def read_trec(lines: Iterable[tuple[int, bytes]], rows: Rows, separator: bytes |
     return table
 
 
-def trec_pieces(lines: Iterable[tuple[int, bytes]], rows: Rows, separator: bytes | None = None) -> Iterator[PairTable]:
-    """Read lines like :func:`read_trec`; yield a table whenever the rows are full."""
+def trec_pieces(
+    lines: Iterable[tuple[int, bytes]], rows: Rows, separator: bytes | None = None, *, like: bytes = b""
+) -> Iterator[PairTable]:
+    """Read lines like :func:`read_trec`; yield a table whenever the rows are full.
+
+    The lines have as many fields as `like`, if it is given.
+    """
     layout = rows.layout
-    lines, width, places = _usual_fields(lines, rows, separator)
+    lines, width, places = _usual_fields(lines, rows, separator, like)
     longer = 0
     for number, line in lines:
         parts = line.split() if separator is None else line.rstrip(b"\r\n").split(separator)
@@ -116,15 +121,15 @@ def _table_of(rows: Rows, places: tuple[int, int, int], longer: int) -> PairTabl
 _Lines: TypeAlias = Iterable[tuple[int, bytes]]
 
 
-def _usual_fields(lines: _Lines, rows: Rows, separator: bytes | None) -> tuple[_Lines, int, tuple[int, int, int]]:
-    """Return the lines; with `on_error`, also the usual field count and the indices to read."""
+def _usual_fields(
+    lines: _Lines, rows: Rows, separator: bytes | None, like: bytes
+) -> tuple[_Lines, int, tuple[int, int, int]]:
+    """Return the lines, the field count of `like`, or with `on_error` the usual one, and the indices to read."""
     fitting: dict[int, tuple[int, int, int]] = {0: (0, 0, 0)}
-    if rows.on_error is None:
-        return lines, 0, fitting[0]
     lines = iter(lines)
-    head = list(itertools.islice(lines, _LOOK))
+    head = [] if rows.on_error is None else list(itertools.islice(lines, _LOOK))
     widths: Counter[int] = Counter()
-    for _, line in head:
+    for line in (like, *(line for _, line in head)):
         parts = line.strip().split(separator)
         places = places_of(parts, rows.layout) if is_content(line) else None
         if places is not None:
