@@ -55,9 +55,8 @@ class Loaded:
     beside: bool = False
 
 
-def _text(name: str, row: Mapping[str, Any], place: int) -> TextRow:
-    fields = {key: value for key, value in row.items() if value is not None or key == "text"}
-    return row_of(fields, name, place + 1)
+def _text(row: Mapping[str, Any]) -> TextRow:
+    return row_of({key: value for key, value in row.items() if value is not None or key == "text"})
 
 
 def file_set(path: Path) -> FileSet | None:
@@ -126,7 +125,7 @@ def rows_reader(data: Any, name: str) -> RowReader:
         )
     known = hasattr(data, "__len__")
     at = data.__getitem__ if known and hasattr(data, "__getitem__") else None
-    return RowReader(lambda: data, name, partial(_text, name), at, _EACH * (len(data) if known else _MANY + 1))
+    return RowReader(lambda: data, name, _text, at, _EACH * (len(data) if known else _MANY + 1))
 
 
 def _judged_of(
@@ -199,14 +198,13 @@ class _Loader:
     def _ir_parts(self, data: Any, shown: str) -> Loaded:
         documents: Mapping[str, TextRow] = {}
         queries: Mapping[str, TextRow] = {}
-        read = partial(_text, shown)
         if hasattr(data, "docs_iter"):
             count = data.docs_count()
             size = _EACH * (_MANY + 1 if count is None else count)
-            rows = RowReader(lambda: map(_ir_row, data.docs_iter()), shown, read, _ir_at(data), size)
+            rows = RowReader(lambda: map(_ir_row, data.docs_iter()), shown, _text, _ir_at(data), size)
             documents = kept(rows, self.faults)
         if hasattr(data, "queries_iter"):
-            queries = kept(RowReader(lambda: map(_ir_row, data.queries_iter()), shown, read), self.faults)
+            queries = kept(RowReader(lambda: map(_ir_row, data.queries_iter()), shown, _text), self.faults)
         qrels = Qrels(ir_judgments(data.qrels_iter())) if hasattr(data, "qrels_iter") else None
         return Loaded(documents, queries, qrels, shown.partition(":")[2])
 

@@ -16,18 +16,14 @@ from rankgauge.corpus.collection import Collection, Document
 from rankgauge.errors import FormatError, InputError, MismatchError, UnknownName
 from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import Source, numbered_lines, opened, source_name
-from rankgauge.formats.texts import id_of
+from rankgauge.formats.texts import id_of, located
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
 Repeats: TypeAlias = Literal["counted", "once"]
 _Ranges: TypeAlias = list[tuple[int, int]]
-_KEYS = {
-    "query": ("query_id", "qid", "query"),
-    "document": ("doc_id", "docno", "document"),
-    "start": ("start",),
-    "end": ("end",),
-}
+# Names of the query, the document, and the ends of a span.
+_KEYS = (("query_id", "qid", "query"), ("doc_id", "docno", "document"), ("start",), ("end",))
 _EXAMPLE = '{"query_id": "q1", "doc_id": "d1", "start": 0, "end": 42}'
 _TOKEN = re.compile(r"\S+")
 
@@ -212,29 +208,24 @@ def read_spans(path: Source) -> dict[str, list[Span]]:
         {'q1': [Span(document='d1', start=0, end=42)]}
     """
     name = source_name(path)
-    found: dict[str, list[Span]] = {}
+    spans: dict[str, list[Span]] = {}
     with opened(path) as stream:
         for number, row in objects(numbered_lines(stream, name), name):
-            values = {part: _value(row, keys, name, number) for part, keys in _KEYS.items()}
-            ids = [id_of(values[part], name, number) for part in ("query", "document")]
             try:
-                span = Span(ids[1], values["start"], values["end"])
+                query, document, start, end = (_value(row, keys) for keys in _KEYS)
+                spans.setdefault(id_of(query), []).append(Span(id_of(document), start, end))
             except InputError as error:
-                raise FormatError(error.what, path=name, line=number, fix=error.fix) from None
-            found.setdefault(ids[0], []).append(span)
-    if not found:
+                raise located(error, name, number) from None
+    if not spans:
         raise FormatError("there are no spans", path=name, fix=f"use lines of {_EXAMPLE}")
-    return found
+    return spans
 
 
-def _value(row: Mapping[str, Any], keys: tuple[str, ...], name: str, number: int) -> Any:
+def _value(row: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
     key = next((key for key in keys if key in row), None)
     if key is None:
-        raise FormatError(
-            f"there is no {keys[0]!r}: the keys are {', '.join(map(repr, row))}",
-            path=name,
-            line=number,
-            fix=f"use lines of {_EXAMPLE}",
+        raise InputError(
+            f"there is no {keys[0]!r}: the keys are {', '.join(map(repr, row))}", fix=f"use lines of {_EXAMPLE}"
         )
     return row[key]
 

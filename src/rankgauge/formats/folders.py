@@ -62,7 +62,7 @@ def page_reader(folder: Path, pages: Sequence[str]) -> RowReader:
     return RowReader(partial(iter, pages), os.fspath(folder), partial(_read, folder), pages.__getitem__, size, stamp)
 
 
-def _read(folder: Path, page: str, _: int) -> TextRow:
+def _read(folder: Path, page: str) -> TextRow:
     path = folder / page
     try:
         text = path.read_bytes().decode("utf-8-sig")

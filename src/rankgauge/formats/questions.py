@@ -17,7 +17,7 @@ from rankgauge.formats.delimited import DELIMITERS, header_of, named_cells
 from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import numbered_lines
 from rankgauge.formats.registry import format_of, unpacked
-from rankgauge.formats.texts import IDS, QUESTIONS, Faults, TextRow, TextSource, add_fault, read_texts
+from rankgauge.formats.texts import IDS, QUESTIONS, Faults, TextRow, TextSource, add_fault, located, read_texts
 
 _ASKED = (*QUESTIONS, "text", "title")
 _RELEVANT = (
@@ -106,7 +106,7 @@ class _Answers:
             try:
                 self._add(row)
             except InputError as error:
-                add_fault(FormatError(error.what, path=self._name, line=number, fix=error.fix), self._faults)
+                add_fault(located(error, self._name, number), self._faults)
         judged = {query: grades for query, grades in self._grades.items() if grades}
         return self._queries, judged if judged or self._named else None
 

@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 
@@ -90,6 +90,13 @@ class Faults:
             self.first.append(f"{error.where}: {error.what}")
 
 
+def located(error: InputError, name: str, number: int) -> FormatError:
+    """Return the error with the file and the line, if it does not have them."""
+    if isinstance(error, FormatError):
+        return error
+    return FormatError(error.what, path=name, line=number, fix=error.fix)
+
+
 def add_fault(error: FormatError, faults: Faults | None) -> None:
     """Add an error to the faults, or raise it if `faults` is None."""
     if faults is None:
@@ -123,23 +130,6 @@ class Placed:
     number: int
     offset: int
     row: TextRow
-
-
-class Reader(Protocol):
-    """A reader that can read texts repeatedly."""
-
-    name: str  # name for messages
-    seekable: bool  # whether :meth:`at` is fast
-    size: int | None  # approximate size of all texts in bytes; None if they can be read only once
-
-    def rows(self, faults: Faults | None = None) -> Iterator[Placed]:
-        """Yield every text, in order; add errors to `faults`, or raise them if it is None."""
-
-    def at(self, offset: int) -> TextRow | None:
-        """Return the text at an offset from :meth:`rows`."""
-
-    def stamp(self) -> object:
-        """Return a value that changes if the texts change."""
 
 
 class TextReader:
@@ -203,7 +193,7 @@ class TextReader:
         return found.st_size, found.st_mtime_ns
 
     def _parsed(self, lines: _Lines, faults: Faults | None, *, head: bool) -> Iterator[Placed]:
-        pieces = self._pieces(lines)
+        pieces, number = self._pieces(lines), 0
         while True:
             columns = head
             try:
@@ -215,9 +205,9 @@ class TextReader:
                 row = self._row(piece, number)
             except StopIteration:
                 return
-            except FormatError as error:
+            except InputError as error:
                 # After an error of the file itself, stop reading.
-                add_fault(error, faults)
+                add_fault(located(error, self.name, number), faults)
                 if columns:
                     return  # without a header, no line can be read
                 continue
@@ -233,10 +223,10 @@ class TextReader:
     def _row(self, piece: Any, number: int) -> TextRow:
         if self._form in _MARKED:
             key, title, text, fields = _MARKED[self._form].parts_of(piece, self.name, number)
-            return TextRow(id_of(key, self.name, number), title, text, fields)
+            return TextRow(id_of(key), title, text, fields)
         if self._form in DELIMITERS:
             return self._of_cells(self._cells(piece, number), number)
-        return next(row_of(found, self.name, at) for at, found in objects([(number, piece)], self.name))
+        return next(row_of(row) for _, row in objects([(number, piece)], self.name))
 
     def _cells(self, piece: Any, number: int) -> list[str]:
         # In TSV, quotation marks are literal, and cells may have any length.
@@ -262,7 +252,7 @@ class TextReader:
         by = DELIMITERS[self._form]
         if self._columns:
             check_width(cells, self._columns, name, (number, by))
-            return row_of(dict(zip(self._columns, cells, strict=False)), name, number)
+            return row_of(dict(zip(self._columns, cells, strict=False)))
         width = len(cells)
         if not 1 < width <= _CELLS or width != (self._width or width):
             wanted = f", as the first line: {self._width}" * (1 < self._width <= _CELLS)
@@ -276,7 +266,7 @@ class TextReader:
                 + ", or write JSON lines",
             )
         title = cells[1] if len(cells) == _CELLS else ""
-        return TextRow(id_of(cells[0].strip(), name, number), title, cells[-1], {})
+        return TextRow(id_of(cells[0].strip()), title, cells[-1], {})
 
 
 class RowReader:
@@ -285,7 +275,7 @@ class RowReader:
     Args:
         rows: Function that returns all rows.
         name: The name for messages.
-        read: Function that converts a row at a position, from 0, to a text.
+        read: Function that converts a row to a text.
         row: Function that returns the row at a position, if fast.
         size: Approximate bytes of all texts; None if they fit into memory.
         stamp: Function whose result changes if the texts change.
@@ -295,7 +285,7 @@ class RowReader:
         self,
         rows: Callable[[], Iterable[Any]],
         name: str,
-        read: Callable[[Any, int], TextRow],
+        read: Callable[[Any], TextRow],
         row: Callable[[int], Any] | None = None,
         size: int | None = None,
         stamp: Callable[[], object] | None = None,
@@ -307,17 +297,20 @@ class RowReader:
         """Yield every text in order."""
         for place, row in enumerate(self._rows()):
             try:
-                yield Placed(place + 1, place, self._read(row, place))
-            except FormatError as error:
-                add_fault(error, faults)
+                yield Placed(place + 1, place, self._read(row))
+            except InputError as error:
+                add_fault(located(error, self.name, place + 1), faults)
 
     def at(self, offset: int) -> TextRow | None:
         """Return the text at a position from 0; None without random access."""
-        return None if self._row is None else self._read(self._row(offset), offset)
+        return None if self._row is None else self._read(self._row(offset))
 
     def stamp(self) -> object:
         """Return a value that changes if the texts change."""
         return self._stamp and self._stamp()
+
+
+Reader: TypeAlias = TextReader | RowReader
 
 
 def read_texts(source: Source | TextSource, faults: Faults | None = None) -> Iterator[TextRow]:
@@ -350,25 +343,20 @@ def _no_text(name: str) -> FormatError:
     return FormatError("there are no texts", path=name, fix=f"use lines of {_EXAMPLE}")
 
 
-def row_of(found: Mapping[str, Any], name: str, number: int = 0) -> TextRow:
+def row_of(row: Mapping[str, Any]) -> TextRow:
     """Build a text from an object with the usual keys."""
-    key = next((key for key in IDS if key in found), None)
-    body = next((key for key in _TEXTS if key in found), None)
+    key = next((key for key in IDS if key in row), None)
+    body = next((key for key in _TEXTS if key in row), None)
     if key is None or body is None:
         wanted, names = ("id", IDS) if key is None else ("text", _TEXTS)
-        raise FormatError(
-            f"there is no {wanted}: the keys are {', '.join(map(repr, found))}",
-            path=name,
-            line=number,
+        raise InputError(
+            f"there is no {wanted}: the keys are {', '.join(map(repr, row))}",
             fix=f"name it {names[0]!r}, as in {_EXAMPLE}",
         )
-    title = next((key for key in _TITLES if key in found), None)
-    fields = {k: v for k, v in found.items() if k not in {key, body, title}}
+    title = next((key for key in _TITLES if key in row), None)
+    fields = {k: v for k, v in row.items() if k not in {key, body, title}}
     return TextRow(
-        id=id_of(found[key], name, number),
-        title="" if title is None else _text(found[title], name, number),
-        text=_text(found[body], name, number),
-        fields=fields,
+        id=id_of(row[key]), title="" if title is None else _text(row[title]), text=_text(row[body]), fields=fields
     )
 
 
@@ -389,24 +377,18 @@ def _form_of(name: str, first: bytes) -> str:
     return "jsonl" if form == "json" else form
 
 
-def id_of(value: Any, name: str, number: int) -> str:
-    """Return an id in a line of a file as text."""
-    text = value if isinstance(value, str | int) and not isinstance(value, bool) else None
-    if text is None or text == "":
-        raise FormatError(
-            f"got {value!r:.60}, expected an id", path=name, line=number, fix="an id is text or a whole number"
-        )
-    try:
-        return id_text(text)
-    except InputError as error:
-        raise FormatError(error.what, path=name, line=number, fix=error.fix) from None
+def id_of(value: Any) -> str:
+    """Return an id as text."""
+    if not isinstance(value, str | int) or isinstance(value, bool) or value == "":
+        raise InputError(f"got {value!r:.60}, expected an id", fix="an id is text or a whole number")
+    return id_text(value)
 
 
-def _text(value: Any, name: str, number: int) -> str:
+def _text(value: Any) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise FormatError(f"got {value!r:.60}, expected text", path=name, line=number, fix="use text in quotes")
+        raise InputError(f"got {value!r:.60}, expected text", fix="use text in quotes")
     return value
 
 
