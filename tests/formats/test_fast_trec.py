@@ -13,6 +13,7 @@ from rankgauge import RankgaugeError
 from rankgauge.formats import fast_trec, readers
 from rankgauge.formats.columns import JUDGMENTS, RUN
 from rankgauge.formats.pieces import ScatteredQueriesError, whole_queries
+from rankgauge.formats.rows import PairInput
 
 FILES = int(os.environ.get("RANKGAUGE_FUZZ", "3000"))
 
@@ -20,7 +21,7 @@ FILES = int(os.environ.get("RANKGAUGE_FUZZ", "3000"))
 def outcome(text, layout, name="a.run"):
     """Return the table with its notes, or the full error."""
     try:
-        table = readers.read_stream(io.BufferedReader(io.BytesIO(text)), name, layout)
+        table = readers.read_stream(io.BufferedReader(io.BytesIO(text)), PairInput(layout, name))
     except RankgaugeError as error:
         return str(error)
     return (
@@ -198,7 +199,7 @@ def test_blocks_of_generated_files_hold_the_rows_of_the_whole(monkeypatch, line_
         start, rest = text[: text.find(b"\n") + 1], text[text.find(b"\n") + 1 :]
         stream = io.BufferedReader(io.BytesIO(rest))
         queries, sizes, rows = [], [], []
-        pieces = fast_trec.quick_pieces(fast_trec.FieldLines(stream, start, 1), "a.run", RUN)
+        pieces = fast_trec.quick_pieces(fast_trec.FieldLines(stream, start, 1), PairInput(RUN, "a.run"))
         try:
             for number, table in enumerate(whole_queries(pieces)):
                 read += number > 0

@@ -45,6 +45,7 @@ from rankgauge.formats.registry import (
     target_format,
     unpacked,
 )
+from rankgauge.formats.rows import PairInput
 from rankgauge.formats.texts import TextReader, TextRow, TextSource, kept
 from rankgauge.formats.writers import (
     LossCounter,
@@ -304,7 +305,7 @@ def _read(source: TextSource, layout: Layout, form: str | None) -> Qrels | Run:
     else:
         # For a copied stream, messages use the name of the stream.
         with source.open() as stream:
-            table = read_stream(stream, source.name, layout, form, ranks=True)
+            table = read_stream(stream, PairInput(layout, source.name, ranks=True), form)
     return Run(table, name=name) if layout is RUN else Qrels(table)
 
 

@@ -20,7 +20,7 @@ from rankgauge.errors import InputError, MismatchError
 from rankgauge.formats import frames, mappings, readers
 from rankgauge.formats.columns import JUDGMENTS, Layout
 from rankgauge.formats.lines import Source
-from rankgauge.formats.rows import OnError, finite
+from rankgauge.formats.rows import OnError, PairInput, finite
 
 # Far above any scale, yet sums of many remain finite.
 _MOST = 1e100
@@ -94,16 +94,17 @@ class Pairs(Mapping[str, Mapping[str, float]]):
 
 def table_of_input(source: Any, layout: Layout, *, ranks: bool = False, on_error: OnError | None = None) -> PairTable:
     """Convert any supported source to rows, including duplicate pairs."""
+    origin = PairInput(layout, layout.name, on_error)
     if isinstance(source, PairTable):
-        return finite(source, layout, on_error)
+        return finite(source, origin)
     if isinstance(source, str | os.PathLike):
         return readers.read_table(source, layout, ranks=ranks, on_error=on_error)
     if isinstance(source, np.ndarray) and source.dtype.names:
         source = {name: source[name] for name in source.dtype.names}
     if isinstance(source, Mapping):
-        return mappings.from_mapping(source, layout, on_error=on_error)
+        return mappings.from_mapping(source, origin)
     if frames.is_frame(source):
-        return frames.from_frame(source, layout, on_error=on_error)
+        return frames.from_frame(source, origin)
     if isinstance(source, Iterable) and not isinstance(source, bytes):
         return mappings.from_rows(source, layout)
     raise InputError(
@@ -195,7 +196,7 @@ class Qrels(Pairs):
             >>> Qrels.from_columns(["q1", "q1"], ["d1", "d2"], [2, 0])["q1"]
             {'d1': 2.0, 'd2': 0.0}
         """
-        return cls(frames.from_columns(query_ids, doc_ids, grades, JUDGMENTS))
+        return cls(frames.from_columns(query_ids, doc_ids, grades, PairInput(JUDGMENTS, JUDGMENTS.name)))
 
     @classmethod
     def from_rankings(cls, rankings: Mapping[Any, Iterable[Any]]) -> Qrels:

@@ -24,6 +24,7 @@ from rankgauge.formats import frames, pieces, readers
 from rankgauge.formats.columns import RUN
 from rankgauge.formats.lines import Source
 from rankgauge.formats.registry import SUFFIXES, InFormat, unpacked
+from rankgauge.formats.rows import PairInput
 
 _T = TypeVar("_T")
 _ENDINGS = (".zip", ".run", ".txt", ".trec", *SUFFIXES)
@@ -113,7 +114,7 @@ class Run(Pairs):
             >>> Run.from_columns([1, 1], [7, 9], [0.5, 2.0])["1"]
             {'7': 0.5, '9': 2.0}
         """
-        return cls(frames.from_columns(query_ids, doc_ids, scores, RUN), name=name)
+        return cls(frames.from_columns(query_ids, doc_ids, scores, PairInput(RUN, RUN.name)), name=name)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Run):

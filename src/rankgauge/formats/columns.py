@@ -303,21 +303,17 @@ def whole_numbers_of(values: npt.NDArray[Any], layout: Layout, blame: Blame) -> 
 
 def finite_numbers(values: Sequence[Any], layout: Layout, blame: Blame) -> FloatArray:
     """Convert numbers of any type to 64-bit floats; all must be finite."""
-    found = numbers_of(values, layout, blame)
-    bad = first_not_finite(found)
-    if bad is not None:
-        row, shown = bad
-        raise blame(row, f"{layout.value} {shown} is not a finite number", layout.fix)
-    return found
+    numbers = numbers_of(values, layout, blame)
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if len(bad):
+        shown = not_finite_text(float(numbers[bad[0]]))
+        raise blame(int(bad[0]), f"{layout.value} {shown} is not a finite number", layout.fix)
+    return numbers
 
 
-def first_not_finite(values: FloatArray) -> tuple[int, str] | None:
-    """Return the index and the text of the first number that is not finite."""
-    bad = np.flatnonzero(~np.isfinite(values))
-    if not len(bad):
-        return None
-    value = float(values[bad[0]])
-    return int(bad[0]), "NaN" if math.isnan(value) else str(value)
+def not_finite_text(value: float) -> str:
+    """Return the text of a number that is not finite."""
+    return "NaN" if math.isnan(value) else str(value)
 
 
 def _is_number(kind: type) -> bool:

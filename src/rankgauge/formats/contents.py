@@ -16,6 +16,7 @@ from rankgauge.formats.json_files import Nested
 from rankgauge.formats.lines import COLUMNAR, beginning, is_columnar, is_content, opened_bytes, start_of
 from rankgauge.formats.questions import may_be_questions
 from rankgauge.formats.registry import FORMATS, Content, format_of
+from rankgauge.formats.rows import PairInput
 from rankgauge.formats.texts import IDS, QUESTIONS, TextSource
 from rankgauge.formats.trec import is_line
 
@@ -170,7 +171,7 @@ def _of_json(first: bytes, form: str | None, head: bytes) -> _Possible:
         return kinds, form or "jsonl", keys
     row = value[0] if isinstance(value, list) and value else value
     if isinstance(row, dict):
-        nested = tuple(kind for kind, layout in _SIDES if Nested.of(row, "", layout) is not None)
+        nested = tuple(kind for kind, layout in _SIDES if Nested.of(row, PairInput(layout, "")) is not None)
         if nested:
             return nested, form or ("json" if row is not value else "jsonl"), tuple(row)
     return ("qrels", "run"), form or "json", ()

@@ -32,7 +32,7 @@ from rankgauge.formats.columns import (
 from rankgauge.formats.fast_trec import FieldLines, Shape
 from rankgauge.formats.lines import report_read, shorten
 from rankgauge.formats.registry import BrokenPackError
-from rankgauge.formats.rows import Rows, by_query, rank_number, score_lines, text_pairs
+from rankgauge.formats.rows import PairInput, Rows, by_query, rank_number, score_lines, text_pairs
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 _QUOTES = 'close the quote; inside quotes write a quote twice: "the ""best"" one"'
@@ -125,9 +125,9 @@ def plain_table(stream: BinaryIO, header: bytes, rows: Rows, form: str) -> Field
     return _PlainCells(stream, by, Shape(len(cells), *places)).lines(first, 2, table.notes)
 
 
-def plain_lines(stream: BinaryIO, first: bytes, number: int, layout: Layout, *, ranks: bool) -> FieldLines | None:
+def plain_lines(stream: BinaryIO, first: bytes, number: int, origin: PairInput) -> FieldLines | None:
     """Return lines without a header, separated by tabs; None unless the first one is plain."""
-    shape = Shape.of(first, layout, ranks=ranks)
+    shape = Shape.of(first, origin)
     return None if shape is None else _PlainCells(stream, "\t", shape).lines(first, number)
 
 

@@ -9,6 +9,7 @@ from rankgauge.errors import FormatError
 from rankgauge.formats.columns import RUN, Layout, columns_of
 from rankgauge.formats.lines import shorten
 from rankgauge.formats.registry import FORMATS, load
+from rankgauge.formats.rows import PairInput
 from rankgauge.formats.trec import is_line, places_of
 
 # Names of measures in the output of trec_eval; -Z prefixes a Z.
@@ -77,25 +78,19 @@ def _is_row(first: bytes, layout: Layout) -> bool:
     if columns is None:
         from rankgauge.formats.json_files import Nested
 
-        nested = Nested.of(value, "", layout)
+        nested = Nested.of(value, PairInput(layout, ""))
         columns = None if nested is None else nested.columns
     return columns is not None and not isinstance(value[columns.query], list | dict)
 
 
-def is_doubtful(first: bytes) -> bool:
-    """Return whether the line may belong to another kind of file (fast; may be a false alarm)."""
-    if first.startswith((b"<", b".I ")) or b" \t" in first or b"\tall\t" in first:
-        return True
-    return first.count(b".") > 1 and all(b"." in word for word in first.split()[2:4])
-
-
-def refuse_lookalike(first: bytes, name: str, number: int, layout: Layout) -> None:
+def refuse_lookalike(first: bytes, number: int, origin: PairInput) -> None:
     """Refuse a file whose first line belongs to another kind of file."""
-    if is_doubtful(first) or first.count(b"\t") == 1:
-        what, fix = _taken_for(first, layout)
-        if what:
-            wanted = f"{what}, expected {layout.words}"
-            raise FormatError(wanted, path=name, line=number, text=shorten(first), fix=fix)
+    doubtful = first.startswith((b"<", b".I ")) or b" \t" in first or b"\tall\t" in first or first.count(b"\t") == 1
+    doubtful = doubtful or (first.count(b".") > 1 and all(b"." in word for word in first.split()[2:4]))
+    what, fix = _taken_for(first, origin.layout) if doubtful else ("", "")
+    if what:
+        wanted = f"{what}, expected {origin.layout.words}"
+        raise FormatError(wanted, path=origin.name, line=number, text=shorten(first), fix=fix)
 
 
 def _is_trec(fields: list[bytes], layout: Layout) -> bool:

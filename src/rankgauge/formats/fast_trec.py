@@ -19,8 +19,9 @@ from rankgauge.core import native
 from rankgauge.core.ids import Ids, IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
 from rankgauge.core.threads import check_stopped
-from rankgauge.formats.columns import EXACT, Layout, read_number
+from rankgauge.formats.columns import EXACT, read_number
 from rankgauge.formats.lines import AROUND, read_into, report_read
+from rankgauge.formats.rows import PairInput
 from rankgauge.formats.trec import as_read, places_of, rank_place
 
 _PIECE = 1 << 20
@@ -44,15 +45,15 @@ class FieldLines(NamedTuple):
     notes: tuple[str, ...] = ()  # notes on the columns
 
 
-def quick_table(lines: FieldLines, name: str, layout: Layout, *, size: int, ranks: bool = False) -> PairTable | None:
+def quick_table(lines: FieldLines, origin: PairInput, *, size: int) -> PairTable | None:
     """Read lines of at most `size` bytes, keeping only their ids in memory.
 
     Return None if the lines differ in their number of fields.
     """
-    buffer = _Buffer(lines, layout, 2 * _PIECE, ranks=ranks)
+    buffer = _Buffer(lines, origin, 2 * _PIECE)
     # Untouched pages take no physical memory.
     packed = np.empty(size + AROUND, dtype=np.uint8)
-    rows = _Rows(size, ranks=ranks)
+    rows = _Rows(size, ranks=origin.ranks)
     while not buffer.ended:
         if not (buffer.fill() and _add_lines(rows, buffer) and rows.pack(buffer.data, packed)):
             return None
@@ -61,36 +62,34 @@ def quick_table(lines: FieldLines, name: str, layout: Layout, *, size: int, rank
         return None
     stop = rows.used + _SPARE_BYTES
     packed[rows.used : stop] = 0
-    return _named(rows.table(packed[:stop], lines.number), rows, name, lines)
+    return _named(rows.table(packed[:stop], lines.number), rows, origin.name, lines)
 
 
 class UnevenLinesError(Exception):
     """Lines differ in their number of fields."""
 
 
-def quick_pieces(
-    lines: FieldLines, name: str, layout: Layout, *, numbered: bool = False, size: int | None = None
-) -> Iterator[tuple[PairTable, bool]]:
+def quick_pieces(lines: FieldLines, origin: PairInput, *, size: int | None = None) -> Iterator[tuple[PairTable, bool]]:
     """Yield tables of consecutive lines, each with whether it is the last.
 
     A table is valid only until the next one is yielded, because the memory is reused. Rows have
-    line numbers and ranks only if they are `numbered`.
+    line numbers only if ranks are read.
 
     Raises:
         UnevenLinesError: If a line has a different number of fields or a field is not a number. The
             rest must then be read by another reader.
     """
-    buffer = _Buffer(lines, layout, size or _BLOCK, ranks=numbered)
+    buffer = _Buffer(lines, origin, size or _BLOCK)
     data, number, found = buffer.data, lines.number, False
-    rows = _Rows(len(data), ranks=numbered)
+    rows = _Rows(len(data), ranks=origin.ranks)
     while not buffer.ended:
         if not (buffer.fill() and _add_lines(rows, buffer)):
             raise UnevenLinesError
         if rows.count:
             found = True
             # A view, because the table makes its arrays read-only.
-            table = rows.table(data.view(), number if numbered else None)
-            yield _named(table, rows, name, lines), buffer.ended
+            table = rows.table(data.view(), number if origin.ranks else None)
+            yield _named(table, rows, origin.name, lines), buffer.ended
             number += rows.count
         buffer.drop(buffer.stop)
         rows.clear()
@@ -108,13 +107,13 @@ class LinesPiece(NamedTuple):
     last: bool  # whether this is the end of the text
 
 
-def pass_lines(lines: FieldLines, layout: Layout, read: Callable[[LinesPiece], int | None]) -> bool:
+def pass_lines(lines: FieldLines, origin: PairInput, read: Callable[[LinesPiece], int | None]) -> bool:
     """Pass lines to `read` piece by piece; return False if they are declined.
 
     `read` returns the start of the last query, whose lines are passed again together with those
     that follow, or None to decline.
     """
-    buffer = _Buffer(lines, layout, _PIECE)
+    buffer = _Buffer(lines, origin, _PIECE)
     while not buffer.ended:
         filled, stop, shape = buffer.fill(), buffer.stop, buffer.shape
         if shape is None or not filled or stop == AROUND:
@@ -137,13 +136,13 @@ class _Buffer:
         shape: The fields to read; None if they do not fit.
     """
 
-    def __init__(self, lines: FieldLines, layout: Layout, size: int, *, ranks: bool = False) -> None:
+    def __init__(self, lines: FieldLines, origin: PairInput, size: int) -> None:
         start = lines.start
         self.data = np.zeros(len(start) + size + 2 * AROUND, dtype=np.uint8)
         self._stream, self._end = lines.stream, AROUND + len(start)
         self.data[AROUND : self._end] = np.frombuffer(start, dtype=np.uint8)
         self.stop, self.ended = AROUND, False
-        self.shape = lines.shape or Shape.of(start, layout, ranks=ranks)
+        self.shape = lines.shape or Shape.of(start, origin)
 
     def fill(self) -> bool:
         """Read more lines; return False if there is no complete line, or reading fails."""
@@ -236,13 +235,13 @@ class Shape:
     rank: int = -1
 
     @classmethod
-    def of(cls, line: bytes, layout: Layout, *, ranks: bool = False) -> Shape | None:
+    def of(cls, line: bytes, origin: PairInput) -> Shape | None:
         """Return the shape of lines in TREC format; None if the fields do not fit."""
         fields = line.split()
-        places = places_of(fields, layout)
+        places = places_of(fields, origin.layout)
         if places is None:
             return None
-        return cls(len(fields), *places, rank_place(len(fields), layout) if ranks else -1)
+        return cls(len(fields), *places, rank_place(len(fields), origin.layout) if origin.ranks else -1)
 
 
 class _Rows:

@@ -29,7 +29,7 @@ from rankgauge.formats.columns import (
     whole_numbers_of,
     wrong_columns,
 )
-from rankgauge.formats.rows import OnError, table_of
+from rankgauge.formats.rows import PairInput, table_of
 
 _SHOWN = 60
 _FLOATS = ("float", "double", "halffloat")
@@ -65,15 +65,14 @@ def from_columns(
     queries: Any,
     docs: Any,
     values: Any,
-    layout: Layout,
+    origin: PairInput,
     *,
     columns: Columns | None = None,
-    source: str = "",
-    on_error: OnError | None = None,
     before: int = 0,
 ) -> PairTable:
     """Build a table from three columns of equal length: lists, arrays, or data frame series."""
-    names, source = columns or Columns(*layout.columns), source or layout.name
+    layout, source, on_error, _ = origin
+    names = columns or Columns(*layout.columns)
     blame = blame_row(source, before=before)
     if on_error is None:
         _refuse_null(values, names.value, layout, blame)
@@ -94,10 +93,8 @@ def from_columns(
         if isinstance(doc_ids, IdRuns)
         else Ids.of(doc_ids, "document id", blame),
         _numbers(numbers, layout, blame, lenient=on_error is not None),
-        layout,
-        source=source,
+        origin,
         columns=names,
-        on_error=on_error,
     )
 
 
@@ -183,29 +180,20 @@ def is_frame(data: object) -> bool:
     return True
 
 
-def from_frame(
-    data: Any,
-    layout: Layout,
-    source: str = "",
-    *,
-    columns: Columns | None = None,
-    on_error: OnError | None = None,
-    before: int = 0,
-) -> PairTable:
-    """Read a data frame; `before` is the number of earlier rows, for messages."""
-    source = source or layout.name
+def from_frame(data: Any, origin: PairInput, *, columns: Columns | None = None) -> PairTable:
+    """Read a data frame."""
     chosen = columns
 
     def choose(names: list[Any]) -> list[Any]:
         nonlocal chosen
-        chosen = columns or columns_of(names, layout)
+        chosen = columns or columns_of(names, origin.layout)
         if chosen is None:
-            what, fix = wrong_columns(names, layout)
-            raise InputError(what, where=source, fix=fix)
+            what, fix = wrong_columns(names, origin.layout)
+            raise InputError(what, where=origin.name, fix=fix)
         return list(chosen.read)
 
-    queries, docs, values = frame_columns(data, source, choose).values()
-    return from_columns(queries, docs, values, layout, columns=chosen, source=source, on_error=on_error, before=before)
+    queries, docs, values = frame_columns(data, origin.name, choose).values()
+    return from_columns(queries, docs, values, origin, columns=chosen)
 
 
 def frame_columns(data: Any, source: str, choose: Callable[[list[Any]], list[Any]] = list) -> dict[Any, Any]:

@@ -13,7 +13,7 @@ from rankgauge.formats.columns import RUN, Columns, Layout, columns_of, number_t
 from rankgauge.formats.frames import from_columns, short
 from rankgauge.formats.lines import shorten
 from rankgauge.formats.mappings import from_mapping
-from rankgauge.formats.rows import Rows, by_query, rank_number, score_lines, text_pairs
+from rankgauge.formats.rows import PairInput, Rows, by_query, rank_number, score_lines, text_pairs
 from rankgauge.formats.search_tools import shaped
 
 Lines = Iterable[tuple[int, bytes]]
@@ -53,7 +53,7 @@ def json_line_pieces(  # noqa: C901 - one shape of an object after another
             rows.clear()
         columns = columns or columns_of(value, rows.layout)
         if columns is None:
-            nested = nested or Nested.of(value, rows.name, rows.layout)
+            nested = nested or Nested.of(value, rows.origin)
         if nested is not None:
             for query, doc, found in nested.rows(value, number):
                 rows.add(number, query, doc, found)
@@ -105,9 +105,9 @@ def read_json(lines: Lines, rows: Rows) -> PairTable:
     """Read a JSON document: query id to documents, columns, rows, or a search tool's format."""
     name, layout = rows.name, rows.layout
     value = json_document(lines, name, f"one object: {layout.mapping}")
-    found = shaped(value, layout, name)
+    found = shaped(value, rows.origin)
     if found is not None:
-        table = from_mapping(found.rankings, layout, name, on_error=rows.on_error)
+        table = from_mapping(found.rankings, rows.origin)
         return table.with_notes(*found.notes)
     if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
         return _of_objects(value, rows)
@@ -117,7 +117,7 @@ def read_json(lines: Lines, rows: Rows) -> PairTable:
             path=name,
             fix=f"use an object: {layout.mapping}, or rows as one object a line (.jsonl)",
         )
-    return from_mapping(value, layout, name, on_error=rows.on_error)
+    return from_mapping(value, rows.origin)
 
 
 def _of_objects(given: list[dict[str, Any]], rows: Rows) -> PairTable:
@@ -127,8 +127,8 @@ def _of_objects(given: list[dict[str, Any]], rows: Rows) -> PairTable:
     if columns is not None:
         names = dict.fromkeys((*columns.read, *columns.beside, *columns.rivals))
         data = {key: [row.get(key) for row in given] for key in names}
-        return from_mapping(data, layout, name, on_error=rows.on_error)
-    nested = Nested.of(given[0], name, layout)
+        return from_mapping(data, rows.origin)
+    nested = Nested.of(given[0], rows.origin)
     if nested is None:
         what, fix = wrong_columns(given[0], layout)
         raise FormatError(what.replace("columns", "keys", 1), path=name, fix=fix)
@@ -136,7 +136,7 @@ def _of_objects(given: list[dict[str, Any]], rows: Rows) -> PairTable:
     if not parts:
         return rows.table()  # raises the error
     queries, docs, values = map(list, zip(*parts, strict=True))
-    table = from_columns(queries, docs, values, layout, columns=nested.columns, source=name, on_error=rows.on_error)
+    table = from_columns(queries, docs, values, rows.origin, columns=nested.columns)
     return table.with_notes(nested.note())
 
 
@@ -188,22 +188,22 @@ class Nested:
         inner: The key of the documents.
     """
 
-    def __init__(self, name: str, layout: Layout, query: str, inner: str) -> None:
-        self.columns = Columns(query, *layout.columns[1:])
-        self.inner = inner
-        self._name, self._layout, self._query = name, layout, query
+    def __init__(self, origin: PairInput, query: str, inner: str) -> None:
+        self._layout, self._name, *_ = origin
+        self.columns = Columns(query, *self._layout.columns[1:])
+        self.inner, self._query = inner, query
         self._doc = self._value = ""
         self._ordered: set[Any] = set()
 
     @classmethod
-    def of(cls, row: Mapping[str, Any], name: str, layout: Layout) -> Nested | None:
+    def of(cls, row: Mapping[str, Any], origin: PairInput) -> Nested | None:
         """Return a reader for rows like this one; None if it has no documents."""
-        inner = next((key for key in _INNER[layout.name] if isinstance(row.get(key), list | dict)), None)
+        inner = next((key for key in _INNER[origin.layout.name] if isinstance(row.get(key), list | dict)), None)
         outer = [key for key in row if key != inner]
-        found = columns_of((*outer, *layout.columns[1:]), layout)
+        found = columns_of((*outer, *origin.layout.columns[1:]), origin.layout)
         if inner is None or found is None or found.query not in row:
             return None
-        return cls(name, layout, found.query, inner)
+        return cls(origin, found.query, inner)
 
     def rows(self, row: Mapping[str, Any], line: int = 0) -> Iterator[tuple[Any, Any, Any]]:
         """Yield query, document, and number of each document in a row."""

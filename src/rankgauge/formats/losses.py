@@ -18,6 +18,7 @@ from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import numbered_lines
 from rankgauge.formats.readers import head_of
 from rankgauge.formats.registry import format_named
+from rankgauge.formats.rows import PairInput
 from rankgauge.formats.texts import TextSource
 
 _SHOWN = 3
@@ -59,7 +60,7 @@ def _count_arrays(source: TextSource, layout: Layout) -> UnreadFields:
         if start.endswith(b"\r"):
             raise UnevenLinesError  # the stream is already after other lines
         lines = FieldLines(stream, start, 1, _SHAPES[layout.name])
-        for table, _ in quick_pieces(lines, source.name, layout):
+        for table, _ in quick_pieces(lines, PairInput(layout, source.name)):
             seconds = table.docs.runs()
             for second, count in zip(seconds.ids.tolist(), seconds.counts.tolist(), strict=True):
                 unread.seconds[second] += count

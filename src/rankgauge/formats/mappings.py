@@ -17,7 +17,7 @@ from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
 from rankgauge.errors import InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, Columns, Layout, columns_of, is_missing, numbers_of
 from rankgauge.formats.frames import blame_row, from_columns, listed, short
-from rankgauge.formats.rows import OnError, finite
+from rankgauge.formats.rows import PairInput, finite
 
 _PAIR = 2
 # Mappings with more entries are documents by query, never columns of a table.
@@ -26,19 +26,17 @@ _WIDE = 64
 _PIECE = 1 << 14
 
 
-def from_mapping(
-    data: Mapping[Any, Any], layout: Layout, source: str = "", *, on_error: OnError | None = None
-) -> PairTable:
+def from_mapping(data: Mapping[Any, Any], origin: PairInput) -> PairTable:
     """Read a mapping from query id to a mapping with numbers, a list, or (judgments) a set.
 
     A list is in ranked order. A mapping from column names to columns is read as columns.
     """
-    source = source or layout.name
-    data = _unlabelled(_read_once(data, source), layout, source)
+    layout, source, on_error, _ = origin
+    data = _unlabelled(_read_once(data, source), origin)
     columns = _columns(data, layout)
     if columns is not None:
         queries, docs, values = (data[name] for name in columns.read)
-        return from_columns(queries, docs, values, layout, columns=columns, source=source, on_error=on_error)
+        return from_columns(queries, docs, values, origin, columns=columns)
     queries = Ids.of(list(data), "query id", blame_row(source, "query"))
     inner = list(data.values())
     packed = None if on_error or native.core is None else native.core.pack_dicts(inner)
@@ -54,7 +52,7 @@ def from_mapping(
     paired = layout is RUN and all(map(_is_paired, inner, parts))
     # Keys of a mapping are unique; labels of a series may not be.
     unique = all(isinstance(value, Mapping) for value in inner)
-    table = _of_parts(queries, parts, layout, source, unique=unique, on_error=on_error)
+    table = _of_parts(queries, parts, origin, unique=unique)
     return replace(table, paired=paired)
 
 
@@ -78,15 +76,8 @@ def _is_paired(value: Any, part: tuple[Any, Any]) -> bool:
     return not len(numbers) or (isinstance(numbers, list) and not hasattr(value, "dtype"))
 
 
-def _of_parts(
-    queries: Ids,
-    parts: list[tuple[Any, Any]],
-    layout: Layout,
-    source: str,
-    *,
-    unique: bool,
-    on_error: OnError | None = None,
-) -> PairTable:
+def _of_parts(queries: Ids, parts: list[tuple[Any, Any]], origin: PairInput, *, unique: bool) -> PairTable:
+    layout, source, on_error, _ = origin
     offsets = offsets_of([len(docs) for docs, _ in parts])
 
     def place(row: int) -> str:
@@ -115,7 +106,7 @@ def _of_parts(
     Ids.of(list(heads.values()), "document id", _by_query(lambda row: place(rows[row]), 0))
     docs = Ids.joined(columns)
     table = PairTable(queries, offsets, docs, np.concatenate(values), unique=unique, source=source)
-    return finite(table, layout, on_error)
+    return finite(table, origin)
 
 
 def _pieces(offsets: IntArray) -> list[tuple[int, int]]:
@@ -234,10 +225,10 @@ def from_rankings(data: Any) -> PairTable:
     for number, value in enumerate(data.values()):
         docs = _documents(value, JUDGMENTS, _place(source, queries, number), ordered=True)
         parts.append((docs, range(len(docs), 0, -1)))
-    return _of_parts(queries, parts, JUDGMENTS, source, unique=False)
+    return _of_parts(queries, parts, PairInput(JUDGMENTS, source), unique=False)
 
 
-def _unlabelled(data: Mapping[Any, Any], layout: Layout, source: str) -> Mapping[Any, Any]:
+def _unlabelled(data: Mapping[Any, Any], origin: PairInput) -> Mapping[Any, Any]:
     """Convert a pandas table of the form ``{column: {row: cell}}`` to columns; keep other data.
 
     If its ids are numbers, such a table looks like a mapping of queries and would be read as one.
@@ -245,17 +236,17 @@ def _unlabelled(data: Mapping[Any, Any], layout: Layout, source: str) -> Mapping
     first = next(iter(data.values()), None)
     if not isinstance(first, Mapping):
         return data
-    columns = columns_of(data, layout) if len(data) <= _WIDE else None
+    columns = columns_of(data, origin.layout) if len(data) <= _WIDE else None
     if columns is not None and _numbered(first):
         chosen = [name for name in data if str(name) in {*columns.read, *columns.beside}]
         cells = [data[name] for name in chosen]
         if all(isinstance(one, Mapping) and one.keys() == first.keys() for one in cells):
             return dict(zip(chosen, (list(one.values()) for one in cells), strict=True))
-    if len(first) <= _WIDE and columns_of(first, layout) is not None and _numbered(data):
+    if len(first) <= _WIDE and columns_of(first, origin.layout) is not None and _numbered(data):
         names = ", ".join(map(repr, itertools.islice(first, _WIDE)))
         raise InputError(
             f"this looks like the rows of a table ({names}), not documents by query",
-            where=source,
+            where=origin.name,
             fix='in pandas: df.to_json(path, orient="records"), or pass the data frame itself',
         )
     return data
@@ -301,7 +292,7 @@ def from_rows(rows: Iterable[Any], layout: Layout) -> PairTable:
         columns[0].append(query)
         columns[1].append(doc)
         columns[2].append(number)
-    return from_columns(*columns, layout)
+    return from_columns(*columns, PairInput(layout, layout.name))
 
 
 def _pick(row: Any, layout: Layout) -> Callable[[Any], Any] | None:

@@ -22,7 +22,7 @@ from rankgauge.formats.columns import Columns, Layout, columns_of, wrong_columns
 from rankgauge.formats.compression import exploded, too_many
 from rankgauge.formats.frames import from_columns, from_frame
 from rankgauge.formats.lines import all_of, is_plain_file, start_of
-from rankgauge.formats.rows import OnError, id_texts
+from rankgauge.formats.rows import PairInput, id_texts
 
 # Rows that are converted at a time; also the row group size in Parquet.
 _ROWS = 1 << 20
@@ -168,23 +168,21 @@ def _reading(name: str, how: str, fix: str = _AGAIN) -> Iterator[Any]:
         raise _broken(name, error, fix) from None
 
 
-def read_columnar(
-    stream: BinaryIO, name: str, layout: Layout, on_error: OnError | None = None, *, part: bool = False
-) -> PairTable:
+def read_columnar(stream: BinaryIO, origin: PairInput, *, part: bool = False) -> PairTable:
     """Read a Parquet file, an Arrow file (Feather), or an Arrow stream."""
-    file = _ColumnarFile(stream, name)
+    file = _ColumnarFile(stream, origin.name)
     if importlib.util.find_spec("pyarrow") is None:
-        frame = _by_polars(file, layout)
+        frame = _by_polars(file, origin.layout)
     else:
-        with _reading(name, "") as pa:
-            table = _parquet_table(file, layout) if file.is_parquet else _arrow_table(file, layout, pa)
+        with _reading(origin.name, "") as pa:
+            table = _parquet_table(file, origin.layout) if file.is_parquet else _arrow_table(file, origin.layout, pa)
             # Each chunk has a fixed cost.
             small = _PIECE * table.column(0).num_chunks > table.num_rows
             frame = table.combine_chunks() if small else table
     # Columns were chosen among all names, but only these were read.
-    pairs = from_frame(frame, layout, name, columns=file.columns, on_error=on_error)
+    pairs = from_frame(frame, origin, columns=file.columns)
     if not len(pairs) and not part:
-        raise no_rows(name, layout)
+        raise no_rows(origin)
     return pairs
 
 
@@ -199,29 +197,27 @@ def columnar_tables(stream: BinaryIO, name: str, rows: int) -> Iterator[Any]:
                 yield reader.read_all()
 
 
-def columnar_pieces(
-    stream: BinaryIO, name: str, layout: Layout, rows: int, *, part: bool = False
-) -> Iterator[PairTable]:
+def columnar_pieces(stream: BinaryIO, origin: PairInput, rows: int, *, part: bool = False) -> Iterator[PairTable]:
     """Yield tables of `rows` consecutive rows of a columnar file."""
-    file = _ColumnarFile(stream, name)
+    file = _ColumnarFile(stream, origin.name)
     before = 0
-    with _reading(name, "in pieces"):
-        for batch in (_parquet_batches if file.is_parquet else _arrow_batches)(file, layout, rows):
+    with _reading(origin.name, "in pieces"):
+        for batch in (_parquet_batches if file.is_parquet else _arrow_batches)(file, origin.layout, rows):
             assert file.columns is not None  # noqa: S101 - set by the batch reader
             queries, docs, values = map(batch.column, file.columns.read)
             # Declared lengths and indices may be wrong (for Parquet, pyarrow computes the lengths).
             # Text that is not UTF-8 is detected later.
             (queries if file.is_parquet else batch).validate(full=True)
-            yield from_columns(queries, docs, values, layout, columns=file.columns, source=name, before=before)
+            yield from_columns(queries, docs, values, origin, columns=file.columns, before=before)
             before += batch.num_rows
     if not before and not part:
-        raise no_rows(name, layout)
+        raise no_rows(origin)
 
 
-def no_rows(name: str, layout: Layout) -> FormatError:
+def no_rows(origin: PairInput) -> FormatError:
     """Return the error for a file or folder without rows."""
-    fix = f"use rows of {', '.join(layout.columns)}"
-    return FormatError("there are no rows", path=name, fix=fix)
+    fix = f"use rows of {', '.join(origin.layout.columns)}"
+    return FormatError("there are no rows", path=origin.name, fix=fix)
 
 
 def read_rows(stream: BinaryIO, name: str) -> list[dict[str, Any]]:

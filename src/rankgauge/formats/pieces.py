@@ -36,7 +36,7 @@ from rankgauge.formats.lines import (
     start_of,
 )
 from rankgauge.formats.registry import format_named, load
-from rankgauge.formats.rows import Rows
+from rankgauge.formats.rows import PairInput, Rows
 from rankgauge.formats.trec import trec_pieces
 
 # Bytes of text per piece; bytes counted for each row of a columnar file.
@@ -72,7 +72,8 @@ class Pieces:
 
     def __init__(self, source: Source, layout: Layout, limit: int) -> None:
         self._source, self._form = readers.path_and_format(source, layout, None)
-        self.name, self.layout, self._limit = source_name(self._source), layout, limit
+        self.name, self._limit = source_name(self._source), limit
+        self._origin = PairInput(layout, self.name)
         self._parts = readers.parquet_parts(self._source)
         self._size = max(_LEAST, min(_MOST, limit // _SHARE))
         self._rows = max(1, min(self._size // _ROW, limit // _COLUMNAR))
@@ -121,7 +122,7 @@ class Pieces:
             return
         from rankgauge.formats.parquet import columnar_pieces
 
-        yield from columnar_pieces(stream, self.name, self.layout, self._rows)
+        yield from columnar_pieces(stream, self._origin, self._rows)
 
     def _of_parts(self) -> Iterator[PairTable]:
         """Yield tables from the files of a folder, one after the other."""
@@ -130,16 +131,16 @@ class Pieces:
         empty = True
         for path in self._parts:
             with opened_bytes(path) as stream:
-                for table in columnar_pieces(stream, path, self.layout, self._rows, part=True):
+                for table in columnar_pieces(stream, self._origin._replace(name=path), self._rows, part=True):
                     # Notes on columns are taken from the first table.
                     notes, empty = table.notes if empty else (), False
                     yield replace(table, source=self.name, notes=notes)
         if empty:
-            raise no_rows(self.name, self.layout)
+            raise no_rows(self._origin)
 
     def _of_text(self, stream: BinaryIO) -> Iterator[PairTable]:
-        text = readers.begin_text(stream, self.name, self.layout, self._form)
-        rows = Rows(self.name, self.layout, most=max(1, self._size // _OBJECTS))
+        text = readers.begin_text(stream, self._origin, self._form)
+        rows = Rows(self._origin, most=max(1, self._size // _OBJECTS))
         pieces = "" if text.form in readers.FIELDS else format_named(text.form).pieces
         if text.form not in readers.FIELDS and (not pieces or text.asks):
             yield self._all_at_once(f"a file of the format {text.form} is")
@@ -156,7 +157,7 @@ class Pieces:
         quick, count = text.field_lines(), 0
         if quick is not None:
             with suppress(UnevenLinesError):
-                for table, _ in quick_pieces(quick, self.name, self.layout, size=self._size):
+                for table, _ in quick_pieces(quick, self._origin, size=self._size):
                     count += len(table)
                     yield table
                 return
@@ -180,7 +181,7 @@ class Pieces:
                 fix="write it as Parquet, CSV, JSON lines, or TREC format (rankgauge convert), or "
                 "evaluate it without a memory limit",
             )
-        return readers.read_table(self._source, self.layout, self._form)
+        return readers.read_table(self._source, self._origin.layout, self._form)
 
 
 def fits(source: Source, memory: int) -> bool:
@@ -211,10 +212,10 @@ def read_blocks(source: Source, layout: Layout, *, ranks: bool = False) -> Itera
     """
     table = None
     try:
-        with _opened_text(source, layout) as text:
-            lines = None if text is None else text.field_lines(ranks=ranks)
+        with _opened_text(source, layout, ranks=ranks) as text:
+            lines = None if text is None else text.field_lines()
             if text is not None and lines is not None:
-                parts = quick_pieces(lines, text.name, layout, numbered=ranks)
+                parts = quick_pieces(lines, text.origin)
             else:
                 tables = iter(()) if ranks else _columnar_tables(source, layout)
                 parts = ((table, False) for table in tables)
@@ -233,11 +234,13 @@ def read_lines(source: Source, layout: Layout, read: Callable[[LinesPiece, tuple
     """
     with _opened_text(source, layout) as text:
         lines = None if text is None or text.has_third_column else text.field_lines()
-        return lines is not None and pass_lines(lines, layout, lambda piece: read(piece, lines.notes))
+        if text is None or lines is None:
+            return False
+        return pass_lines(lines, text.origin, lambda piece: read(piece, lines.notes))
 
 
 @contextmanager
-def _opened_text(source: Source, layout: Layout) -> Iterator[readers.TextStart | None]:
+def _opened_text(source: Source, layout: Layout, *, ranks: bool = False) -> Iterator[readers.TextStart | None]:
     """Open a text file; yield None for any other source."""
     source, given = readers.path_and_format(source, layout, None)
     name = source_name(source)
@@ -248,7 +251,7 @@ def _opened_text(source: Source, layout: Layout) -> Iterator[readers.TextStart |
     with opened_bytes(source) as stream:
         start = start_of(stream)
         text = not is_zip(start) and not is_columnar(start, name)
-        yield readers.begin_text(stream, name, layout, given) if text else None
+        yield readers.begin_text(stream, PairInput(layout, name, ranks=ranks), given) if text else None
 
 
 def read_tables(source: Source, layout: Layout, memory: int | None) -> Iterator[PairTable]:
@@ -282,7 +285,7 @@ def _columnar_tables(source: Source, layout: Layout) -> Iterator[PairTable]:
         if is_plain_file(stream) and is_columnar(start_of(stream), name):
             from rankgauge.formats.parquet import columnar_pieces
 
-            yield from columnar_pieces(stream, name, layout, _MOST // _ROW)
+            yield from columnar_pieces(stream, PairInput(layout, name), _MOST // _ROW)
 
 
 def whole_queries(pieces: Iterable[tuple[PairTable, bool]]) -> Iterator[PairTable]:

@@ -34,7 +34,7 @@ from rankgauge.formats.lines import (
 )
 from rankgauge.formats.mappings import from_mapping
 from rankgauge.formats.registry import QRELS_FORMATS, RUN_FORMATS, InFormat, format_named, format_of, load
-from rankgauge.formats.rows import OnError, Rows
+from rankgauge.formats.rows import OnError, PairInput, Rows
 from rankgauge.formats.trec import THIRD_COLUMNS, is_line, read_third_column, read_trec
 
 if TYPE_CHECKING:
@@ -66,30 +66,31 @@ def read_table(
     With `on_error`, invalid rows are reported and skipped.
     """
     source, form = path_and_format(source, layout, form)
+    origin = PairInput(layout, source_name(source), on_error, ranks)
     # pathlib is avoided here and below: importing it takes longer than reading a small file.
     if isinstance(source, str) and source.startswith(DATASETS) and not os.path.exists(source):  # noqa: PTH110
         from rankgauge.formats.datasets import read_dataset
 
         return read_dataset(source, layout, split)
     if os.path.isdir(source):  # noqa: PTH112
-        return _read_folder(source, layout, form, split=split, on_error=on_error)
+        return _read_folder(source, origin, form, split)
     with opened_bytes(source) as stream:
         if is_zip(start_of(stream)):
             from rankgauge.formats.folders import pairs_in_archive
 
             chosen, note = pairs_in_archive(archive_of(stream, source), layout, split)
             if isinstance(chosen, Mapping):
-                return from_mapping(chosen, JUDGMENTS, source_name(source)).with_notes(note)
+                return from_mapping(chosen, PairInput(JUDGMENTS, origin.name)).with_notes(note)
             with chosen.open() as member:
-                table = read_stream(member, chosen.name, layout, form, ranks=ranks, on_error=on_error)
+                table = read_stream(member, origin._replace(name=chosen.name), form)
             return table.with_notes(*([note] if note else []), source=chosen.name)
         if split is not None:
             raise InputError(
                 f"got split={split!r}, but this is a single file",
-                where=source_name(source),
+                where=origin.name,
                 fix="omit split, or name the folder that contains qrels/",
             )
-        return read_stream(stream, source_name(source), layout, form, ranks=ranks, on_error=on_error)
+        return read_stream(stream, origin, form)
 
 
 def parquet_parts(folder: Source) -> list[str]:
@@ -104,51 +105,49 @@ def parquet_parts(folder: Source) -> list[str]:
     return [os.path.join(path, name) for name in names]  # noqa: PTH118
 
 
-def _read_folder(
-    folder: Source, layout: Layout, form: str | None, *, split: str | None, on_error: OnError | None
-) -> PairTable:
+def _read_folder(folder: Source, origin: PairInput, form: str | None, split: str | None) -> PairTable:
     """Read a folder of Parquet files, or the judgments of a collection."""
     parts = parquet_parts(folder)
     if parts:
-        return _read_parts(parts, source_name(folder), layout, on_error)
-    if layout is RUN:
+        return _read_parts(parts, origin)
+    if origin.layout is RUN:
         raise InputError(
             "this is a folder",
-            where=source_name(folder),
+            where=origin.name,
             fix="name a file in it, or a folder with nothing but .parquet files",
         )
     from rankgauge.formats.folders import judgments_in_folder
 
     chosen, note = judgments_in_folder(folder, split)
     if isinstance(chosen, Mapping):
-        return from_mapping(chosen, JUDGMENTS, source_name(folder)).with_notes(note)
-    return read_judgments(chosen, form, on_error=on_error).with_notes(note)
+        return from_mapping(chosen, PairInput(JUDGMENTS, origin.name)).with_notes(note)
+    return read_judgments(chosen, form, on_error=origin.on_error).with_notes(note)
 
 
-def _read_parts(parts: list[str], name: str, layout: Layout, on_error: OnError | None) -> PairTable:
+def _read_parts(parts: list[str], origin: PairInput) -> PairTable:
     """Read several files into one table; a query may be in more than one of them."""
     from rankgauge.formats.parquet import no_rows, read_columnar
 
     tables = []
     for path in parts:
         with opened_bytes(path) as stream:
-            table = read_columnar(stream, path, layout, on_error, part=True)
+            table = read_columnar(stream, origin._replace(name=path), part=True)
         # Spark writes a file without rows for each empty partition.
         tables += [table] if len(table) else []
     if not tables:
-        raise no_rows(name, layout)
+        raise no_rows(origin)
     whole = PairTable.of_rows(
         Ids.joined([table.queries.take(table.query_numbers()) for table in tables]),
         Ids.joined([table.docs for table in tables]),
         np.concatenate([table.values for table in tables]),
     )
-    return whole.with_notes(*tables[0].notes, source=name)
+    return whole.with_notes(*tables[0].notes, source=origin.name)
 
 
 def read_judgments(source: TextSource, form: str | None = None, *, on_error: OnError | None = None) -> PairTable:
     """Read judgments from a file or from a member of an archive."""
     with source.open() as stream:
-        table = read_stream(stream, source.name, JUDGMENTS, form, on_error=on_error)
+        table = read_stream(stream, PairInput(JUDGMENTS, source.name, on_error), form)
     return table.with_notes(source=source.name)
 
 
@@ -163,25 +162,17 @@ def path_and_format(source: Source, layout: Layout, form: str | None) -> tuple[S
     return source, form
 
 
-def read_stream(
-    stream: BinaryIO,
-    name: str,
-    layout: Layout,
-    form: str | None = None,
-    *,
-    ranks: bool = False,
-    on_error: OnError | None = None,
-) -> PairTable:
+def read_stream(stream: BinaryIO, origin: PairInput, form: str | None = None) -> PairTable:
     """Read an open file, such as a member of an archive, like :func:`read_table`."""
-    if is_columnar(start_of(stream), name):
+    if is_columnar(start_of(stream), origin.name):
         from rankgauge.formats.parquet import read_columnar
 
-        return read_columnar(stream, name, layout, on_error)
-    text = begin_text(stream if stream.seekable() else KeptStream(stream), name, layout, form)
-    rows = Rows(name, layout, with_ranks=ranks, on_error=on_error)
-    table = _read_quickly(text, ranks=ranks) if on_error is None else None
+        return read_columnar(stream, origin)
+    text = begin_text(stream if stream.seekable() else KeptStream(stream), origin, form)
+    table = _read_quickly(text) if origin.on_error is None else None
     if table is None:
-        lines = itertools.chain(text.head, text.lines if on_error is None else _up_to_fault(text.lines, rows))
+        rows = Rows(origin)
+        lines = itertools.chain(text.head, text.lines if origin.on_error is None else _up_to_fault(text.lines, rows))
         if text.form not in FIELDS:
             return _read_named(lines, rows, text.form, text.first)
         table = read_trec(lines, rows, text.separator)
@@ -192,8 +183,7 @@ class TextStart(NamedTuple):
     """The beginning of a text of judgments or a run."""
 
     stream: BinaryIO  # the text
-    name: str  # name for messages
-    layout: Layout
+    origin: PairInput
     given: str | None  # format, if specified
     form: str  # name of the format
     head: list[tuple[int, bytes]]  # lines through the first one with content
@@ -212,21 +202,21 @@ class TextStart(NamedTuple):
     @property
     def asks(self) -> bool:
         """Whether the columns may be a question and its relevant documents."""
-        return asks(self.first, self.layout)
+        return asks(self.first, self.origin.layout)
 
     @property
     def has_third_column(self) -> bool:
         """Whether a run has three fields, the last of which is a rank or a score."""
         line = self.head[-1][1].rstrip(b"\r\n") if self.head else b""
-        return self.layout is RUN and self.form in FIELDS and len(line.split(self.separator)) == 3
+        return self.origin.layout is RUN and self.form in FIELDS and len(line.split(self.separator)) == 3
 
     def whole(self, table: PairTable) -> PairTable:
         """Interpret the third column, if there is one, of a table of whole queries."""
         if not self.has_third_column:
             return table
-        return read_third_column(table, self.name, None if self.given == "trec" else self.given)
+        return read_third_column(table, self.origin.name, None if self.given == "trec" else self.given)
 
-    def field_lines(self, *, ranks: bool = False) -> FieldLines | None:
+    def field_lines(self) -> FieldLines | None:
         """Return lines of fields or of plain cells; None for any other text."""
         # If a line ends with a carriage return, `head` may hold only part of it.
         if not self.head or any(line.endswith(b"\r") for _, line in self.head):
@@ -239,12 +229,13 @@ class TextStart(NamedTuple):
         from rankgauge.formats.delimited import plain_lines, plain_table
 
         if self.form == CELLS:
-            return plain_lines(self.stream, line, number, self.layout, ranks=ranks)
-        return plain_table(self.stream, line, Rows(self.name, self.layout, with_ranks=ranks), self.form)
+            return plain_lines(self.stream, line, number, self.origin)
+        return plain_table(self.stream, line, Rows(self.origin), self.form)
 
 
-def begin_text(stream: BinaryIO, name: str, layout: Layout, given: str | None) -> TextStart:
+def begin_text(stream: BinaryIO, origin: PairInput, given: str | None) -> TextStart:
     """Read the beginning of a text and detect its format."""
+    layout, name, *_ = origin
     refuse(start_of(stream), name)
     lines = numbered_lines(stream, name)
     head = list(head_of(lines))
@@ -261,14 +252,14 @@ def begin_text(stream: BinaryIO, name: str, layout: Layout, given: str | None) -
     if form == "tsv" and not (has_header(first, layout) or asks(first, layout)):
         form = CELLS
     if form in FIELDS and given is None:
-        refuse_lookalike(line, name, number, layout)
+        refuse_lookalike(line, number, origin)
     elif form in THIRD_COLUMNS and len(first.split()) != 3:
         raise FormatError(
             f"got {many(len(first.split()), 'field')}, expected 3: {THIRD_COLUMNS[form]}",
             path=name,
             fix="name another format, or omit it: it is usually detected",
         )
-    return TextStart(stream, name, layout, given, form, head, lines)
+    return TextStart(stream, origin, given, form, head, lines)
 
 
 def asks(first: bytes, layout: Layout) -> bool:
@@ -292,7 +283,7 @@ def _read_named(lines: Iterable[tuple[int, bytes]], rows: Rows, form: str, first
         source = TextSource(rows.name, lambda: BytesIO(data), len(data), rows.name)
         if may_be_questions(source):
             _, grades = read_questions(source, {})
-            return from_mapping(grades or {}, JUDGMENTS, rows.name)
+            return from_mapping(grades or {}, PairInput(JUDGMENTS, rows.name))
     declared = format_named(form)
     table: PairTable
     if declared.pieces:
@@ -302,14 +293,14 @@ def _read_named(lines: Iterable[tuple[int, bytes]], rows: Rows, form: str, first
     return table
 
 
-def _read_quickly(text: TextStart, *, ranks: bool) -> PairTable | None:
+def _read_quickly(text: TextStart) -> PairTable | None:
     """Read fields or plain cells as arrays; return None, at the same place, for other lines."""
     stream = text.stream
     place = stream.tell()
     size = stream.seek(0, os.SEEK_END)
     stream.seek(place)
-    lines = text.field_lines(ranks=ranks)
-    table = None if lines is None else quick_table(lines, text.name, text.layout, size=size, ranks=ranks)
+    lines = text.field_lines()
+    table = None if lines is None else quick_table(lines, text.origin, size=size)
     if table is None:
         stream.seek(place)
     return table

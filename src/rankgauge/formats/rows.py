@@ -16,7 +16,16 @@ from rankgauge.core import native
 from rankgauge.core.ids import Blame, IdRuns, Ids, IntArray, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable
 from rankgauge.errors import FormatError, InputError
-from rankgauge.formats.columns import RUN, Columns, Layout, finite_numbers, is_missing, numbers_of, read_number
+from rankgauge.formats.columns import (
+    RUN,
+    Columns,
+    Layout,
+    finite_numbers,
+    is_missing,
+    not_finite_text,
+    numbers_of,
+    read_number,
+)
 from rankgauge.formats.lines import shorten
 
 # Rows written at a time: their Python objects take far more memory than the text.
@@ -37,21 +46,23 @@ class RowFault(NamedTuple):
 OnError: TypeAlias = Callable[[RowFault], None]
 
 
+class PairInput(NamedTuple):
+    """An input of judgments or of a run."""
+
+    layout: Layout
+    name: str  # name for messages
+    on_error: OnError | None = None  # reports invalid rows, which are then skipped
+    ranks: bool = False  # whether ranks next to scores are read
+
+
 class Rows:
     """Rows of a file, added one at a time."""
 
-    def __init__(
-        self,
-        name: str,
-        layout: Layout,
-        *,
-        with_ranks: bool = False,
-        on_error: OnError | None = None,
-        most: int | None = None,
-    ) -> None:
-        self.name, self.layout, self.on_error = name, layout, on_error
+    def __init__(self, origin: PairInput, *, most: int | None = None) -> None:
+        self.origin = origin
+        self.layout, self.name, self.on_error, _ = origin
         self._most, self._begun = most, False
-        self.with_ranks = with_ranks and layout is RUN
+        self.with_ranks = origin.ranks and self.layout is RUN
         self.lines: list[int] = []
         self.queries: list[Any] = []
         self.docs: list[Any] = []
@@ -115,8 +126,7 @@ class Rows:
             Ids.of(self.queries, "query id", self._blame(places[0])),
             Ids.of(self.docs, "document id", self._blame(places[1])),
             numbers_of(self.values, self.layout, self._blame(places[2])),
-            self.layout,
-            source=self.name,
+            self.origin,
             columns=columns,
             lines=np.array(self.lines, dtype=np.int64),
             ranks=None if ranks is None or np.isnan(ranks).any() else ranks,
@@ -171,17 +181,16 @@ def table_of(
     queries: Ids | IdRuns,
     docs: Ids,
     values: FloatArray,
-    layout: Layout,
+    origin: PairInput,
     *,
-    source: str,
     columns: Columns | None = None,
     lines: IntArray | None = None,
     ranks: FloatArray | None = None,
-    on_error: OnError | None = None,
 ) -> PairTable:
     """Build a table from columns of equal length, with a note about nonstandard column names."""
     notes: list[str] = []
-    if columns is not None and columns[:3] != layout.columns:
+    source = origin.name
+    if columns is not None and columns[:3] != origin.layout.columns:
         notes.append(f"{source}: columns {columns.query!r}, {columns.doc!r}, {columns.value!r}")
         if columns.has_ranks:
             values = -values
@@ -197,28 +206,27 @@ def table_of(
         names = ", ".join(map(repr, columns.beside))
         notes.append(f"{source}: other candidates, not used: {names}")
     table = PairTable.of_rows(queries, docs, values, lines=lines, ranks=ranks)
-    return finite(table.with_notes(*notes, source=source), layout, on_error)
+    return finite(table.with_notes(*notes, source=source), origin)
 
 
-def finite(table: PairTable, layout: Layout, on_error: OnError | None = None) -> PairTable:
+def finite(table: PairTable, origin: PairInput) -> PairTable:
     """Check that all numbers are finite; with `on_error`, keep only the finite rows."""
     good = np.isfinite(table.values)
     if good.all():
         return table
-    numbers = table.query_numbers()
+    numbers, layout = table.query_numbers(), origin.layout
     for row in np.flatnonzero(~good).tolist():
         query, doc = show_id(table.queries[int(numbers[row])]), show_id(table.docs[row])
-        value = float(table.values[row])
-        shown = "NaN" if math.isnan(value) else str(value)
         line = 0 if table.lines is None else int(table.lines[row])
         error = InputError(
-            f"{layout.value} {shown} of document '{doc}' for query '{query}' is not a finite number",
+            f"{layout.value} {not_finite_text(float(table.values[row]))} of document '{doc}' for query '{query}' "
+            "is not a finite number",
             where=table.source + (f", line {line}" if line else ""),
             fix=layout.fix,
         )
-        if on_error is None:
+        if origin.on_error is None:
             raise error
-        on_error(RowFault(error, line, query, doc, not_finite=True))
+        origin.on_error(RowFault(error, line, query, doc, not_finite=True))
     kept = table.keep(np.flatnonzero(good))
     # Also drop queries that have no rows left.
     return PairTable.of_rows(

@@ -17,7 +17,7 @@ from rankgauge.core.text import inflect, many
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout, number_text, read_number
 from rankgauge.formats.frames import short
-from rankgauge.formats.rows import by_query, text_pairs
+from rankgauge.formats.rows import PairInput, by_query, text_pairs
 
 _SHOWN = 3
 _INDEX = "documents"
@@ -84,11 +84,12 @@ class Shaped:
         return self
 
 
-def shaped(value: Any, layout: Layout, name: str) -> Shaped | None:
+def shaped(value: Any, origin: PairInput) -> Shaped | None:
     """Read judgments or a run from the JSON of a known tool; return None for other documents."""
     if not isinstance(value, dict):
         return None
     value = value["rank_eval"] if isinstance(value.get("rank_eval"), dict) else value
+    layout, name, *_ = origin
     found = Shaped(name)
     if _is_response(value):
         _response(value, layout, found)
@@ -105,7 +106,7 @@ def shaped(value: Any, layout: Layout, name: str) -> Shaped | None:
             )
         tool.add(lists, found)
         return found.with_notes()
-    _refuse_search(value, layout, name)
+    _refuse_search(value, origin)
     return None
 
 
@@ -247,14 +248,14 @@ def _gains(given: Any, where: str) -> Iterator[Mapping[str, Any]]:
             yield {"document_id": key, "gain": _part(one, "gain", where)}
 
 
-def _refuse_search(value: Mapping[str, Any], layout: Layout, name: str) -> None:
+def _refuse_search(value: Mapping[str, Any], origin: PairInput) -> None:
     """Refuse responses of searches, which have no query ids."""
     hits, several = value.get("hits"), "responses" in value
     if _listed(value.get("responses"), "hits") or (isinstance(hits, dict) and isinstance(hits.get("hits"), list)):
         raise FormatError(
             f"this is a response of {'_msearch' if several else '_search'}, which does not name the "
-            f"quer{'ies' if several else 'y'} it answers; expected {layout.words}",
-            path=name,
+            f"quer{'ies' if several else 'y'} it answers; expected {origin.layout.words}",
+            path=origin.name,
             fix='use {"q1": {"d1": 12.5}}, made from the _id and _score of the hits of each query',
         )
 
