@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -245,6 +246,10 @@ def wrong_number(value: Any, layout: Layout) -> tuple[str, str]:
         return lost
     shown = repr(value)
     shown = shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "..."
+    if isinstance(value, str):
+        with suppress(ValueError):
+            if not math.isfinite(float(value)):
+                return f"{layout.value} {shown} is not a finite number", layout.fix
     fix = f"write every {layout.value} as a number"
     if isinstance(value, str) and _COMMA.fullmatch(value.strip()):
         fix += ", with a decimal point: a comma may be a thousands separator"

@@ -10,7 +10,6 @@ import io
 import sys
 import zlib
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from types import SimpleNamespace
 from typing import Any, BinaryIO, cast
 
@@ -33,15 +32,8 @@ _LEVELS = {"gzip": 6, "bzip2": 9, "xz": 6, "zstd": 3, "lz4": 0}
 _Read = Callable[[int], bytes]
 
 
-class Unpacked(io.BufferedReader):
-    """The decompressed content of a stream."""
-
-    def __init__(self, parts: _Read, taken: Callable[[], int], *, name: str, program: str) -> None:
-        super().__init__(_Counted(parts, taken, name, program))
-
-
-class _Counted(io.RawIOBase):
-    """Raw stream that counts its output and stops if it is far larger than the input."""
+class Unpacked(io.RawIOBase):
+    """Decompressed stream that counts its output and stops if it is far larger than the input."""
 
     def __init__(self, parts: _Read, taken: Callable[[], int], name: str, program: str) -> None:
         self._parts, self._taken = parts, taken
@@ -50,24 +42,23 @@ class _Counted(io.RawIOBase):
         self._fault: Exception | None = None
 
     def readable(self) -> bool:
+        """Return that it can be read."""
         return True
 
     def readinto(self, room: Any) -> int:
+        """Fill a buffer, and return the number of bytes."""
         # After an error, another read would report the end of the file as if nothing were wrong.
         if self._fault is not None:
             raise self._fault
         try:
-            return self._some(room)
+            part = self._parts(len(room))
+            self._given += len(part)
+            if self._given > _HARMLESS and too_many(self._taken(), self._given):
+                raise exploded(self._name, (self._taken(), self._given), self._program)
         except (BrokenPackError, FormatError) as error:
             self._fault = error
             raise
-
-    def _some(self, room: Any) -> int:
-        part = self._parts(len(room))
         room[: len(part)] = part
-        self._given += len(part)
-        if self._given > _HARMLESS and too_many(self._taken(), self._given):
-            raise exploded(self._name, (self._taken(), self._given), self._program)
         return len(part)
 
 
@@ -101,8 +92,7 @@ def unpacking(stream: BinaryIO, packing: Packing, name: str, *, taken: Callable[
         return part
 
     parts = _gzip_parts(read) if packing.name == "gzip" else _Members(read, packing, name).part
-    program = f"{packing.program} -d FILE"
-    return Unpacked(parts, taken or (lambda: count), name=name, program=program)
+    return io.BufferedReader(Unpacked(parts, taken or (lambda: count), name, f"{packing.program} -d FILE"))
 
 
 def _gzip_parts(read: _Read) -> _Read:
@@ -247,16 +237,11 @@ def _library(module: str, packing: Packing, name: str) -> Any:
         ) from None
 
 
-def packed(raw: BinaryIO, packing: Packing, name: str) -> AbstractContextManager[BinaryIO]:
+def packed(raw: BinaryIO, packing: Packing, name: str) -> Any:
     """Return a stream that writes compressed data into `raw`, which stays open.
 
     Equal input gives equal output: headers contain no time and no name.
     """
-    made: AbstractContextManager[Any] = _packer(raw, packing, name)
-    return made
-
-
-def _packer(raw: BinaryIO, packing: Packing, name: str) -> Any:
     level = _LEVELS[packing.name]
     match packing.name:
         case "gzip":

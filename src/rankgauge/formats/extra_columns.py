@@ -132,14 +132,7 @@ def _packed(found: _Cells, wide: Wide, name: str) -> WideRows:
 
 
 def _numbers(cells: list[Any], blame: Blame) -> FloatArray:
-    if set(map(type, cells)) <= {bytes}:
-        try:
-            # `float` accepts underscores; `read_number` does not.
-            plain = b"_" not in b"".join(cells)
-            cells = list(map(float if plain else read_number, cells))
-        except ValueError:
-            cells = [_number(cell) for cell in cells]
-    return finite_numbers(cells, JUDGMENTS, blame)
+    return finite_numbers([_number(cell) if isinstance(cell, bytes) else cell for cell in cells], JUDGMENTS, blame)
 
 
 def _number(cell: bytes) -> Any:

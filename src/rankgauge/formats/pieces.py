@@ -116,9 +116,7 @@ class Pieces:
 
     def _of_stream(self, stream: BinaryIO) -> Iterator[PairTable]:
         if not is_columnar(start_of(stream), self.name):
-            for table in self._of_text(stream):
-                report_read(stream)
-                yield table
+            yield from self._of_text(stream)
             return
         from rankgauge.formats.parquet import columnar_pieces
 
@@ -167,7 +165,9 @@ class Pieces:
         first, like = (quick.number, quick.start) if quick is not None and count else (0, b"")
         with opened(self._source) as again:
             lines = numbered_lines(again, self.name)
-            yield from read((line for line in lines if not first <= line[0] < first + count), like)
+            for table in read((line for line in lines if not first <= line[0] < first + count), like):
+                report_read(again)
+                yield table
 
     def _all_at_once(self, what: str) -> PairTable:
         """Read all rows into one table, for formats that cannot be read in pieces."""

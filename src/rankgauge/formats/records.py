@@ -108,19 +108,18 @@ def row_cells(source: Source, *, key: Callable[[str], str] = str) -> Iterator[tu
         yield from named_cells(everything, name, by, key=key)
 
 
-def parts_of(row: Any, place: str) -> Mapping[str, Any]:
-    """Return the items of a mapping, or the attributes of an object, by name."""
+def parts_of(row: Any, place: str, properties: Iterable[str] = ()) -> Mapping[str, Any]:
+    """Return the items of a mapping, or the attributes and some properties of an object, by name."""
     if isinstance(row, Mapping):
         return row
-    if hasattr(row, "_asdict"):
-        return dict(row._asdict())
-    names = [*getattr(type(row), "__slots__", ()), *getattr(row, "__dict__", ())]
-    found = {each: getattr(row, each, None) for each in names if not each.startswith("_")}
-    if not found:
+    names = [*getattr(row, "_fields", ()), *getattr(type(row), "__slots__", ()), *getattr(row, "__dict__", ())]
+    names += [name for name in properties if hasattr(row, name)]
+    parts = {name: getattr(row, name, None) for name in names if not name.startswith("_")}
+    if not parts:
         raise InputError(
             f"got {short(row)}, expected a record", where=place, fix='write it as a mapping: {"question": ...}'
         )
-    return found
+    return parts
 
 
 def stream_rows(stream: BinaryIO, name: str, containers: Sequence[str] = ()) -> Iterator[NamedRow]:
@@ -251,16 +250,9 @@ def _named(raw: Any, place: str) -> Mapping[str, Any]:
     """Return the fields of a record by name."""
     if isinstance(raw, (*_ID, float, AbstractSet)):
         raise InputError(f"got {raw!r:.60}, expected a record", where=place, fix=f"write {_EXAMPLE}")
-    if isinstance(raw, Mapping):
-        return raw
     if isinstance(raw, tuple | list) and not hasattr(raw, "_fields"):
         return _of_tuple(raw, place)
-    names = [*getattr(raw, "_fields", ()), *getattr(raw, "__slots__", ())]
-    names += [name for name in getattr(raw, "__dict__", {}) if not name.startswith("_")]
-    # None of these lists contains properties.
-    names += [name for name in _PART_OF if hasattr(raw, name)]
-    found = {name: getattr(raw, name, None) for name in dict.fromkeys(names)}
-    return {name: value for name, value in found.items() if not callable(value)}
+    return {name: value for name, value in parts_of(raw, place, _PART_OF).items() if not callable(value)}
 
 
 def _parts(named: Mapping[Any, Any], place: str, unread: dict[str, None]) -> Parts:

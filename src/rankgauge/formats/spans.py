@@ -50,7 +50,6 @@ _STARTS = (
     "openinference.span.kind",
     "retrieval.documents",
 )
-_DOCUMENT = re.compile(r"(retrieval\.documents|reranker\.output_documents)\.(\d+)\.document\.(id|content|score)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PARTS = {"id": "id", "content": "text", "score": "score"}
 _HEADS = ("traceId", "spanId", "parentSpanId", "name", "startTimeUnixNano", "endTimeUnixNano", "links", "events")
@@ -130,12 +129,17 @@ def first_of(span: Mapping[str, Any], names: Sequence[str]) -> Any:
 
 def documents_of(span: Mapping[str, Any], where: str) -> list[dict[str, str]]:
     """Return the documents of a retriever or reranker: ``text``, and ``id``, ``score`` if known."""
-    found: dict[int, dict[str, str]] = {}
+    return [{"text": "", **document} for document in _numbered(span, rf"{where}.(\d+).document.(id|content|score)")]
+
+
+def _numbered(span: Mapping[str, Any], pattern: str) -> list[dict[str, str]]:
+    """Return documents whose parts are attributes with these names, by number."""
+    documents: dict[int, dict[str, str]] = {}
     for key, value in span.items():
-        match = _DOCUMENT.fullmatch(key)
-        if match and match[1] == where and value is not None:
-            found.setdefault(int(match[2]), {})[_PARTS[match[3]]] = str(value)
-    return [{"text": "", **found[number]} for number in sorted(found)]
+        match = re.fullmatch(pattern.replace(".", r"\."), key)
+        if match and value is not None:
+            documents.setdefault(int(match[1]), {})[_PARTS[match[2]]] = str(value)
+    return [documents[number] for number in sorted(documents)]
 
 
 def text_of(spans: Sequence[Mapping[str, Any]], key: str, names: Sequence[str]) -> str | None:
@@ -192,13 +196,9 @@ def retrieved_of(span: Mapping[str, Any]) -> list[dict[str, str]] | None:
     given = span.get("gen_ai.retrieval.documents")
     listed = json_value(given) if isinstance(given, str) else given
     if listed is None:
-        flat: dict[int, dict[str, str]] = {}
-        for key, value in span.items():
-            match = re.fullmatch(r"gen_ai\.retrieval\.documents\.(\d+)\.(id|score|content)", key)
-            if match and value is not None:
-                flat.setdefault(int(match[1]), {})[_PARTS[match[2]]] = str(value)
+        flat = _numbered(span, r"gen_ai.retrieval.documents.(\d+).(id|score|content)")
         if flat:
-            return [flat[number] for number in sorted(flat)]
+            return flat
         # An empty list counts only if the output contains it explicitly.
         output = json_value(span.get("output.value"))
         if isinstance(output, dict):

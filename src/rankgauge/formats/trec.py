@@ -22,8 +22,8 @@ from rankgauge.core.ids import Ids, IntArray, show_id
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import inflect, many
 from rankgauge.errors import FormatError, InputError
-from rankgauge.formats.columns import JUDGMENTS, RUN, Layout, lost_number, number_text, read_number
-from rankgauge.formats.lines import is_content, mistaken_for, shorten
+from rankgauge.formats.columns import JUDGMENTS, RUN, Layout, number_text, read_number, wrong_number
+from rankgauge.formats.lines import is_content, mistaken_for
 from rankgauge.formats.rows import Rows, score_lines
 
 # Indices of query, document, and number, by number of fields.
@@ -91,7 +91,8 @@ def trec_pieces(
         query, doc, column = places
         value = _number(parts[column])
         if not math.isfinite(value):
-            what, fix, not_finite = _unusable(parts[column], layout)
+            what, fix = wrong_number(parts[column].decode("utf-8", "backslashreplace"), layout)
+            not_finite = fix == layout.fix
             rows.refuse(
                 number, what, fix, column=column + 1, text=line, ids=(parts[query], parts[doc]), not_finite=not_finite
             )
@@ -163,19 +164,6 @@ def _number(field: bytes) -> float:
         return read_number(field)
     except ValueError:
         return math.nan
-
-
-def _unusable(field: bytes, layout: Layout) -> tuple[str, str, bool]:
-    """Return the problem with a number, the fix, and whether the number is not finite."""
-    lost = lost_number(field, layout)
-    if lost is not None:
-        return *lost, False
-    shown = f"{layout.value} {shorten(field)!r}"
-    try:
-        read_number(field)
-    except ValueError:
-        return f"{shown} is not a number", f"write the {layout.value} as a number", False
-    return f"{shown} is not a finite number", layout.fix, True
 
 
 def _miscounted(parts: list[bytes], width: int, layout: Layout) -> tuple[str, str]:
