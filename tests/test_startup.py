@@ -54,7 +54,6 @@ EVALUATION = {
     "evaluation.result",
     "formats",
     "formats.columns",
-    "formats.detection",
     "formats.fast_trec",
     "formats.frames",
     "formats.lines",

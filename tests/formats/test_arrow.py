@@ -170,6 +170,7 @@ def test_columns_of_whole_numbers_are_the_list_of_their_values(column: Any, valu
 
 
 DECLINED = {
+    "numpy, texts of any length",
     "numpy, objects",
     "pandas, string of Python",
     # An invalid id is reported only at its position.

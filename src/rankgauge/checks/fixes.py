@@ -27,8 +27,8 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout, number_text, read_number
-from rankgauge.formats.detection import is_header
 from rankgauge.formats.lines import numbered_lines, opened, start_of
+from rankgauge.formats.readers import is_header
 from rankgauge.formats.registry import format_of, target_format
 from rankgauge.formats.trec import places_of
 from rankgauge.formats.writers import write_table, written

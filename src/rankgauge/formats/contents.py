@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 from rankgauge.errors import InputError
 from rankgauge.formats import sgml
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout, columns_of
-from rankgauge.formats.detection import first_object
 from rankgauge.formats.json_files import Nested
 from rankgauge.formats.lines import COLUMNAR, beginning, is_columnar, is_content, opened_bytes, start_of
 from rankgauge.formats.questions import may_be_questions
+from rankgauge.formats.readers import first_object
 from rankgauge.formats.registry import FORMATS, Content, format_of
 from rankgauge.formats.rows import PairInput
 from rankgauge.formats.texts import IDS, QUESTIONS, TextSource

@@ -23,7 +23,6 @@ from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats.columns import JUDGMENTS, column_word, columns_of, finite_numbers, read_number
 from rankgauge.formats.datasets import ir_rows
 from rankgauge.formats.delimited import DELIMITERS, named_cells
-from rankgauge.formats.detection import first_object
 from rankgauge.formats.frames import frame_columns, is_frame, listed, short
 from rankgauge.formats.json_files import json_document, objects
 from rankgauge.formats.lines import (
@@ -37,6 +36,7 @@ from rankgauge.formats.lines import (
     start_of,
 )
 from rankgauge.formats.mappings import is_list
+from rankgauge.formats.readers import first_object
 from rankgauge.formats.registry import QRELS_FORMATS, RUN_FORMATS, InFormat, format_of
 from rankgauge.formats.writers import written
 

@@ -19,7 +19,7 @@ from rankgauge.formats.archives import Archive
 from rankgauge.formats.columns import RUN, Layout
 from rankgauge.formats.lines import Source
 from rankgauge.formats.questions import Grades, may_be_questions, read_questions
-from rankgauge.formats.registry import PACKINGS
+from rankgauge.formats.registry import unpacked
 from rankgauge.formats.texts import Faults, RowReader, TextReader, TextRow, TextSource, kept
 
 TEXTS = frozenset({".md", ".markdown", ".mdx", ".txt", ".text", ".rst", ".adoc", ".org"})
@@ -44,7 +44,7 @@ def pages_of(folder: Path, not_texts: Collection[str] = ()) -> tuple[list[str], 
         inside = Path(path).relative_to(folder)
         for name in sorted(files):
             shown = (inside / name).as_posix()
-            if name.startswith(".") or shown in not_texts:
+            if name.startswith(".") or unpacked(shown) in not_texts:
                 continue
             ending = PurePosixPath(name).suffix.lower()
             (pages if ending in TEXTS else others).append(shown)
@@ -112,21 +112,18 @@ def _row(page: str, text: str) -> TextRow:
     return TextRow(page, title or named, body, {})
 
 
-_PACKED = ("", *(packing.suffix for packing in PACKINGS))
-_JUDGED = tuple(
-    form + pack for form in (".tsv", ".txt", ".trec", ".qrels", ".csv", ".jsonl", ".parquet") for pack in _PACKED
-)
+# Names of files without an extension for compression, best first.
+_JUDGED = (".tsv", ".txt", ".trec", ".qrels", ".csv", ".jsonl", ".parquet")
 _FLAT = tuple(f"qrels{end}" for end in (*_JUDGED, ""))
-_ENDINGS = (*(form + pack for form in (".jsonl", ".tsv", ".csv") for pack in _PACKED), ".ndjson")
-_MARKED = tuple(form + pack for form in (".sgml", ".xml", ".trec") for pack in _PACKED)
-_PLAIN = tuple(f".txt{pack}" for pack in _PACKED)
+_ENDINGS = (".jsonl", ".tsv", ".csv", ".ndjson")
+_MARKED = (".sgml", ".xml", ".trec")
 _DOCUMENTS = (
     *(f"{stem}{end}" for stem in ("corpus", "documents", "docs", "collection") for end in _ENDINGS),
     *(f"{stem}{end}" for stem in ("corpus", "documents", "docs") for end in _MARKED),
 )
 _QUERIES = (
     *(f"{stem}{end}" for stem in ("queries", "questions", "topics") for end in _ENDINGS),
-    *(f"topics{end}" for end in (*_MARKED, *_PLAIN)),
+    *(f"topics{end}" for end in (*_MARKED, ".txt")),
 )
 _FOLDER = "qrels"
 _SPLIT = "test"
@@ -144,6 +141,11 @@ class FileSet:
     names: frozenset[str]  # names of all files, at most one folder deep
     source: Callable[[str], TextSource]  # returns the text source for a file
     folder: Path | None = None  # the folder; None for an archive
+
+    def first(self, wanted: Sequence[str]) -> str | None:
+        """Return the first of these files, compressed or not."""
+        plain = {unpacked(name): name for name in sorted(self.names, reverse=True)}
+        return next((plain[name] for name in wanted if name in plain), None)
 
 
 def files_in_folder(folder: Path) -> FileSet:
@@ -198,10 +200,9 @@ def splits_of(files: FileSet) -> dict[str, str]:
     """Return the judgment files in ``qrels/`` by name of the split."""
     found = {}
     for name in sorted(files.names):
-        path = PurePosixPath(name)
-        end = next((end for end in _JUDGED if path.name.endswith(end)), None)
-        if path.parent.as_posix() == _FOLDER and end is not None:
-            found[path.name.removesuffix(end)] = name
+        path = PurePosixPath(unpacked(name))
+        if path.parent.as_posix() == _FOLDER and path.suffix in _JUDGED:
+            found[path.stem] = name
     return found
 
 
@@ -224,17 +225,17 @@ def judgments_named(files: FileSet, split: str | None) -> str | None:
         )
     if splits:
         return next(iter(splits.values()))
-    return next((name for name in _FLAT if name in files.names), None)
+    return files.first(_FLAT)
 
 
 def queries_in(files: FileSet) -> str | None:
     """Return the name of the query file, if any."""
-    return next((name for name in _QUERIES if name in files.names), None)
+    return files.first(_QUERIES)
 
 
 def documents_in(files: FileSet, faults: Faults | None = None) -> tuple[Mapping[str, TextRow], tuple[str, ...]]:
     """Read documents from one file, or from the text files of a folder; also return notes."""
-    found = next((name for name in _DOCUMENTS if name in files.names), None)
+    found = files.first(_DOCUMENTS)
     if found is not None:
         return kept(TextReader(files.source(found)), faults), ()
     if files.folder is None:

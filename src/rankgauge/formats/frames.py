@@ -48,8 +48,6 @@ _MANY = 1 << 17
 _LOOKED_AT = 1 << 10
 _RARE = 4
 _ASCII = 128
-# Maximum ratio of padded to actual bytes for text of fixed width.
-_PADDED = 4
 _WHOLE = ("int", "uint")
 _OFFSETS: dict[str, Any] = {"string": np.int32, "binary": np.int32, "large_string": np.int64, "large_binary": np.int64}
 _VIEWS = {"string_view": "large_string", "binary_view": "large_binary"}
@@ -449,17 +447,6 @@ def _cells(values: npt.NDArray[Any]) -> npt.NDArray[np.bytes_] | None:
         if int(points.max()) >= _ASCII:
             return None
         return points.astype(np.uint8).view(f"S{len(points) // len(values)}")
-    if kind == "T" and not hasattr(values.dtype, "na_object"):
-        # Here, too, NumPy does not count trailing NULs.
-        lengths = _lengths(np.strings.add(values, "|")) - 1
-        width = max(1, int(lengths.max()))
-        if width * len(values) > _PADDED * int(lengths.sum()):
-            return None
-        try:
-            cells = values.astype(f"S{width}")
-        except UnicodeEncodeError:
-            return None
-        return cells if np.array_equal(lengths, _lengths(cells)) else None
     return values if kind == "S" else None
 
 

@@ -28,14 +28,13 @@ _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16 = ("UTF-16 text", "save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE")
 _ZIP = ("a zip archive", "unpack it, and name a file in it")
 _ZIPPED = (b"PK\x03\x04", b"PK\x05\x06")
-_TAR, _TAR_AT = b"ustar", 257
 _FRAME = "read the file with pandas or polars, and pass the data frame"
 _WRITE = "write the pairs with their grades or scores as CSV or Parquet"
 # First bytes of columnar files: Parquet, Arrow files (including Feather), and Arrow streams.
 COLUMNAR = (b"PAR1\x15", b"ARROW1\0\0", b"\xff\xff\xff\xff")
 _NAMED_COLUMNAR = format_named("parquet").suffixes + format_named("arrow").suffixes
-# First bytes of files that are not text, kind of file, and fix.
-_STRANGE = (
+# Bytes at the beginning of files that are not text, kind of file, and fix.
+_STRANGE: tuple[tuple[bytes, str, str], ...] = (
     (b"\xff\xfe", *_UTF16),
     (b"\xfe\xff", *_UTF16),
     *((start, *_ZIP) for start in _ZIPPED),
@@ -60,7 +59,12 @@ _STRANGE = (
     (b"\xd0\xcf\x11\xe0", "an old Excel or Word file", "save the table as CSV"),
     (b"Obj\x01", "an Avro file", _WRITE),
 )
-_DUCKDB, _DUCKDB_AT = b"DUCK", 8
+# The same for bytes at a later place, in a file with a NUL before the place of tar archives.
+_TAR_AT = 257
+_STRANGE_LATER = (
+    (8, b"DUCK", "a DuckDB database", _WRITE),
+    (_TAR_AT, b"ustar", "a tar archive", "unpack it (tar -xf FILE), and name a file in it"),
+)
 _LOOK = 16
 _BREAKS = (b"\n", b"\r")
 _PACKED = io.DEFAULT_BUFFER_SIZE
@@ -206,8 +210,9 @@ def start_of(stream: BinaryIO) -> bytes:
 
 def refuse(start: bytes, name: str) -> None:
     """Refuse a file whose first bytes are not text."""
-    for magic, what, fix in _STRANGE:
-        if start.startswith(magic):
+    places = [(0, *strange) for strange in _STRANGE] + list(_STRANGE_LATER) * (b"\0" in start[:_TAR_AT])
+    for at, magic, what, fix in places:
+        if start.startswith(magic, at):
             raise FormatError(f"this is {what}, expected plain text", path=name, fix=fix)
     packing = _packing(start)
     if packing is not None:
@@ -215,14 +220,6 @@ def refuse(start: bytes, name: str) -> None:
             f"this is {packing.name} data within compressed data: it is compressed twice",
             path=name,
             fix="unpack it once, and name the result",
-        )
-    if start.startswith(_DUCKDB, _DUCKDB_AT) and b"\0" in start[:64]:
-        raise FormatError("this is a DuckDB database, expected plain text", path=name, fix=_WRITE)
-    if start[_TAR_AT:].startswith(_TAR) and b"\0" in start[:_TAR_AT]:
-        raise FormatError(
-            "this is a tar archive, expected plain text",
-            path=name,
-            fix="unpack it (tar -xf FILE), and name a file in it",
         )
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from rankgauge.core import native
-from rankgauge.core.ids import Blame, Ids, IntArray, show_id
-from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
+from rankgauge.core.ids import Ids, show_id
+from rankgauge.core.pair_table import PairTable, offsets_of
 from rankgauge.errors import InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, Columns, Layout, columns_of, is_missing, numbers_of
 from rankgauge.formats.frames import blame_row, from_columns, listed, short
@@ -22,8 +22,6 @@ from rankgauge.formats.rows import PairInput, finite
 _PAIR = 2
 # Mappings with more entries are documents by query, never columns of a table.
 _WIDE = 64
-# Rows per piece: their Python objects fit into the CPU cache.
-_PIECE = 1 << 14
 
 
 def from_mapping(data: Mapping[Any, Any], origin: PairInput) -> PairTable:
@@ -83,56 +81,29 @@ def _of_parts(queries: Ids, parts: list[tuple[Any, Any]], origin: PairInput, *, 
     def place(row: int) -> str:
         return _place(source, queries, int(np.searchsorted(offsets, row, side="right")) - 1)
 
-    columns: list[Ids] = []
-    values: list[FloatArray] = []
-    heads: dict[int, Any] = {}
-    for start, stop in _pieces(offsets):
-        first = int(offsets[start])
-        ids = list(itertools.chain.from_iterable(docs for docs, _ in parts[start:stop]))
-        if len(ids) != offsets[stop] - first:
-            raise InputError(
-                "the number of documents changed during reading, or is not len() of the ranking",
-                where=place(first),
-                fix="pass plain dicts and lists, and do not change them",
-            )
-        columns.append(Ids.of(ids, "document id", _by_query(place, first)))
-        heads.update({first: ids[0]} if ids else {})
-        numbers = list(itertools.chain.from_iterable(numbers for _, numbers in parts[start:stop]))
-        if on_error is not None:
-            numbers = [math.nan if is_missing(number) else number for number in numbers]
-        values.append(numbers_of(numbers, layout, _by_pair(place, first, columns[-1])))
-    # Each piece was checked for mixed types; the first ids of all pieces show whether they agree.
-    rows = list(heads)
-    Ids.of(list(heads.values()), "document id", _by_query(lambda row: place(rows[row]), 0))
-    docs = Ids.joined(columns)
-    table = PairTable(queries, offsets, docs, np.concatenate(values), unique=unique, source=source)
-    return finite(table, origin)
+    def by_query(row: int, what: str, fix: str) -> InputError:
+        return InputError(what, where=place(row), fix=fix)
 
+    def by_pair(row: int, what: str, fix: str) -> InputError:
+        return InputError(what, where=f"{place(row)}, document '{show_id(docs[row])}'", fix=fix)
 
-def _pieces(offsets: IntArray) -> list[tuple[int, int]]:
-    """Return ranges of queries with at most about `_PIECE` rows each, to stay in the CPU cache."""
-    cuts = np.searchsorted(offsets, np.arange(0, int(offsets[-1]), _PIECE))
-    ends = [0, *dict.fromkeys(cuts[cuts > 0].tolist()), len(offsets) - 1]
-    return [(a, b) for a, b in itertools.pairwise(ends) if a < b] or [(0, 0)]
+    ids = list(itertools.chain.from_iterable(docs for docs, _ in parts))
+    numbers = list(itertools.chain.from_iterable(numbers for _, numbers in parts))
+    if not len(ids) == len(numbers) == offsets[-1]:
+        raise InputError(
+            "the number of documents changed during reading, or is not len() of the ranking",
+            where=source,
+            fix="pass plain dicts and lists, and do not change them",
+        )
+    docs = Ids.of(ids, "document id", by_query)
+    if on_error is not None:
+        numbers = [math.nan if is_missing(number) else number for number in numbers]
+    values = numbers_of(numbers, layout, by_pair)
+    return finite(PairTable(queries, offsets, docs, values, unique=unique, source=source), origin)
 
 
 def _place(source: str, queries: Ids, number: int) -> str:
     return f"{source}, query '{show_id(queries[number])}'"
-
-
-def _by_query(place: Callable[[int], str], first: int) -> Blame:
-    """Return a factory of errors that name the query; rows are counted from `first`."""
-    return lambda row, what, fix: InputError(what, where=place(first + row), fix=fix)
-
-
-def _by_pair(place: Callable[[int], str], first: int, docs: Ids) -> Blame:
-    """Return a factory of errors that name query and document; rows are counted from `first`."""
-
-    def blame(row: int, what: str, fix: str) -> InputError:
-        where = f"{place(first + row)}, document '{show_id(docs[row])}'"
-        return InputError(what, where=where, fix=fix)
-
-    return blame
 
 
 def _parts(value: Any, layout: Layout, where: str) -> tuple[Any, Any]:
