@@ -189,7 +189,7 @@ def _plain(stream: zipfile.ZipExtFile, taken: Callable[[], int], shown: str) -> 
         except _BROKEN:
             raise BrokenPackError("zip data", _CHECK) from None
 
-    found = io.BufferedReader(Unpacked(parts, taken, shown, "unzip FILE"))
+    found = Unpacked(parts, taken, shown, "unzip FILE")
     try:
         start = found.peek(16)
     except BrokenPackError as error:
