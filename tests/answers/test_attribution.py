@@ -143,7 +143,7 @@ def test_tied_stages_are_named_as_tied():
     assert tied.summary() == "retrieval and generation limit 2 of 5 answers each"
     assert json.loads(tied.to_json())["limiting"] == ["retrieval", "generation"]
     more = blame([partly, lost, lost])
-    assert more.summary() == "retrieval limits 2 of 3 answers, the most"
+    assert more.summary() == "retrieval limits the most answers, 2 of 3"
     three = blame([lost, partly, SEEDED["not in the collection"]])
     assert three.summary().startswith("retrieval, generation, and collection limit 1 of 3")
     assert blame([SEEDED["no fault"]]).limiting() == ()

@@ -54,8 +54,8 @@ def test_the_demo_shows_both_prompts_in_one_table():
         assert shown.count(f"\n{part} ") == 1
     assert shown.startswith("no verdict on prompt-1 and prompt-2: the judge of AnswerCorrectness is")
     assert shown.count("judge: rules, not calibrated") == 1
-    assert "prompt-1: generation limits 13 of 20 answers" in shown
-    assert "prompt-2: retrieval limits 3 of 20 answers" in shown
+    assert "prompt-1: generation limits the most answers, 13 of 20" in shown
+    assert "prompt-2: retrieval limits the most answers, 3 of 20" in shown
 
 
 def test_the_full_demo_shows_the_causes_of_each_prompt():

@@ -159,8 +159,9 @@ class Blame(Result):
         count = stages[first[0]]
         if len(first) > 1:
             return f"{either(first, 'and')} limit {count} of {answers} each"
-        most = ", the most" if len(stages) > 1 else ""
-        return f"{first[0]} limits {count} of {answers}{most}"
+        if len(stages) > 1:
+            return f"{first[0]} limits the most answers, {count} of {len(self.answers)}"
+        return f"{first[0]} limits {count} of {answers}"
 
     def _data(self) -> dict[str, Any]:
         return {
