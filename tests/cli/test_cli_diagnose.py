@@ -79,7 +79,7 @@ def test_full_shows_all_sections():
     [
         (["--collection", "no-such-folder"], "there is no such file or folder"),
         (["--group-by", "type"], "no query has a field 'type'"),
-        (["--bands", "none.toml"], "cannot read it"),
+        (["--bands", "none.toml"], "there is no such file"),
         (["-m", "nDGC@10"], "did you mean"),
         (["-k", "0"], "Invalid value for '-k'"),
         (["--also", "none.run"], "none.run"),

@@ -259,7 +259,8 @@ def join_file(
 ) -> list[_T] | None:
     """Join a file in parts in the compiled core; return None if it declines the file."""
     core, qrels, by_id = native.core, judgments.qrels, judgments.policies.ties == "trec"
-    if core is None:
+    # There are no judgments for the core if too many ids have one hash.
+    if core is None or qrels.judged is None:
         return None
     names, origin = qrels.table.queries.columns(), (source_name(path), run_name(path))
     run, results = core.lines_run(*names, RANKINGS, DOCUMENTS), list[_T]()

@@ -228,7 +228,7 @@ class Qrels(Pairs):
 
     @cached_property
     def judged(self) -> Any:
-        """Judged documents of each query in the form of the compiled core; None without it."""
+        """Judged documents of each query in the form of the compiled core; None without it, or if it declines them."""
         docs = self.table.docs
         if native.core is None:
             return None
