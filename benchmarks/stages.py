@@ -85,7 +85,7 @@ def _kernels(work: Work, _: Path) -> Call:
 
     qrels, run = mappings(work)
     truth, ready = Qrels.of(qrels), Run.of(run)
-    joined = join(truth, ready, ties="trec", table=ready.table)
+    joined = join(truth, ready, ties="trec")
     blocks = [block for _, block in joined.blocks(np.arange(len(truth)))]
     measures = [parse(name) for name in MEASURES]
     return lambda: len([measure.values(block) for measure in measures for block in blocks])

@@ -27,8 +27,8 @@ class Dying(JudgingProject):
             os.kill(os.getpid(), signal.SIGKILL)
         return new
 
-    def next_task(self, judge, *, now=None):
-        task = super().next_task(judge, now=now)
+    def next_task(self, judge, **options):
+        task = super().next_task(judge, **options)
         if self.when == "next":
             os.kill(os.getpid(), signal.SIGKILL)
         return task
