@@ -76,6 +76,7 @@ nitpick_ignore = [
     ("py:class", "rankgauge.benchmark.journal.Journal"),
     ("py:class", "rankgauge.checks.fixes._Copy"),
     ("py:class", "rankgauge.core.database.Database"),
+    ("py:class", "rankgauge.core.database.Store"),
     ("py:class", "rankgauge.core.ids.Ids"),
     ("py:class", "rankgauge.measures.declaration.Declaration"),
     ("py:class", "rankgauge.data.preference_qrels._Ranked"),

@@ -131,7 +131,7 @@ class Diagnosis(Result):
 
     @property
     def first_causes(self) -> tuple[CauseTotal, ...]:
-        """The causes to examine first: several only if equally frequent, none if withheld."""
+        """Causes to examine first; several only if equally frequent, none if withheld."""
         return first_causes(self.totals, self.diagnoses)
 
     def _complete(self) -> str:
