@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from rankgauge.core.files import keyed_hash
+from rankgauge.core.keyed_hash import keyed_hash
 
-CODE = "from rankgauge.core.files import keyed_hash; print(keyed_hash({'x-key': 'abc'}))"
+CODE = "from rankgauge.core.keyed_hash import keyed_hash; print(keyed_hash({'x-key': 'abc'}))"
 
 
 def hashed_in_a_process():

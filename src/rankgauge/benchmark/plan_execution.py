@@ -19,7 +19,7 @@ from rankgauge.benchmark.plan import BenchmarkPlan, PlanBuilder
 from rankgauge.benchmark.retriever_run import PartialSettings, Rerun
 from rankgauge.benchmark.run import BenchmarkRun, Errors
 from rankgauge.core.exact_sum import TOLERANCE
-from rankgauge.core.files import keyed_hash
+from rankgauge.core.keyed_hash import keyed_hash
 from rankgauge.data.qrels import fingerprint
 from rankgauge.errors import FormatError, InputError, RankgaugeError, UnknownName
 

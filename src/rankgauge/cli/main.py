@@ -64,9 +64,9 @@ _COMMANDS = [name for group in _GROUPS.values() for name in group]
 _MODULES = {
     command: module
     for module, commands in {
-        "compare": "diff report spark sql",
+        "compare": "diff report",
         "diagnose": "explain sensitivity reliability measures",
-        "gate": "history",
+        "spark": "sql",
         "bench": "explore",
         "collection": "check convert fuse cut sample",
     }.items()

@@ -1,12 +1,4 @@
-"""Atomic writes, private files, and reading of whole text and TOML files.
-
-Values that must not be stored in plain text, such as headers, are stored as a keyed hash
-(:func:`keyed_hash`). The plain hash of a short secret can be guessed by trying all short texts. The
-hash is therefore keyed with 32 random bytes from a file that only its owner can read:
-``rankgauge/key`` in ``$XDG_STATE_HOME``, otherwise in ``~/.local/state`` (``%LOCALAPPDATA%`` on
-Windows). If the key is lost, hashes change, and cached answers are requested again. The same holds
-for two machines that share a store but not the key.
-"""
+"""Atomic writes, private files, and reading of whole text and TOML files."""
 
 from __future__ import annotations
 
@@ -15,7 +7,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from rankgauge.errors import FormatError, InputError, RankgaugeError
@@ -137,45 +129,3 @@ def read_toml(path: str | os.PathLike[str], *, missing: str, fix: str) -> dict[s
         raise FormatError(
             f"not valid TOML: {re.sub(r' [(]at .*', '', str(error))}", path=str(path), line=line, column=column, fix=fix
         ) from None
-
-
-_BYTES = 32
-
-
-def keyed_hash(value: Any) -> str:
-    """Return the first 32 hexadecimal digits of the HMAC-SHA256 of a value as JSON."""
-    import hmac
-    import json
-
-    text = json.dumps(value, sort_keys=True)
-    return hmac.new(_key(_place()), text.encode(), "sha256").hexdigest()[:32]
-
-
-def _place() -> Path:
-    from pathlib import Path
-
-    named = os.environ.get("XDG_STATE_HOME") or os.environ.get("LOCALAPPDATA")
-    return Path(named or Path("~/.local/state").expanduser()) / "rankgauge" / "key"
-
-
-@cache
-def _key(place: Path) -> bytes:
-    """Read the key or create it; without a writable folder, make a key for this process."""
-    import secrets
-
-    try:
-        if not place.exists():
-            _make(place)
-        key = place.read_bytes()
-    except OSError:
-        key = b""
-    return key if len(key) >= _BYTES else secrets.token_bytes(_BYTES)
-
-
-def _make(place: Path) -> None:
-    """Write a new key, readable by its owner only; the first of several processes wins."""
-    import secrets
-
-    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with contextlib.suppress(FileExistsError), create_privately(place) as part:
-        part.write_bytes(secrets.token_bytes(_BYTES))

@@ -21,7 +21,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
 from rankgauge.core.arguments import integer, number
-from rankgauge.core.files import keyed_hash
+from rankgauge.core.keyed_hash import keyed_hash
 from rankgauge.core.libraries import library
 from rankgauge.core.redaction import Secrets, redact, secret_parts
 from rankgauge.errors import InputError, RankgaugeError

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rankgauge.core.arguments import option
-from rankgauge.core.files import keyed_hash
+from rankgauge.core.keyed_hash import keyed_hash
 from rankgauge.core.recommendations import next_step
 from rankgauge.core.redaction import scrub as scrub_text
 from rankgauge.core.text import Ratio, many
