@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -42,16 +42,6 @@ _MODELS = {
     "how often its ranks are examined",
 }
 _LEAST_EXPECTED = 1.0
-
-_NAMES = """
-SELECT pair, text, document
-FROM pairs
-WHERE pair IN (
-  SELECT pair FROM counted JOIN pairs USING (text, document)
-  GROUP BY pair HAVING sum(shown) >= $least
-)
-ORDER BY pair
-"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,15 +214,14 @@ def implicit_judgments(
                 fix="log impressions (documents and ranks) and questions (text); see rankgauge logs show LOG",
             )
         rows = tuple(np.asarray(columns[name]) for name in ("pair", "rank", "shown", "clicked"))
-        fit = _by_position(rows) if chosen == "position" else _by_coec(rows)
-        enough = (fit.shown >= min_shown) & (fit.expected >= _LEAST_EXPECTED)
-        enough &= np.isfinite(fit.ratio)
+        (shown, clicks, expected, ratio, low, high), ranks = _estimates(chosen, rows)
+        enough = (shown >= min_shown) & (expected >= _LEAST_EXPECTED) & np.isfinite(ratio)
         names = [
             (text, document)
-            for pair, text, document in connection.execute(_NAMES, {"least": min_shown}).fetchall()
+            for pair, text, document in connection.execute(statement("shown_pairs"), {"least": min_shown}).fetchall()
             if enough[pair]
         ]
-    wanted = None if queries is None else {_plain(text): name for name, text in queries.items()}
+    wanted = None if queries is None else {" ".join(text.lower().split()): name for name, text in queries.items()}
     if wanted is not None:
         inside = np.array([text in wanted for text, _ in names], dtype=bool)
         names = [each for each, keep in zip(names, inside, strict=True) if keep]
@@ -244,11 +233,13 @@ def implicit_judgments(
             where=log.path,
             fix="collect more clicks, or lower min_shown (--min-shown)",
         )
-    grades = np.searchsorted(CUTS, fit.ratio[enough], side="right")
-    unsure = (fit.low[enough] < CUTS[0]) & (fit.high[enough] >= CUTS[0])
+    grades = np.searchsorted(CUTS, ratio[enough], side="right")
+    unsure = (low[enough] < CUTS[0]) & (high[enough] >= CUTS[0])
     if drop_unsure:
         grades[unsure] = -1
-    ids = {text: (wanted or {}).get(text) or _id(text) for text, _ in names}
+    ids = {
+        text: (wanted or {}).get(text) or f"log-{hashlib.sha256(text.encode()).hexdigest()[:12]}" for text, _ in names
+    }
     judged: dict[str, dict[str, int]] = {}
     for (text, document), grade in zip(names, grades.tolist(), strict=True):
         if grade >= 0:
@@ -262,7 +253,7 @@ def implicit_judgments(
     rule = f"grades by ratio: 0 below {CUTS[0]:g}, " + ", ".join(
         f"{grade} from {cut:g}" for grade, cut in enumerate(CUTS, 1)
     )
-    few = len(fit.shown) - int(np.count_nonzero(enough))
+    few = len(shown) - int(np.count_nonzero(enough))
     notes = [
         _MODELS[chosen],
         rule,
@@ -296,71 +287,38 @@ def implicit_judgments(
         {ids[text]: text for text in ids},
         tuple(ids[text] for text, _ in names),
         tuple(document for _, document in names),
-        fit.shown[enough],
-        fit.clicks[enough],
-        fit.expected[enough],
-        fit.ratio[enough],
-        fit.low[enough],
-        fit.high[enough],
+        shown[enough],
+        clicks[enough],
+        expected[enough],
+        ratio[enough],
+        low[enough],
+        high[enough],
         grades,
-        fit.ranks,
+        ranks,
         about,
     )
 
 
-class _Fit(NamedTuple):
-    """Estimates of a model for all pairs of query and document."""
-
-    shown: FloatArray
-    clicks: FloatArray
-    expected: FloatArray
-    ratio: FloatArray
-    low: FloatArray
-    high: FloatArray
-    ranks: tuple[tuple[int, float, float, float, float, float], ...]
-
-
-def _by_coec(rows: tuple[Any, ...]) -> _Fit:
-    found = stats.expected_clicks(*rows)
-    return _Fit(
-        found.shown,
-        found.clicks,
-        found.expected,
-        found.ratio,
-        found.low,
-        found.high,
-        tuple((*each, math.nan, math.nan, math.nan) for each in _rates(rows)),
-    )
-
-
-def _by_position(rows: tuple[Any, ...]) -> _Fit:
-    found = stats.fit_position_model(*rows)
-    known = found.examined > 0
-    mean = float((found.attraction * found.examined)[known].sum() / found.examined[known].sum())
-    ranks = zip(
-        _rates(rows),
-        found.examination.tolist(),
-        found.examination_low.tolist(),
-        found.examination_high.tolist(),
-        strict=True,
-    )
-    return _Fit(
-        found.shown,
-        found.clicks,
-        found.examined * mean,
-        found.attraction / mean,
-        found.low / mean,
-        found.high / mean,
-        tuple((*each, *rest) for each, *rest in ranks),
-    )
-
-
-def _rates(rows: tuple[Any, ...]) -> list[tuple[int, float, float]]:
-    """Return each rank with its impressions and click rate."""
+def _estimates(
+    model: Model, rows: tuple[Any, ...]
+) -> tuple[tuple[FloatArray, ...], tuple[tuple[int, float, float, float, float, float], ...]]:
+    """Return columns of all pairs (impressions, clicks, expected clicks, ratios, bounds), and rows of ranks."""
     _, rank, shown, clicked = rows
-    places, place = np.unique(rank, return_inverse=True)
-    n, c = np.bincount(place, shown), np.bincount(place, clicked)
-    return list(zip(places.tolist(), n.tolist(), (c / n).tolist(), strict=True))
+    ranks, place = np.unique(rank, return_inverse=True)
+    impressions, clicks = np.bincount(place, shown), np.bincount(place, clicked)
+    if model == "coec":
+        coec = stats.expected_clicks(*rows)
+        columns = (coec.shown, coec.clicks, coec.expected, coec.ratio, coec.low, coec.high)
+        examination = (np.full(len(ranks), math.nan),) * 3
+    else:
+        fit = stats.fit_position_model(*rows)
+        known = fit.examined > 0
+        mean = float((fit.attraction * fit.examined)[known].sum() / fit.examined[known].sum())
+        ratios = (fit.attraction / mean, fit.low / mean, fit.high / mean)
+        columns = (fit.shown, fit.clicks, fit.examined * mean, *ratios)
+        examination = (fit.examination, fit.examination_low, fit.examination_high)
+    table = (ranks, impressions, clicks / impressions, *examination)
+    return columns, tuple(zip(*(column.tolist() for column in table), strict=True))
 
 
 def _unused_notes(counts: tuple[int, ...]) -> Iterator[str]:
@@ -374,11 +332,3 @@ def _unused_notes(counts: tuple[int, ...]) -> Iterator[str]:
         yield f"{many(without_text, 'impression')} not used: the text of the question is unknown"
     if clicks > used:
         yield (f"{clicks - used:,} of {many(clicks, 'click')} not used: no impression of the document with a rank")
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.lower().split())
-
-
-def _id(text: str) -> str:
-    return "log-" + hashlib.sha256(text.encode()).hexdigest()[:12]
