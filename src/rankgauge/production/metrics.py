@@ -60,11 +60,10 @@ class OnlineMetric:
     quantile: float = math.nan
     per_session: bool = False
 
-    def missing(self, kinds: Iterable[str]) -> str:
+    def missing(self, kinds: set[str]) -> str:
         """Return why a log with these kinds of events lacks the metric, or an empty string."""
-        known = set(kinds)
         for need in self.needs:
-            if not known.intersection(need.split("|")):
+            if not kinds.intersection(need.split("|")):
                 return ", ".join(_MISSING[kind] for kind in need.split("|"))
         return ""
 

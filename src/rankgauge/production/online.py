@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from rankgauge import stats
 from rankgauge.core.abstention import ABSTENTION_RE2, ABSTENTION_RULE, RULE_SENSITIVITY, RULE_SPECIFICITY, abstains
@@ -25,7 +25,6 @@ _EVENTS = "events"
 _GROUPS = {"day": "strftime(day, '%Y-%m-%d')", "week": "strftime(date_trunc('week', day), '%Y-%m-%d')", "arm": "arm"}
 _GRID = 1000
 _ALPHA = 0.05
-_NOTHING = stats.ClusterSums(0, 0, 0, 0, 0, 0)
 
 
 def online_metrics(  # noqa: PLR0913 - what a log is asked
@@ -82,16 +81,26 @@ def online_metrics(  # noqa: PLR0913 - what a log is asked
     """
     known = EventLog.of(log)
     limits = [Threshold.of(text) for text in thresholds]
-    wanted = _wanted(metrics, limits)
+    names = [*(metric.name for metric in metrics_of(metrics)), *(limit.metric for limit in limits)]
+    if "thumbs_ratio" in names and "feedback_rate" not in names:
+        names.insert(names.index("thumbs_ratio") + 1, "feedback_rate")
+    wanted = metrics_of(names)
     option("abstention", abstention, ("auto", _EVENTS, "rule"))
     with known.connection() as connection:
         sql, reasons, parameters = expressions(
             connection, wanted, minutes=minutes, similarity=similarity, abstention=abstention
         )
-        given = Parameters()
-        condition = _condition(connection, {"since": since, "until": until}, where or {}, given)
-        measured = _Measured.of(connection, sql, _group(connection, by, given), condition, given)
-        counted, sums = measured.counts(), measured.sums()
+        values_of = Parameters()
+        conditions = [
+            f"time {sign} {values_of.add(_time(time, name))}::TIMESTAMP"
+            for name, sign, time in (("since", ">=", since), ("until", "<", until))
+            if time is not None
+        ]
+        for name, value in (where or {}).items():
+            conditions.append(f"{_group(connection, name, values_of)} = {values_of.add(value)}")
+        group_sql = _group(connection, by, values_of)
+        counted = _create_measured(connection, sql, group_sql, " AND ".join(conditions) or "true", values_of)
+        sums = _sums_of(connection, list(sql), grouped=bool(group_sql))
     groups = [None, *sorted({group for group, _ in sums if group is not None})]
     values = {group: _bounded([_value(m, group, sums, reasons[m]) for m in wanted]) for group in groups}
     overall = values[None]
@@ -109,120 +118,106 @@ def online_metrics(  # noqa: PLR0913 - what a log is asked
     )
 
 
-def _wanted(metrics: Iterable[str] | str | None, limits: Iterable[Threshold]) -> tuple[OnlineMetric, ...]:
-    """Return the metrics, those of thresholds, and the feedback rate that a thumbs ratio needs."""
-    names = [metric.name for metric in metrics_of(metrics)]
-    names += [limit.metric for limit in limits]
-    if "thumbs_ratio" in names and "feedback_rate" not in names:
-        names.insert(names.index("thumbs_ratio") + 1, "feedback_rate")
-    return metrics_of(names)
-
-
 @dataclass(frozen=True)
 class _Sums:
     """Sums of a metric from the database: moments and, for a quantile, values on a grid."""
 
-    moments: stats.ClusterSums = _NOTHING
+    moments: stats.ClusterSums
     quantile: float = math.nan
     grid: Sequence[float] = ()
 
 
-@dataclass(frozen=True)
-class _Measured:
-    """A table of the questions with numerators and denominators (y0, x0, y1, ...).
+# The sums of each metric by group; None is the group of all questions.
+_SumsOf: TypeAlias = dict[tuple[str | None, OnlineMetric], _Sums]
 
-    Creating the table computes the view of questions only once.
+
+def _create_measured(  # noqa: PLR0917 - what a table is made of
+    connection: Any, sql: Mapping[OnlineMetric, tuple[str, str]], group: str, condition: str, parameters: Parameters
+) -> tuple[int, int, str, datetime | None, datetime | None]:
+    """Create a table of the questions with numerators and denominators (y0, x0, y1, ...).
+
+    The table computes the view of questions only once. Return the numbers of questions and
+    clusters, the unit of clusters, and the period.
     """
+    columns = "".join(f", {y} AS y{n}, {x} AS x{n}" for n, (y, x) in enumerate(sql.values()))
+    name = f"coalesce({group}, '{_UNKNOWN}')" if group else "NULL::VARCHAR"
+    connection.execute(
+        f'CREATE TEMP TABLE measured AS SELECT {name} AS "group", "cluster", '
+        f"session_id AS session, {_UNIT} AS unit, time{columns} FROM questions "
+        f"WHERE {condition}",
+        parameters,
+    )
+    [(questions, clusters, unit, *period)] = connection.execute(
+        """SELECT count(*), count(DISTINCT "cluster"),
+        string_agg(DISTINCT unit, ' or ' ORDER BY unit), min(time), max(time) FROM measured"""
+    ).fetchall()
+    first, last = (None if time is None else time.replace(tzinfo=UTC) for time in period)
+    return questions, clusters, unit or "users", first, last
 
-    connection: Any
-    metrics: tuple[OnlineMetric, ...]
-    grouped: bool
 
-    @classmethod
-    def of(  # noqa: PLR0917 - what a table is made of
-        cls, connection: Any, sql: Mapping[OnlineMetric, tuple[str, str]], group: str, condition: str, given: Parameters
-    ) -> _Measured:
-        columns = "".join(f", {y} AS y{n}, {x} AS x{n}" for n, (y, x) in enumerate(sql.values()))
-        name = f"coalesce({group}, '{_UNKNOWN}')" if group else "NULL::VARCHAR"
-        connection.execute(
-            f'CREATE TEMP TABLE measured AS SELECT {name} AS "group", "cluster", '
-            f"session_id AS session, {_UNIT} AS unit, time{columns} FROM questions "
-            f"WHERE {condition}",
-            given,
+def _sums_of(connection: Any, metrics: Sequence[OnlineMetric], *, grouped: bool) -> _SumsOf:
+    """Return the sums of each metric for all questions and, if grouped, for each group."""
+    rates = {n: m for n, m in enumerate(metrics) if m.kind != "quantile" and not m.per_session}
+    sessions = {n: m for n, m in enumerate(metrics) if m.per_session}
+    columns = "".join(f", y{n}, x{n}" for n in range(len(metrics)))
+    sums: _SumsOf = {}
+    for group in ("NULL::VARCHAR", '"group"') if grouped else ("NULL::VARCHAR",):
+        rows = f'(SELECT {group} AS "group", "cluster", session{columns} FROM measured)'
+        sums |= _moments(connection, rows, rates)
+        # In the total, a session with questions in several groups counts once.
+        least = "".join(f", min(y{n}) AS y{n}, max(x{n}) AS x{n}" for n in sessions)
+        of_sessions = (
+            f'(SELECT "group", min("cluster") AS "cluster"{least} FROM {rows} AS r '
+            'WHERE session IS NOT NULL GROUP BY "group", session)'
         )
-        return cls(connection, tuple(sql), bool(group))
+        sums |= _moments(connection, of_sessions, sessions)
+        for n, metric in enumerate(metrics):
+            if metric.kind == "quantile":
+                sums |= _quantile(connection, rows, n, metric)
+    return sums
 
-    def counts(self) -> tuple[int, int, str, datetime | None, datetime | None]:
-        """Return the numbers of questions and clusters, the cluster unit, and the period."""
-        [(questions, clusters, unit, first, last)] = self.connection.execute(
-            """SELECT count(*), count(DISTINCT "cluster"),
-            string_agg(DISTINCT unit, ' or ' ORDER BY unit), min(time), max(time) FROM measured"""
+
+def _moments(connection: Any, rows: str, metrics: Mapping[int, OnlineMetric]) -> _SumsOf:
+    if not metrics:
+        return {}
+    summed = ", ".join(
+        f"coalesce(sum(y{n}), 0)::DOUBLE AS y{n}, coalesce(sum(x{n}), 0)::DOUBLE AS x{n}" for n in metrics
+    )
+    moments = ", ".join(
+        f"count_if(x{n} > 0), sum(y{n}), sum(x{n}), sum(y{n} * y{n}), sum(x{n} * y{n}), sum(x{n} * x{n})"
+        for n in metrics
+    )
+    sums: _SumsOf = {}
+    for group, *cells in connection.execute(
+        f'SELECT "group", {moments} FROM (SELECT "group", "cluster", {summed} FROM {rows} AS r '
+        'GROUP BY "group", "cluster") GROUP BY "group"'
+    ).fetchall():
+        for place, metric in enumerate(metrics.values()):
+            count, *rest = cells[6 * place : 6 * place + 6]
+            sums[group, metric] = _Sums(stats.ClusterSums(int(count), *map(float, rest)))
+    return sums
+
+
+def _quantile(connection: Any, questions: str, n: int, metric: OnlineMetric) -> _SumsOf:
+    """Return the quantile, values on a grid, and the moments of P(value <= quantile)."""
+    grid = "[" + ", ".join(f"{step / _GRID}" for step in range(_GRID + 1)) + "]"
+    rows = f'(SELECT "group", "cluster", y{n}::DOUBLE AS y FROM {questions} AS q WHERE x{n})'
+    connection.execute(
+        f'CREATE OR REPLACE TEMP TABLE quantiles AS SELECT "group", quantile_disc(y, '
+        f'{metric.quantile}) AS edge, quantile_disc(y, {grid}) AS grid FROM {rows} GROUP BY "group"'
+    )
+    moments = {
+        group: stats.ClusterSums(int(count), *map(float, sums))
+        for group, count, *sums in connection.execute(
+            'SELECT "group", count(*), sum(y), sum(x), sum(y * y), sum(x * y), sum(x * x) '
+            'FROM (SELECT r."group", "cluster", count_if(y <= edge)::DOUBLE AS y, '
+            f"count(*)::DOUBLE AS x FROM {rows} r "
+            'JOIN (SELECT "group", edge FROM quantiles) q '
+            'ON r."group" IS NOT DISTINCT FROM q."group" GROUP BY ALL) GROUP BY "group"'
         ).fetchall()
-        times = (None if time is None else time.replace(tzinfo=UTC) for time in (first, last))
-        return (questions, clusters, unit or "users", *times)
-
-    def sums(self) -> dict[tuple[str | None, OnlineMetric], _Sums]:
-        """Return the sums of each metric by group; None is the group of all questions."""
-        places = list(enumerate(self.metrics))
-        rates = [n for n, m in places if m.kind != "quantile" and not m.per_session]
-        sessions = [n for n, m in places if m.per_session]
-        columns = "".join(f", y{n}, x{n}" for n, _ in places)
-        found: dict[tuple[str | None, OnlineMetric], _Sums] = {}
-        for group in ("NULL::VARCHAR", '"group"') if self.grouped else ("NULL::VARCHAR",):
-            rows = f'(SELECT {group} AS "group", "cluster", session{columns} FROM measured)'
-            found |= self._moments(rows, rates)
-            # In the total, a session with questions in several groups counts once.
-            least = "".join(f", min(y{n}) AS y{n}, max(x{n}) AS x{n}" for n in sessions)
-            of_sessions = (
-                f'(SELECT "group", min("cluster") AS "cluster"{least} FROM {rows} AS r '
-                'WHERE session IS NOT NULL GROUP BY "group", session)'
-            )
-            found |= self._moments(of_sessions, sessions)
-            for n, metric in places:
-                if metric.kind == "quantile":
-                    found |= self._quantile(rows, n, metric)
-        return found
-
-    def _moments(self, rows: str, places: Sequence[int]) -> dict[tuple[str | None, OnlineMetric], _Sums]:
-        if not places:
-            return {}
-        summed = ", ".join(
-            f"coalesce(sum(y{n}), 0)::DOUBLE AS y{n}, coalesce(sum(x{n}), 0)::DOUBLE AS x{n}" for n in places
-        )
-        moments = ", ".join(
-            f"count_if(x{n} > 0), sum(y{n}), sum(x{n}), sum(y{n} * y{n}), sum(x{n} * y{n}), sum(x{n} * x{n})"
-            for n in places
-        )
-        found: dict[tuple[str | None, OnlineMetric], _Sums] = {}
-        for group, *cells in self.connection.execute(
-            f'SELECT "group", {moments} FROM (SELECT "group", "cluster", {summed} FROM {rows} AS r '
-            'GROUP BY "group", "cluster") GROUP BY "group"'
-        ).fetchall():
-            for place, n in enumerate(places):
-                count, *rest = cells[6 * place : 6 * place + 6]
-                found[group, self.metrics[n]] = _Sums(stats.ClusterSums(int(count), *map(float, rest)))
-        return found
-
-    def _quantile(self, questions: str, n: int, metric: OnlineMetric) -> dict[tuple[str | None, OnlineMetric], _Sums]:
-        """Return the quantile, values on a grid, and the moments of P(value <= quantile)."""
-        grid = "[" + ", ".join(f"{step / _GRID}" for step in range(_GRID + 1)) + "]"
-        rows = f'(SELECT "group", "cluster", y{n}::DOUBLE AS y FROM {questions} AS q WHERE x{n})'
-        self.connection.execute(
-            f'CREATE OR REPLACE TEMP TABLE quantiles AS SELECT "group", quantile_disc(y, '
-            f'{metric.quantile}) AS edge, quantile_disc(y, {grid}) AS grid FROM {rows} GROUP BY "group"'
-        )
-        moments = {
-            group: stats.ClusterSums(int(count), *map(float, sums))
-            for group, count, *sums in self.connection.execute(
-                'SELECT "group", count(*), sum(y), sum(x), sum(y * y), sum(x * y), sum(x * x) '
-                'FROM (SELECT r."group", "cluster", count_if(y <= edge)::DOUBLE AS y, '
-                f"count(*)::DOUBLE AS x FROM {rows} r "
-                'JOIN (SELECT "group", edge FROM quantiles) q '
-                'ON r."group" IS NOT DISTINCT FROM q."group" GROUP BY ALL) GROUP BY "group"'
-            ).fetchall()
-        }
-        quantiles = self.connection.execute("FROM quantiles").fetchall()
-        return {(group, metric): _Sums(moments[group], edge, values) for group, edge, values in quantiles}
+    }
+    quantiles = connection.execute("FROM quantiles").fetchall()
+    return {(group, metric): _Sums(moments[group], edge, values) for group, edge, values in quantiles}
 
 
 def expressions(
@@ -247,50 +242,40 @@ def expressions(
         "similarity": number("similarity", similarity, high=1),
         "abstention": source,
     }
-    words = {**parameters, "abstains": _abstained(source)}
+    rule = "coalesce(answer_text IN (SELECT text FROM abstaining), false)"
+    words = {**parameters, "abstains": rule if source == ABSTENTION_RULE else "abstained"}
     sql = {
         metric: (metric.y.format(**words), metric.x.format(**words)) for metric, reason in reasons.items() if not reason
     }
     return sql, reasons, parameters
 
 
-def _abstained(source: str) -> str:
-    """Return the SQL condition for an abstention."""
-    if source == ABSTENTION_RULE:
-        return "coalesce(answer_text IN (SELECT text FROM abstaining), false)"
-    return "abstained"
-
-
-def _value(
-    metric: OnlineMetric, group: str | None, sums: Mapping[tuple[str | None, OnlineMetric], _Sums], reason: str
-) -> OnlineValue:
-    found = sums.get((group, metric), _Sums())
-    moments = found.moments
-    if not moments.x:
-        nothing = reason or f"no {metric.unit}"
+def _value(metric: OnlineMetric, group: str | None, sums_of: _SumsOf, reason: str) -> OnlineValue:
+    sums = sums_of.get((group, metric))
+    if sums is None or not sums.moments.x:
         nan = math.nan
-        return OnlineValue(metric, group, nan, nan, nan, nan, 0, 0, nothing)
+        return OnlineValue(metric, group, nan, nan, nan, nan, 0, 0, reason or f"no {metric.unit}")
+    moments = sums.moments
     if metric.kind == "mean":
         estimate = stats.clustered_mean(moments, bounds=metric.bounds)
     else:
         estimate = stats.clustered_proportion(moments)
-    value, low, high = estimate.value, estimate.low, estimate.high
+    value, low, high, numerator = estimate.value, estimate.low, estimate.high, moments.y
     if metric.kind == "quantile":
-        low, high = _woodruff(found, metric.quantile, low, high)
-        value = found.quantile
-    above = math.nan if metric.kind == "quantile" else moments.y
-    return OnlineValue(metric, group, value, low, high, above, moments.x, moments.clusters, estimate.reason)
+        low, high = _woodruff(sums, metric.quantile, low, high)
+        value, numerator = sums.quantile, math.nan
+    return OnlineValue(metric, group, value, low, high, numerator, moments.x, moments.clusters, estimate.reason)
 
 
-def _woodruff(found: _Sums, quantile: float, low: float, high: float) -> tuple[float, float]:
+def _woodruff(sums: _Sums, quantile: float, low: float, high: float) -> tuple[float, float]:
     """Return the bounds of a quantile by Woodruff's method."""
     if math.isnan(low):
         return math.nan, math.nan
-    count, shift = found.moments.x, quantile - found.moments.ratio
+    count, shift = sums.moments.x, quantile - sums.moments.ratio
     low, high = max(0.0, low + shift), min(1.0, high + shift)
     # The upper bound is unknown if it is beyond the largest value.
-    top = math.inf if math.ceil(high * count) >= count else found.grid[math.ceil(high * _GRID)]
-    return found.grid[math.floor(low * _GRID)], top
+    top = math.inf if math.ceil(high * count) >= count else sums.grid[math.ceil(high * _GRID)]
+    return sums.grid[math.floor(low * _GRID)], top
 
 
 def _bounded(values: Sequence[OnlineValue]) -> tuple[OnlineValue, ...]:
@@ -331,8 +316,8 @@ def find_changes(
     changes = []
     for (metric, trend), p in zip(known.items(), corrected, strict=True):
         shifts = stats.find_change_points(*sums[metric]) if p <= _ALPHA else ()
-        named = tuple((str(groups[shift.index]), shift.before, shift.after) for shift in shifts)
-        changes.append(MetricChange(metric, trend, p, named))
+        dated = tuple((str(groups[shift.index]), shift.before, shift.after) for shift in shifts)
+        changes.append(MetricChange(metric, trend, p, dated))
     return tuple(changes)
 
 
@@ -361,17 +346,6 @@ def _missing(metric: OnlineMetric, kinds: set[str], source: str) -> str:
         texts = "" if source else ", and answers have no text"
         return f"no abstentions were logged{texts}"
     return metric.missing(kinds)
-
-
-def _condition(
-    connection: Any, times: Mapping[str, str | date | None], where: Mapping[str, str], given: Parameters
-) -> str:
-    parts = [
-        f"time {'>=' if name == 'since' else '<'} {given.add(_time(time, name))}::TIMESTAMP"
-        for name, time in times.items()
-        if time is not None
-    ] + [f"{_group(connection, name, given)} = {given.add(value)}" for name, value in where.items()]
-    return " AND ".join(parts) or "true"
 
 
 def _time(given: str | date, name: str) -> str:
