@@ -201,7 +201,6 @@ class ExperimentResult(Result):
         series = [Series(name, values, places) for name, values in shown]
         series.append(Series("no difference", (0.0,) * len(known), places))
         step = max(1, len(known) // 8)
-        at = places[::step]
         return Plot(
             "experiment",
             f"{self.arms[1]} minus {self.arms[0]}: {self.primary.metric.name}",
@@ -213,7 +212,7 @@ class ExperimentResult(Result):
                     across="until",
                     down="difference",
                     ticks=tuple(each.day for each in known[::step]),
-                    at=at,
+                    at=places[::step],
                 ),
             ),
             "95% confidence sequence: the true difference is between low and high on all days.",
@@ -311,8 +310,7 @@ def compare_arms(
             where="compare_arms",
             fix="pass a ratio such as (1, 1) and planned above 0",
         )
-    names = [primary, *([metrics] if isinstance(metrics, str) else metrics or ())]
-    wanted = metrics_of(dict.fromkeys(names))
+    wanted = metrics_of([primary, *([metrics] if isinstance(metrics, str) else metrics or ())])
     for each in wanted:
         if each.kind == "quantile":
             raise InputError(
@@ -321,9 +319,8 @@ def compare_arms(
                 fix="choose a rate or a mean, such as thumbs_ratio",
             )
     log = EventLog.of(log)
-    measured = wanted
-    if any(each.name == "thumbs_ratio" for each in wanted):
-        measured = metrics_of(dict.fromkeys([*(each.name for each in wanted), "feedback_rate"]))
+    names = [each.name for each in wanted]
+    measured = metrics_of([*names, "feedback_rate"]) if "thumbs_ratio" in names else wanted
     with log.connection() as connection:
         pair = _arms(connection, arms, log.path)
         sql, _, _ = expressions(connection, measured, minutes=minutes, similarity=similarity)
@@ -335,15 +332,22 @@ def compare_arms(
             "FROM questions WHERE arm IN ($base, $new)",
             {"base": pair[0], "new": pair[1]},
         )
-        users, questions, in_both = _sizes(connection, pair)
-        found = {each: _looks(connection, each, pair) for each in sql}
+        [(base_users, base_questions), (new_users, new_questions)] = connection.execute(
+            'SELECT count(DISTINCT "cluster"), count(*) FROM measured GROUP BY arm ORDER BY arm <> $base',
+            {"base": pair[0]},
+        ).fetchall()
+        [(in_both,)] = connection.execute(
+            'SELECT count(*) FROM (SELECT "cluster" FROM measured GROUP BY "cluster" HAVING count(DISTINCT arm) > 1)'
+        ).fetchall()
+        looks_of = {each: _looks(connection, each, pair) for each in sql}
+    users, questions = (base_users, new_users), base_questions + new_questions
     expected = [sum(users) * each / sum(ratio) for each in ratio]
     square = sum((n - e) ** 2 / e for n, e in zip(users, expected, strict=True))
     mismatch = math.erfc(math.sqrt(square / 2))
-    last = {each: looks[-1][1:] for each, looks in found.items() if looks}
+    last = {each: looks[-1][1:] for each, looks in looks_of.items() if looks}
     feedback = next((sums for each, sums in last.items() if each.name == "feedback_rate"), None)
-    first, days, mixing = _primary(wanted[0], found.get(wanted[0], []), sum(questions), planned)
-    rest = _corrected([_fixed(each, last.get(each), sum(questions)) for each in wanted[1:]])
+    first, days, mixing = _primary(wanted[0], looks_of.get(wanted[0], []), questions, planned)
+    rest = _corrected([_fixed(each, last.get(each), questions) for each in wanted[1:]])
     differences = [
         _bounded(each, last[each.metric], feedback)
         if each.metric.name == "thumbs_ratio" and feedback is not None and each.metric in last
@@ -353,7 +357,16 @@ def compare_arms(
     if mismatch < MISMATCH:
         differences = [replace(each, verdict="withheld", needed=None) for each in differences]
     return ExperimentResult(
-        log.path, pair, users, questions, (ratio[0], ratio[1]), mismatch, in_both, tuple(differences), days, mixing
+        log.path,
+        pair,
+        users,
+        (base_questions, new_questions),
+        (ratio[0], ratio[1]),
+        mismatch,
+        in_both,
+        tuple(differences),
+        days,
+        mixing,
     )
 
 
@@ -387,21 +400,6 @@ def _arms(connection: Any, arms: tuple[str, str] | None, where: str) -> tuple[st
     return arms
 
 
-def _sizes(connection: Any, arms: tuple[str, str]) -> tuple[tuple[int, int], tuple[int, int], int]:
-    """Return the numbers of users and questions of each arm, and of users in both."""
-    rows = {
-        arm: counts
-        for arm, *counts in connection.execute(
-            'SELECT arm, count(DISTINCT "cluster"), count(*) FROM measured GROUP BY arm'
-        ).fetchall()
-    }
-    [(both,)] = connection.execute(
-        'SELECT count(*) FROM (SELECT "cluster" FROM measured GROUP BY "cluster" HAVING count(DISTINCT arm) > 1)'
-    ).fetchall()
-    (base, base_questions), (new, new_questions) = (rows[arm] for arm in arms)
-    return (base, new), (base_questions, new_questions), both
-
-
 def _looks(connection: Any, metric: OnlineMetric, arms: tuple[str, str]) -> list[_Look]:
     """Return the cumulative sums of both arms by day."""
     y, x = f'"y {metric.name}"', f'"x {metric.name}"'
@@ -411,19 +409,20 @@ def _looks(connection: Any, metric: OnlineMetric, arms: tuple[str, str]) -> list
             f'SELECT arm, min("cluster") AS "cluster", min(day) AS day, min({y}) AS y, '
             f"max({x}) AS x FROM measured WHERE session_id IS NOT NULL GROUP BY arm, session_id"
         )
-    steps: dict[tuple[str, str], Sequence[float]] = {}
     # Daily increments of the sums, and of the squares and products of each user's running sums.
-    for day, arm, *sums in connection.execute(
-        'WITH daily AS (SELECT arm, "cluster", day, sum(y) AS y, sum(x) AS x '
-        f"FROM ({rows}) GROUP BY ALL HAVING sum(x) > 0), "
-        "running AS (SELECT *, sum(y) OVER past AS cy, sum(x) OVER past AS cx, "
-        "row_number() OVER past AS n FROM daily "
-        'WINDOW past AS (PARTITION BY arm, "cluster" ORDER BY day)) '
-        "SELECT strftime(day, '%Y-%m-%d'), arm, count_if(n = 1), sum(y), sum(x), "
-        "sum(cy * cy - (cy - y) * (cy - y)), sum(cx * cy - (cx - x) * (cy - y)), "
-        "sum(cx * cx - (cx - x) * (cx - x)) FROM running GROUP BY day, arm"
-    ).fetchall():
-        steps[day, arm] = sums
+    steps = {
+        (day, arm): sums
+        for day, arm, *sums in connection.execute(
+            'WITH daily AS (SELECT arm, "cluster", day, sum(y) AS y, sum(x) AS x '
+            f"FROM ({rows}) GROUP BY ALL HAVING sum(x) > 0), "
+            "running AS (SELECT *, sum(y) OVER past AS cy, sum(x) OVER past AS cx, "
+            "row_number() OVER past AS n FROM daily "
+            'WINDOW past AS (PARTITION BY arm, "cluster" ORDER BY day)) '
+            "SELECT strftime(day, '%Y-%m-%d'), arm, count_if(n = 1), sum(y), sum(x), "
+            "sum(cy * cy - (cy - y) * (cy - y)), sum(cx * cy - (cx - x) * (cy - y)), "
+            "sum(cx * cx - (cx - x) * (cx - x)) FROM running GROUP BY day, arm"
+        ).fetchall()
+    }
     total = {arm: [0.0] * 6 for arm in arms}
     looks: list[_Look] = []
     for day in sorted({day for day, _ in steps}):
@@ -446,23 +445,21 @@ def _primary(
     difference, variance = pairs[-1]
     known = [n for n, (_, v) in enumerate(pairs) if math.isfinite(v)]
     if not known:
-        return _of(metric, base, new, (-math.inf, math.inf), (1.0, 1.0)), (), math.nan
+        return _of(metric, base, new, (-math.inf, math.inf), 1.0), (), math.nan
     start = known[0]
     items = looks[start][1].x + looks[start][2].x
     mixing = stats.mixing_sd(pairs[start][1] * items / planned)
-    values, variances = ([pair[n] for pair in pairs] for n in (0, 1))
-    sequence = stats.confidence_sequence(values, variances, mixing=mixing)
+    sequence = stats.confidence_sequence(*zip(*pairs, strict=True), mixing=mixing)
     columns = (sequence.difference, sequence.low, sequence.high, sequence.p)
     days = tuple(
         DayDifference(look[0], *each)
         for look, each in zip(looks, zip(*(c.tolist() for c in columns), strict=True), strict=True)
     )
-    p = days[-1].p
-    found = _of(metric, base, new, (days[-1].low, days[-1].high), (p, p))
-    if found.verdict == "cannot tell" and difference and math.isfinite(variance):
+    primary = _of(metric, base, new, (days[-1].low, days[-1].high), days[-1].p)
+    if primary.verdict == "cannot tell" and difference and math.isfinite(variance):
         enough = stats.variance_needed(difference, mixing=mixing)
-        found = replace(found, needed=_more(questions, variance, enough))
-    return found, days, mixing
+        primary = replace(primary, needed=_more(questions, variance, enough))
+    return primary, days, mixing
 
 
 def _fixed(metric: OnlineMetric, sums: tuple[stats.ClusterSums, ...] | None, questions: int) -> ArmDifference:
@@ -472,15 +469,15 @@ def _fixed(metric: OnlineMetric, sums: tuple[stats.ClusterSums, ...] | None, que
     base, new = sums
     difference, variance = stats.difference_variance(new, base)
     if math.isnan(variance):
-        return _of(metric, base, new, (math.nan, math.nan), (math.nan, math.nan))
+        return _of(metric, base, new, (math.nan, math.nan), math.nan)
     error = math.sqrt(variance)
     half = _NORMAL.inv_cdf(1 - ALPHA / 2) * error
     p = math.erfc(abs(difference) / error / math.sqrt(2))
-    found = _of(metric, base, new, (difference - half, difference + half), (p, p))
-    if found.verdict == "cannot tell" and difference:
+    secondary = _of(metric, base, new, (difference - half, difference + half), p)
+    if secondary.verdict == "cannot tell" and difference:
         reach = _NORMAL.inv_cdf(1 - ALPHA / 2) + _NORMAL.inv_cdf(0.8)
-        found = replace(found, needed=_more(questions, variance, (difference / reach) ** 2))
-    return found
+        secondary = replace(secondary, needed=_more(questions, variance, (difference / reach) ** 2))
+    return secondary
 
 
 def _more(questions: int, variance: float, enough: float) -> int | None:
@@ -491,19 +488,13 @@ def _more(questions: int, variance: float, enough: float) -> int | None:
 
 def _corrected(differences: Sequence[ArmDifference]) -> list[ArmDifference]:
     """Apply Holm's correction to the secondary differences."""
-    defined = [each for each in differences if not math.isnan(each.p)]
-    if not defined:
-        return list(differences)
-    corrected = dict(zip((each.metric for each in defined), stats.holm([e.p for e in defined]), strict=True))
-    found = []
-    for each in differences:
-        if each.metric in corrected:
-            p = float(corrected[each.metric])
-            verdict = each.verdict if p <= ALPHA else "cannot tell"
-            found.append(replace(each, corrected=p, verdict=verdict))
-        else:
-            found.append(each)
-    return found
+    corrected = list(differences)
+    defined = [place for place, each in enumerate(differences) if not math.isnan(each.p)]
+    if defined:
+        for place, p in zip(defined, stats.holm([differences[n].p for n in defined]).tolist(), strict=True):
+            verdict = differences[place].verdict if p <= ALPHA else "cannot tell"
+            corrected[place] = replace(differences[place], corrected=p, verdict=verdict)
+    return corrected
 
 
 def _of(  # noqa: PLR0917 - what a row has
@@ -511,16 +502,16 @@ def _of(  # noqa: PLR0917 - what a row has
     base: stats.ClusterSums,
     new: stats.ClusterSums,
     interval: tuple[float, float],
-    p: tuple[float, float],
+    p: float,
 ) -> ArmDifference:
     difference = new.ratio - base.ratio
-    shown = p[1] <= ALPHA and (interval[0] > 0 or interval[1] < 0)
+    shown = p <= ALPHA and (interval[0] > 0 or interval[1] < 0)
     verdict = "cannot tell"
     if shown and metric.better:
         verdict = "better" if (difference > 0) == (metric.better == "higher") else "worse"
     elif shown:
         verdict = "higher" if difference > 0 else "lower"
-    return ArmDifference(metric, base.ratio, new.ratio, difference, *interval, *p, (base.x, new.x), verdict)
+    return ArmDifference(metric, base.ratio, new.ratio, difference, *interval, p, p, (base.x, new.x), verdict)
 
 
 def _undefined(metric: OnlineMetric) -> ArmDifference:
@@ -529,7 +520,7 @@ def _undefined(metric: OnlineMetric) -> ArmDifference:
 
 
 def _bounded(
-    found: ArmDifference, thumbs: tuple[stats.ClusterSums, ...], feedback: tuple[stats.ClusterSums, ...]
+    difference: ArmDifference, thumbs: tuple[stats.ClusterSums, ...], feedback: tuple[stats.ClusterSums, ...]
 ) -> ArmDifference:
     """Add the bounds that the difference would have if all answers had been rated."""
     ends = []
@@ -538,7 +529,7 @@ def _bounded(
         shown = own.x + missing
         ends.append((own.y / shown, (own.y + missing) / shown))
     (base_low, base_high), (new_low, new_high) = ends
-    return replace(found, worst=new_low - base_high, best=new_high - base_low)
+    return replace(difference, worst=new_low - base_high, best=new_high - base_low)
 
 
 def _signed(number: float) -> str:

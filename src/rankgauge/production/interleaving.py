@@ -30,7 +30,6 @@ _NEITHER = "-"
 _DECAY = 3.0  # for probabilistic interleaving: rank r is drawn with weight 1 / r³
 _ALPHA = 0.05
 _DRAWS = 2000
-_CELLS = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,12 +315,6 @@ def _count(number: float) -> str:
     return f"{number:,.0f}" if number == round(number) else f"{number:,.1f}"
 
 
-_TOTALS = """
-SELECT list_sort(list(DISTINCT method)), count(DISTINCT question_id), count(*) FILTER (NOT fits)
-FROM usable
-"""
-
-
 def analyze_interleaving(
     log: EventLog | str | os.PathLike[str], *, a: str | None = None, b: str | None = None, seed: int = 0
 ) -> InterleavingResult:
@@ -349,7 +342,10 @@ def analyze_interleaving(
     with log.connection() as connection:
         pair = _pair(connection.execute(statement("interleaved_pairs"), {"a": a, "b": b}).fetchall(), log.path)
         connection.execute(statement("interleaved_impressions"), {"a": pair[0], "b": pair[1]})
-        [(methods, impressions, unusable)] = connection.execute(_TOTALS).fetchall()
+        [(methods, impressions, unusable)] = connection.execute(
+            """SELECT list_sort(list(DISTINCT method)), count(DISTINCT question_id), count(*) FILTER (NOT fits)
+            FROM usable"""
+        ).fetchall()
         rows = connection.execute(statement("interleaved_clicks")).fetchall()
     if not rows:
         raise InputError(
@@ -361,9 +357,7 @@ def analyze_interleaving(
     _, user = np.unique([cluster for cluster, *_ in rows], return_inverse=True)
     gains = np.bincount(user, outcomes[:, 0] - outcomes[:, 1]).astype(np.float64)
     counts = np.bincount(user)
-    decided = np.abs(gains) > 1e-9
-    users_a = int((gains[decided] > 0).sum())
-    users_b = int(decided.sum()) - users_a
+    users_a, users_b = int((gains > 1e-9).sum()), int((gains < -1e-9).sum())
     low, high = _bootstrap(gains, counts.astype(np.float64), seed)
     wins_a, wins_b = (math.fsum(column) for column in outcomes.T.tolist())
     return InterleavingResult(
@@ -409,14 +403,14 @@ def _bootstrap(gains: FloatArray, counts: FloatArray, seed: int) -> tuple[float,
     """Return the 95% percentile interval of sum(gains) / sum(counts) / 2, resampling users."""
     import numpy as np
 
+    from rankgauge.stats.arrays import blocks
+
     # Users with the same numbers are resampled as a group.
     kinds, number = np.unique(np.stack([gains, counts], axis=1), axis=0, return_counts=True)
     draw = np.random.default_rng(seed)
-    found: list[float] = []
-    block = max(1, _CELLS // len(kinds))
-    for start in range(0, _DRAWS, block):
-        size = min(block, _DRAWS - start)
+    deltas: list[float] = []
+    for _, size in blocks(_DRAWS, len(kinds)):
         sums = draw.multinomial(len(gains), number / len(gains), size=size) @ kinds
-        found += (sums[:, 0] / sums[:, 1] / 2).tolist()
-    low, high = np.quantile(found, [_ALPHA / 2, 1 - _ALPHA / 2])
+        deltas += (sums[:, 0] / sums[:, 1] / 2).tolist()
+    low, high = np.quantile(deltas, [_ALPHA / 2, 1 - _ALPHA / 2])
     return float(low), float(high)
