@@ -221,12 +221,16 @@ def sample_questions(
     strata = []
     for stratum, members, size in _strata(found, n, by):
         sizes = {m: found[m].frequency if by == "frequency" else 1 for m in members}
-        chosen = _draw(sizes, size, rng)
-        drawn += [(member, probability, stratum) for member, probability in chosen]
-        every = _probabilities(sizes, size)
+        chosen, probabilities = _draw(sizes, size, rng)
+        drawn += [(member, probabilities[member], stratum) for member in chosen]
         strata.append(
             SampledStratum(
-                stratum or "all", len(members), sum(found[m].frequency for m in members), size, min(every), max(every)
+                stratum or "all",
+                len(members),
+                sum(found[m].frequency for m in members),
+                size,
+                min(probabilities.values()),
+                max(probabilities.values()),
             )
         )
     rng.shuffle(drawn)
@@ -444,40 +448,30 @@ def _strata(groups: Sequence[QuestionGroup], n: int, by: str) -> Iterator[tuple[
             yield name, members[name], sizes[name]
 
 
-def _certain(sizes: Mapping[int, int], n: int) -> tuple[list[int], dict[int, int]]:
-    """Return the groups with probability 1, and the sizes of the others."""
+def _draw(sizes: Mapping[int, int], n: int, rng: random.Random) -> tuple[list[int], dict[int, float]]:
+    """Draw a systematic sample with probabilities proportional to size, using exact integers.
+
+    Return the groups drawn, and the probabilities of all groups.
+    """
     rest = dict(sizes)
-    certain: list[int] = []
-    while rest and n > len(certain):
-        total, left = sum(rest.values()), n - len(certain)
+    drawn: list[int] = []
+    # Groups with probability 1 are drawn first.
+    while rest and n > len(drawn):
+        total, left = sum(rest.values()), n - len(drawn)
         large = [key for key, size in rest.items() if left * size >= total]
         if not large:
             break
-        certain += large
+        drawn += large
         for key in large:
             del rest[key]
-    return certain, rest
-
-
-def _probabilities(sizes: Mapping[int, int], n: int) -> list[float]:
-    certain, rest = _certain(sizes, n)
-    left, total = n - len(certain), sum(rest.values())
-    return [1.0] * len(certain) + [left * size / total for size in rest.values()]
-
-
-def _draw(sizes: Mapping[int, int], n: int, rng: random.Random) -> list[tuple[int, float]]:
-    """Return a systematic sample with probabilities proportional to size, using exact integers."""
-    certain, rest = _certain(sizes, n)
-    drawn = [(key, 1.0) for key in certain]
-    left = n - len(certain)
+    total, left = sum(rest.values()), n - len(drawn)
+    probabilities = dict.fromkeys(drawn, 1.0) | {key: left * size / total for key, size in rest.items()}
     if left:
-        order = rng.sample(list(rest), len(rest))
-        total = sum(rest.values())
         # Points start, start + total, ... on a line of segments with length left * size.
-        point, end = rng.randrange(total), 0
+        order, point, end = rng.sample(list(rest), len(rest)), rng.randrange(total), 0
         for key in order:
             end += left * rest[key]
             if point < end:
-                drawn.append((key, left * rest[key] / total))
+                drawn.append(key)
                 point += total
-    return drawn
+    return drawn, probabilities
