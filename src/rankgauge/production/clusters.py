@@ -176,24 +176,23 @@ def assign_clusters(rows: FloatArray, count: int | None, seed: int) -> IntArray:
 
 
 def describe_clusters(
-    found: IntArray, pooled: PooledQuestions, permuted: BoolArray
+    assigned: IntArray, pooled: PooledQuestions, permuted: BoolArray
 ) -> tuple[tuple[QuestionCluster, ...], IntArray]:
     """Describe clusters; return them and the cluster number of each question.
 
     Args:
-        found: (n,) cluster of each question.
+        assigned: (n,) cluster of each question.
         pooled: The questions.
         permuted: (n, B) permuted labels of evaluation questions, observed labels first.
     """
     rows, texts, ours = pooled.rows, pooled.texts, pooled.evaluation
     sizes = (ours, len(texts) - ours)
-    names = np.unique(found)
-    p_values = equal_shares(found, permuted)
-    shares = np.array([(found[ours:] == name).mean() for name in names])
-    order = np.argsort(-shares, kind="stable")
+    names = np.unique(assigned)
+    p_values = equal_shares(assigned, permuted)
+    order = np.argsort([-(assigned[ours:] == name).mean() for name in names], kind="stable")
     numbers = np.empty(names.max() + 1, dtype=np.int64)
     numbers[names[order]] = np.arange(1, len(names) + 1)
-    numbered = numbers[found]
+    numbered = numbers[assigned]
     terms = _terms(texts, numbered)
     level = 1 - (1 - _LEVEL) / (2 * len(names))
     clusters = []
@@ -338,8 +337,7 @@ def find_outliers(pooled: PooledQuestions) -> tuple[tuple[Outlier, ...], float]:
     limit = float(np.quantile(distances[ours:], _FAR))
     far = np.flatnonzero((distances[:ours] > limit + _ROUNDING) & (pooled.traffic[:ours] == 0))
     far = far[np.argsort(-distances[far], kind="stable")]
-    found = (Outlier(pooled.ids[n][0], pooled.texts[n], float(distances[n])) for n in far)
-    return tuple(found), limit
+    return tuple(Outlier(pooled.ids[n][0], pooled.texts[n], float(distances[n])) for n in far), limit
 
 
 def _shared_out(amounts: FloatArray, count: int) -> list[int]:

@@ -265,9 +265,9 @@ def embed(texts: Iterable[str], encoder: Any, seed: int) -> Embedding:
     rows = list(texts)
     if encoder is None or encoder == TFIDF:
         return _tfidf(rows, seed)
-    made = named_encoder(encoder) if isinstance(encoder, str) else encoder_of(encoder)
+    model = named_encoder(encoder) if isinstance(encoder, str) else encoder_of(encoder)
     try:
-        vectors = np.asarray(made.encode_queries(rows), dtype=np.float64)
+        vectors = np.asarray(model.encode_queries(rows), dtype=np.float64)
     except (TypeError, ValueError):
         vectors = np.zeros(0)
     if vectors.ndim != 2 or len(vectors) != len(rows) or not (np.abs(vectors) <= _MOST).all():
@@ -277,8 +277,8 @@ def embed(texts: Iterable[str], encoder: Any, seed: int) -> Embedding:
             where="encoder",
             fix="return one row of finite numbers per text",
         )
-    settings = getattr(made, "settings", {})
-    name = encoder if isinstance(encoder, str) else settings.get("model") or type(made).__name__
+    settings = getattr(model, "settings", {})
+    name = encoder if isinstance(encoder, str) else settings.get("model") or type(model).__name__
     whole = unit_rows(vectors)
     return Embedding(str(name), whole, principal_components(whole, _DIMENSIONS))
 
@@ -293,8 +293,7 @@ def _tfidf(texts: list[str], seed: int) -> Embedding:
     weights = hstack([words.fit_transform(texts), parts.fit_transform(texts)]).tocsr()
     # The word and the n-gram part of a row each have length 1.
     weights /= np.sqrt(2)
-    size = min(_DIMENSIONS, weights.shape[0] - 1, weights.shape[1] - 1)
-    svd = decomposition.TruncatedSVD(size, random_state=seed)
+    svd = decomposition.TruncatedSVD(min(_DIMENSIONS, *(size - 1 for size in weights.shape)), random_state=seed)
     with np.errstate(invalid="ignore", divide="ignore"):  # Equal texts have no variance.
         points = np.asarray(svd.fit_transform(weights), dtype=np.float64)
     return Embedding("TF-IDF of words and parts of words", weights, points)

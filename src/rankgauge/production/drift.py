@@ -14,7 +14,6 @@ from rankgauge.core.text import many
 from rankgauge.errors import InputError
 from rankgauge.production.clusters import (
     ALPHA,
-    BoolArray,
     IntArray,
     MarkingWord,
     PooledQuestions,
@@ -108,9 +107,9 @@ def measure_drift(
     pooled = _pooled(evaluation, logged, most=max_questions, encoder=encoder, seed=seed)
     scores = LabelScores(pooled.embedding.points, seed)
     test = scores.test(pooled.labels, permutations, seed)
-    found, numbered = describe_clusters(
-        assign_clusters(pooled.rows, clusters, seed), pooled, _permuted(pooled.labels, permutations, seed)
-    )
+    rng = np.random.Generator(np.random.PCG64([seed, 3]))
+    permuted = np.stack([pooled.labels, *(rng.permutation(pooled.labels) for _ in range(permutations))], axis=1)
+    found, numbered = describe_clusters(assign_clusters(pooled.rows, clusters, seed), pooled, permuted)
     detectable = _detectable(pooled, scores, test, seed)
     within = scores.area_within(pooled.labels, numbered)
     words = marking_words(pooled) if test.p <= ALPHA else ()
@@ -180,11 +179,6 @@ def _at_most(questions: DistinctQuestions, most: int, seed: int) -> DistinctQues
     return questions.subset(sorted(rng.permutation(len(questions))[:most].tolist()))
 
 
-def _permuted(labels: BoolArray, count: int, seed: int) -> BoolArray:
-    rng = np.random.Generator(np.random.PCG64([seed, 3]))
-    return np.stack([labels, *(rng.permutation(labels) for _ in range(count))], axis=1)
-
-
 def _detectable(pooled: PooledQuestions, scores: LabelScores, test: TwoSampleTest, seed: int) -> tuple[Detectable, ...]:
     """Return the power of the test for missing topics.
 
@@ -229,8 +223,7 @@ def _verdict(
     same_words: TwoSampleTest | None,
 ) -> str:
     if p > ALPHA:
-        sure = detected_from is not None and detected_from <= _MIXED
-        return "mixed" if sure else "cannot tell"
+        return "mixed" if detected_from is not None and detected_from <= _MIXED else "cannot tell"
     if same_words is not None and (
         max(area.value for area in same_words.areas) - 0.5 <= _LEFT * max(each.area - 0.5 for each in distinctions)
     ):

@@ -128,17 +128,16 @@ class GeneratedQuestions(Result):
         for file, accepted in ((target, True), (beside, False)):
             lines = {}
             if file.exists():
-                known = file.read_text(encoding="utf-8").splitlines()
-                lines = {(row := json.loads(line))["id"]: row for line in known if line.strip()}
+                known = map(json.loads, filter(str.strip, file.read_text(encoding="utf-8").splitlines()))
+                lines = {row["id"]: row for row in known}
             for each in self.proposals:
                 if each.accepted == accepted and not each.missing:
                     row = {**asdict(self._question(each)), **asdict(each)}
                     if not accepted:
                         row["id"] = question_id(f"{each.document} {each.text}", "refused")
                     lines[row["id"]] = {k: v for k, v in row.items() if v not in {None, ""}}
-            text = "".join(json.dumps(row) + "\n" for row in lines.values())
             with write_atomically(file) as stream:
-                stream.write(text.encode())
+                stream.writelines(f"{json.dumps(row)}\n".encode() for row in lines.values())
         return beside
 
     def table(self) -> Table:
@@ -229,7 +228,7 @@ def generate_questions(  # noqa: PLR0913 - each is a decision of its own
     drawn = _draw(documents, n, seed)
     asked = [_request(texts["question"], each, question=None) for each in drawn]
     before = model.usage()
-    made = GeneratedQuestions(
+    generated = GeneratedQuestions(
         (),
         str(model.settings["model"]),
         {name: prompt_version(name, text) for name, text in texts.items()},
@@ -246,21 +245,20 @@ def generate_questions(  # noqa: PLR0913 - each is a decision of its own
         usage = model.estimate(asked, [_TOKENS["question"]] * n)
         second = [_request(texts["answerable"], each, question="x" * 60) for each in drawn]
         usage += model.estimate(second, [_TOKENS["answerable"]] * n)
-        proposals = tuple(ProposedQuestion(each.id, "") for each in drawn)
-        return replace(made, proposals=proposals, usage=usage)
+        return replace(generated, proposals=tuple(ProposedQuestion(each.id, "") for each in drawn), usage=usage)
     replies = _ask(model, asked, max_cost, progress)
-    found = _filtered(drawn, replies, list(known))
-    open_ = [place for place, each in enumerate(found) if each.accepted]
-    checks = [_request(texts["answerable"], drawn[place], question=found[place].text) for place in open_]
+    proposals = _filtered(drawn, replies, list(known))
+    open_ = [place for place, each in enumerate(proposals) if each.accepted]
+    checks = [_request(texts["answerable"], drawn[place], question=proposals[place].text) for place in open_]
     spent = (model.usage() - before).cost or 0.0
     left = None if max_cost is None else max(max_cost - spent, 1e-12)
     for place, reply in zip(open_, _ask(model, checks, left, progress), strict=True):
-        found[place] = _answerable(found[place], drawn[place], reply)
+        proposals[place] = _answerable(proposals[place], drawn[place], reply)
     failures = [reply for reply in replies if isinstance(reply, ModelError)]
     if len(failures) == n:
         raise failures[0]
     return replace(
-        made, proposals=tuple(_ranked(found, documents, retriever or BM25(), k)), usage=model.usage() - before
+        generated, proposals=tuple(_ranked(proposals, documents, retriever or BM25(), k)), usage=model.usage() - before
     )
 
 
@@ -289,8 +287,7 @@ def _request(prompt: str, document: Document, *, question: str | None) -> ChatRe
     if question is not None:
         parts["The question"] = question
         properties = {"answerable": {"type": "string", "enum": ["yes", "no"]}, "quote": text}
-    schema = object_schema(**properties)
-    return ChatRequest(fenced_messages(prompt, parts, _LAST), schema)
+    return ChatRequest(fenced_messages(prompt, parts, _LAST), object_schema(**properties))
 
 
 def _shown(document: Document) -> str:

@@ -175,8 +175,8 @@ class EventLog:
 
     def fingerprint(self) -> tuple[tuple[str, int, int], ...]:
         """Return the name, size, and modification time of each file, to detect changes."""
-        found = ((name, os.stat(name)) for name in _files(self.path))  # noqa: PTH116 - a pattern
-        return tuple((name, each.st_size, each.st_mtime_ns) for name, each in found)
+        states = ((name, os.stat(name)) for name in _files(self.path))  # noqa: PTH116 - a pattern
+        return tuple((name, state.st_size, state.st_mtime_ns) for name, state in states)
 
     def summary(self) -> LogSummary:
         """Return the number of events by kind and the period of the log."""
@@ -222,9 +222,8 @@ class EventLog:
             return f"SELECT {_columns({})} WHERE false"
         try:
             # Folders with names such as arm=A are columns only if a pattern selects them.
-            hive = _is_pattern(self.path)
-            read_files(connection, self.files, hive=hive).create_view("stored")
-            found = {
+            read_files(connection, self.files, hive=_is_pattern(self.path)).create_view("stored")
+            types = {
                 name: "TIMESTAMPTZ" if kind == "TIMESTAMP WITH TIME ZONE" else kind
                 for name, kind, *_ in connection.execute("DESCRIBE stored").fetchall()
             }
@@ -233,24 +232,24 @@ class EventLog:
             raise FormatError(
                 f"this is not a log: {reason:.200}", path=self.path, fix="import it: rankgauge logs import SOURCE LOG"
             ) from None
-        missing = [name for name in REQUIRED_COLUMNS if name not in found]
+        missing = [name for name in REQUIRED_COLUMNS if name not in types]
         if missing:
             raise FormatError(
-                f"there is no column {missing[0]!r}: the columns are {', '.join(sorted(found))}",
+                f"there is no column {missing[0]!r}: the columns are {', '.join(sorted(types))}",
                 path=self.path,
                 fix="import it: rankgauge logs import --mapping FILE SOURCE LOG",
             )
-        return f"SELECT {_columns(found)} FROM stored"
+        return f"SELECT {_columns(types)} FROM stored"
 
 
 def _duckdb() -> ModuleType:
     return library("duckdb", extra="production", of="a production log")
 
 
-def _columns(found: Mapping[str, str]) -> str:
+def _columns(types: Mapping[str, str]) -> str:
     """Return the columns of the view of events, NULL for missing columns."""
-    columns = {name: f"{name if name in found else 'NULL'}::{kind}" for name, kind in _VIEW.items()}
-    if found.get("time") == COLUMNS["time"]:
+    columns = {name: f"{name if name in types else 'NULL'}::{kind}" for name, kind in _VIEW.items()}
+    if types.get("time") == COLUMNS["time"]:
         # Converts to UTC like a cast, but without calendar computations for each row.
         columns["time"] = "make_timestamp(epoch_us(time))"
     return ", ".join(f"{sql} AS {name}" for name, sql in columns.items())
@@ -278,10 +277,10 @@ def _files(path: str) -> tuple[str, ...]:
         return tuple(str(Path(path) / each["file"]) for each in read_manifest(path)["segments"])
     folder, name = os.path.split(path)  # the name of an existing folder is no pattern
     pattern = f"{glob.escape(folder)}/{name}" if os.path.isdir(folder) else path  # noqa: PTH112
-    found = [path] if os.path.isfile(path) else sorted(glob.glob(pattern))  # noqa: PTH113, PTH207
-    if not found:
+    files = [path] if os.path.isfile(path) else sorted(glob.glob(pattern))  # noqa: PTH113, PTH207
+    if not files:
         raise InputError("there is no such log", where=path, fix="import one: rankgauge logs import SOURCE LOG")
-    return tuple(found)
+    return tuple(files)
 
 
 def read_manifest(folder: str) -> dict[str, Any]:
@@ -400,13 +399,7 @@ class LogFolder:
             segments.append({"file": name, "events": count})
             self._new.append(name)
         if refused:
-            keeps = not any(
-                (
-                    self.manifest["settings"]["personal"] != "keep",
-                    self.manifest["settings"]["scrub"],
-                    self.manifest["settings"]["drop_text"],
-                )
-            )
+            keeps = self.manifest["settings"] == {"personal": "keep", "scrub": False, "drop_text": False}
             path, opener = self._written / REFUSED, partial(os.open, mode=0o600)
             with open(path, "ab+", opener=opener) as stream:
                 if self._refused is None:

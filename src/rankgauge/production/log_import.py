@@ -204,8 +204,7 @@ class _Progress:
         """Count refused rows."""
         self.rows += len(refused)
         for each in refused:
-            known = self.faults.setdefault(each.fault, [0, f"{source}:{each.line}"])
-            known[0] += 1
+            self.faults.setdefault(each.fault, [0, f"{source}:{each.line}"])[0] += 1
 
     def add(self, other: _Progress) -> None:
         """Add the counts of another source."""
@@ -294,31 +293,30 @@ def import_log(  # noqa: PLR0913 - one parameter a setting
     )
     settings = {"personal": personal, "scrub": scrub, "drop_text": drop_text}
     is_mapped = meaning is not None and (bool(meaning.columns) or bool(meaning.events))
-    found = [find_format(os.fspath(each), format=format, mapped=is_mapped) for each in sources]
+    files = [find_format(os.fspath(each), format=format, mapped=is_mapped) for each in sources]
     with LogFolder.opened(Path(log), settings, dry_run=dry_run) as store:
         importer = _Importer(
             store, mapping=meaning, timezone=timezone, first_rank=first_rank, now=now or datetime.now(UTC)
         )
         total = _Progress()
-        spans = [e for e in found if e.format == "spans" and not (e.columnar or e.delimiter)]
+        spans = [file for file in files if file.format == "spans"]
         if spans:
             from rankgauge.production.span_events import trace_ends
 
-            importer.ends = trace_ends(batch.rows for e in spans for batch in e.batches())
-        for each in found:
-            total.add(importer.run(each))
-        return importer.report(os.fspath(log), found, total, dry_run=dry_run)
+            importer.ends = trace_ends(batch.rows for file in spans for batch in file.batches())
+        for file in files:
+            total.add(importer.run(file))
+        return importer.report(os.fspath(log), files, total, dry_run=dry_run)
 
 
 def _numbered(rows: Any) -> tuple[Any, dict[str, str]]:
     """Number the columns, because SQL ignores the case of names; return the SQL of their texts."""
     import pyarrow as pa
 
-    *kinds, _ = rows.schema.types
-    numbered = rows.rename_columns([*(f"c{number}" for number in range(len(kinds))), "line"])
-    return numbered, {
-        name: f"to_json(c{number})::VARCHAR" if pa.types.is_list(kind) else f"c{number}"
-        for number, (name, kind) in enumerate(zip(rows.column_names, kinds, strict=False))
+    *fields, line = rows.schema
+    return rows.rename_columns([*(f"c{number}" for number in range(len(fields))), line.name]), {
+        field.name: f"to_json(c{number})::VARCHAR" if pa.types.is_list(field.type) else f"c{number}"
+        for number, field in enumerate(fields)
     }
 
 
@@ -437,12 +435,12 @@ class _Importer:
             f"CREATE OR REPLACE TEMP TABLE new AS {statement('events')}",
             {"source": source.name, "timezone": self._timezone, "groups": [*shifts], "shifts": [*shifts.values()]},
         )
-        [(rows,)] = connection.execute(f"SELECT count(*) FROM {counted}").fetchall()
+        [(count,)] = connection.execute(f"SELECT count(*) FROM {counted}").fetchall()
         faults = connection.execute(
             """SELECT line, min(problem) FROM new WHERE problem IS NOT NULL
             GROUP BY line ORDER BY line"""
         ).fetchall()
-        progress.rows += rows - len(faults)
+        progress.rows += count - len(faults)
         [(first, last, wrong)] = connection.execute(
             """SELECT arg_min(t, line), arg_max(t, line), count(*) FILTER (t < before) FROM (
               SELECT line, epoch_us(time) AS t, lag(epoch_us(time)) OVER (ORDER BY line) AS before
@@ -462,21 +460,21 @@ class _Importer:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        wanted = pa.array([line for line, _ in faults], pa.int64())
-        chosen = rows.filter(pc.is_in(rows.columns[-1], wanted))
-        texts = [
-            json.dumps(row) if is_table else row["raw"]
-            for row in chosen.select(range(chosen.num_columns - 1)).to_pylist()
-        ]
-        known = dict(zip(chosen.columns[-1].to_pylist(), texts, strict=True))
-        return [Refused(line, fault, known.get(line, "").strip()) for line, fault in faults]
+        refused = rows.filter(pc.is_in(rows.columns[-1], pa.array([line for line, _ in faults], pa.int64())))
+        texts = {
+            line: json.dumps(row) if is_table else row["raw"]
+            for line, row in zip(
+                refused.columns[-1].to_pylist(), refused.select(range(refused.num_columns - 1)).to_pylist(), strict=True
+            )
+        }
+        return [Refused(line, fault, texts.get(line, "").strip()) for line, fault in faults]
 
     def _shifts(self) -> dict[str, int]:
         """Return the offset of the ranks of each group that makes ranks start at 1."""
         known: dict[str, int] = self._store.manifest["first_ranks"]
-        given = self._first_rank
-        if given is None and self._mapping is not None and self._mapping.columns:
-            given = self._mapping.first_rank
+        stated = self._first_rank
+        if stated is None and self._mapping is not None and self._mapping.columns:
+            stated = self._mapping.first_rank
         groups = self._connection.execute(
             """SELECT rank_group, min(TRY_CAST(ranks[1] AS DOUBLE)) FROM draft
             WHERE ranks[1] IS NOT NULL AND rank_group IS NOT NULL AND kind <> 'other'
@@ -484,7 +482,7 @@ class _Importer:
         ).fetchall()
         for name, least in groups:
             if name not in known:
-                known[name] = given if given is not None else (0 if least == 0 else 1)
+                known[name] = stated if stated is not None else (0 if least == 0 else 1)
         return {name: 1 - first for name, first in known.items()}
 
     def _protect(self) -> None:
@@ -503,8 +501,8 @@ class _Importer:
         """Replace texts; keep a keyed hash of those lost, which still distinguishes events."""
         import pyarrow as pa
 
-        found = self._connection.execute(f"SELECT DISTINCT {column} FROM draft WHERE {column} IS NOT NULL").fetchall()
-        old = [text for (text,) in found]
+        rows = self._connection.execute(f"SELECT DISTINCT {column} FROM draft WHERE {column} IS NOT NULL").fetchall()
+        old = [text for (text,) in rows]
         new = [function(text) for text in old]
         columns = {"old": old, "new": new, "lost": [*map(_lost, old, new)]}
         self._connection.register(
@@ -547,7 +545,6 @@ class _Importer:
     def report(self, log: str, sources: Sequence[Source], counts: _Progress, *, dry_run: bool) -> LogImport:
         """Return the counts of an import and of the resulting log."""
         self._connection.close()
-        totals = EventLog(log, self._store.files).joins()
         return LogImport(
             log=log,
             sources=tuple((each.name, each.format) for each in sources),
@@ -568,5 +565,5 @@ class _Importer:
             out_of_order=counts.out_of_order,
             future=counts.future,
             first_ranks=dict(self._store.manifest["first_ranks"]),
-            **totals,
+            **EventLog(log, self._store.files).joins(),
         )

@@ -216,7 +216,15 @@ def production_health(
     number("margin", margin, above=True)
     number("offline_margin", offline_margin, above=True)
     wanted = parse(measure)
-    points = _in_order(evaluations)
+    if not evaluations:
+        raise InputError(
+            "there is no evaluation", where="evaluations", fix="evaluate with --save, or pass [(time, evaluation), ...]"
+        )
+    for time, _ in evaluations:
+        of_kind("time", time, datetime, "pass a datetime with a time zone", where="evaluations")
+        if time.tzinfo is None:
+            raise InputError(f"{time} has no time zone", where="evaluations", fix="add one, such as tzinfo=UTC")
+    points = sorted(evaluations, key=lambda pair: pair[0])
     names = tuple(_SIGNS)
     daily = online_metrics(log, names, by="day", since=since, until=until)
     weekly = online_metrics(log, names, by="week", since=since, until=until)
@@ -229,8 +237,9 @@ def production_health(
         for name in names
     )
     offline = offline_signal([value for _, value in points], wanted, offline_margin)
-    states = [signal.state for signal in online if signal.name in defined]
-    verdict, sentence = verdict_of(offline.state, states, drift=drift)
+    verdict, sentence = verdict_of(
+        offline.state, [signal.state for signal in online if signal.name in defined], drift=drift
+    )
     means = {_monday(time): _mean(value, wanted) for time, value in points}
     weeks = tuple(
         HealthWeek(
@@ -277,18 +286,17 @@ def offline_signal(values: Sequence[Evaluation | float], measure: Measure, margi
         return Signal(name, state, change, nan, nan, reason="no interval: means without queries")
     before, after = _values(first, measure), _values(last, measure)
     shared = sorted(before.keys() & after.keys())
-    skipped = "skip" in {first.policies.undefined, last.policies.undefined}
-    moved = measure.differences(
+    differences = measure.differences(
         np.array([after[query] for query in shared]),
         np.array([before[query] for query in shared]),
-        skip_undefined=skipped,
+        skip_undefined="skip" in {first.policies.undefined, last.policies.undefined},
     )
-    moved = moved[~np.isnan(moved)]
-    if len(moved) < 2:
+    differences = differences[~np.isnan(differences)]
+    if len(differences) < 2:
         reason = "the first and the last evaluation share fewer than 2 queries"
         return Signal(name, "cannot tell", nan, nan, nan, reason=reason)
-    found = stats.t_interval(moved)
-    ends = measure.improvements(np.array([found.low, found.high]))
+    interval = stats.t_interval(differences)
+    ends = measure.improvements(np.array([interval.low, interval.high]))
     low, high = float(ends.min()), float(ends.max())
     state = "cannot tell"
     if low >= -margin:
@@ -296,7 +304,7 @@ def offline_signal(values: Sequence[Evaluation | float], measure: Measure, margi
     elif high < 0:
         state = "worse"
     reason = "" if state != "cannot tell" else "too few queries"
-    return Signal(name, state, found.mean, found.low, found.high, reason=reason)
+    return Signal(name, state, interval.mean, interval.low, interval.high, reason=reason)
 
 
 def online_signal(name: str, change: MetricChange | None, margin: float) -> Signal:
@@ -314,18 +322,6 @@ def online_signal(name: str, change: MetricChange | None, margin: float) -> Sign
         elif worst >= margin:
             state = "worse"
     return Signal(name, state, trend.change, trend.low, trend.high, change.p)
-
-
-def _in_order(evaluations: Sequence[tuple[datetime, Evaluation | float]]) -> list[tuple[datetime, Evaluation | float]]:
-    if not evaluations:
-        raise InputError(
-            "there is no evaluation", where="evaluations", fix="evaluate with --save, or pass [(time, evaluation), ...]"
-        )
-    for time, _ in evaluations:
-        of_kind("time", time, datetime, "pass a datetime with a time zone", where="evaluations")
-        if time.tzinfo is None:
-            raise InputError(f"{time} has no time zone", where="evaluations", fix="add one, such as tzinfo=UTC")
-    return sorted(evaluations, key=lambda pair: pair[0])
 
 
 def _values(evaluation: Evaluation, measure: Measure) -> dict[str, float]:

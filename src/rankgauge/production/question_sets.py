@@ -117,14 +117,14 @@ class QuestionSet(Result):
             InputError: If an id is duplicated.
         """
         source = TextSource.of(path)
-        found = [_question(row, origin, source.name, line) for line, row in named_rows(source, None)]
-        if not found:
+        questions = [_question(row, origin, source.name, line) for line, row in named_rows(source, None)]
+        if not questions:
             raise InputError(
                 "there are no questions",
                 where=str(path),
                 fix='use JSON lines such as {"id": "q1", "text": "opening hours"}',
             )
-        return cls(tuple(found))
+        return cls(tuple(questions))
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the set as JSON lines that only the owner can read: users may name people."""
@@ -281,19 +281,18 @@ def _question(row: Mapping[str, Any], origin: str, name: str, line: int) -> Eval
             line=line,
             fix='use {"id": "q1", "text": "opening hours"}',
         )
-    given = {key: row[key] for key in _NAMES if row.get(key) not in {None, ""}}
-    given |= {"id": str(own), "text": " ".join(text.split())}
-    given.setdefault("origin", origin)
+    values = {"origin": origin} | {
+        key: row[key] if key in _NUMBERS else str(row[key]) for key in _NAMES if row.get(key) not in {None, ""}
+    }
     for key, kind in _NUMBERS.items():
-        if key in given:
+        if key in values:
             try:
-                given[key] = kind(given[key])
+                values[key] = kind(row[key])
             except (TypeError, ValueError):
-                given[key] = -1
-            if not 0 <= given[key] < float("inf"):
+                values[key] = -1
+            if not 0 <= values[key] < float("inf"):
                 raise FormatError(f"got {row[key]!r:.40} for {key}", path=name, line=line, fix="use a number from 0")
-    texts = {key: str(value) for key, value in given.items() if key not in _NUMBERS}
-    return EvaluationQuestion(**{**given, **texts})
+    return EvaluationQuestion(**values | {"id": str(own), "text": " ".join(text.split())})
 
 
 def asked_count(row: Mapping[str, Any], path: str, line: int) -> int:
@@ -302,14 +301,14 @@ def asked_count(row: Mapping[str, Any], path: str, line: int) -> int:
     Raises:
         FormatError: If the value is not a non-negative integer.
     """
-    given = next((row[column] for column in _COUNTS if column in row), 1)
+    cell = next((row[column] for column in _COUNTS if column in row), 1)
     try:
-        count = int(str(given))
+        count = int(str(cell))
     except ValueError:
         count = -1
     if count < 0:
         raise FormatError(
-            f"got {given!r:.40}, expected a count",
+            f"got {cell!r:.40}, expected a count",
             path=path,
             line=line,
             fix="use a whole number: how often the question was asked",

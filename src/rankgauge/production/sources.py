@@ -125,10 +125,13 @@ class Source:
                 yield from _columnar(stream, self.name)
             elif self.delimiter:
                 yield from _delimited(stream, self)
-            elif start_of(stream).lstrip(_BOM).lstrip()[:1] == b"[" or not _is_lines(stream):
-                yield from _json_document(stream, self.name)
             else:
-                yield from _json_lines(stream)
+                start = start_of(stream).lstrip(_BOM).lstrip()
+                first_line, line_break, _ = start.partition(b"\n")
+                if start[:1] == b"[" or (line_break and not first_line.rstrip().endswith(b"}")):
+                    yield from _json_document(stream, self.name)
+                else:
+                    yield from _json_lines(stream)
 
 
 def find_format(path: str, *, format: str | None = None, mapped: bool = False) -> Source:
@@ -159,10 +162,7 @@ def find_format(path: str, *, format: str | None = None, mapped: bool = False) -
     if not head.strip():
         raise FormatError("the log is empty", path=name, fix="name a file with rows")
     if head.lstrip()[0] in "{[":
-        rows = list(_objects(head))
-        if not rows and format is None and not mapped:
-            raise _unknown(name)
-        return Source(path, format or _recognized(rows, name, mapped=mapped), columnar=False)
+        return Source(path, format or _recognized(list(_objects(head)), name, mapped=mapped), columnar=False)
     lines = [line for line in numbered_lines(io.BytesIO(start), name) if line[1].strip()]
     delimiter = max(",\t;", key=lines[0][1].decode("utf-8", "replace").count)
     header = next(recovered_rows(lines, name, delimiter))
@@ -201,20 +201,19 @@ def _unknown(name: str) -> FormatError:
 
 def _head(stream: BinaryIO) -> bytes:
     """Return the beginning of a text."""
-    found = b""
+    head = b""
     try:
-        while len(found) < _LOOK and (part := stream.read(min(_PART, _LOOK))):
-            found += part
+        while len(head) < _LOOK and (part := stream.read(_PART)):
+            head += part
     except (BrokenPackError, OSError):
         pass  # the error is reported when rows are read
-    return found
+    return head
 
 
 def _objects(head: str) -> Iterator[dict[str, Any]]:
     """Yield the objects at the start of a file, or the single object of the file."""
     decoder = json.JSONDecoder()
-    lines = head.splitlines()
-    for line in itertools.islice(lines, 200):
+    for line in itertools.islice(head.splitlines(), 200):
         text = line.strip().lstrip("[").rstrip(",")
         try:
             row, _ = decoder.raw_decode(text)
@@ -230,12 +229,6 @@ def _objects(head: str) -> Iterator[dict[str, Any]]:
     except (ValueError, RecursionError):
         if '"resourceSpans"' in head:
             yield {"resourceSpans": []}
-
-
-def _is_lines(stream: BinaryIO) -> bool:
-    """Return whether each line is an object; otherwise the file is a single document."""
-    start = start_of(stream).lstrip(_BOM).lstrip()
-    return b"\n" not in start or start.partition(b"\n")[0].rstrip().endswith(b"}")
 
 
 def _blocks(stream: BinaryIO) -> Iterator[tuple[bytes, str]]:
@@ -281,8 +274,7 @@ def _decoded(block: bytes, first: int) -> tuple[bytes, list[Refused]]:
             try:
                 line.decode("utf-8")
             except UnicodeDecodeError:
-                text = line.decode("utf-8", "backslashreplace")
-                refused.append(Refused(first + number, "not UTF-8", text))
+                refused.append(Refused(first + number, "not UTF-8", line.decode("utf-8", "backslashreplace")))
                 lines[number] = b""
         return b"\n".join(lines), refused
     return block, []
@@ -360,9 +352,9 @@ def _texts(column: Any, bad: set[int]) -> Any:
         texts = column.cast(pa.list_(pa.string()) if is_list else pa.string())
         texts.validate(full=True)
     except pa.ArrowException:
-        found = [_text(scalar) for scalar in column]
-        bad.update(row for row, text in enumerate(found) if text is _UNREADABLE)
-        texts = pa.array(found, pa.string())
+        cells = [_text(scalar) for scalar in column]
+        bad.update(row for row, text in enumerate(cells) if text is _UNREADABLE)
+        texts = pa.array(cells, pa.string())
     return texts
 
 
@@ -396,8 +388,7 @@ def _delimited(stream: BinaryIO, source: Source) -> Iterator[Batch]:
         first, last = row.lines[0][0], row.lines[-1][0]
         fault = _fault(row, len(source.columns))
         if fault:
-            text = row.text.strip().decode("utf-8", "backslashreplace")
-            refused.append(Refused(first, fault, text))
+            refused.append(Refused(first, fault, row.text.strip().decode("utf-8", "backslashreplace")))
         else:
             rows.append([*row.cells[: len(source.columns)], first])
         breaks += sum(not line.isspace() for _, line in row.lines[1:])

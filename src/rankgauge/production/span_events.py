@@ -62,7 +62,7 @@ def trace_ends(batches: Iterable[Any]) -> dict[str, TraceEnds]:
                 trace = first_of(span, TRACE)
                 if trace is not None and not _is_feedback(span):
                     marks.setdefault(str(trace), []).append(mark_of(span))
-    return {trace: ends_of(some) for trace, some in marks.items()}
+    return {trace: ends_of(own_marks) for trace, own_marks in marks.items()}
 
 
 def _objects(rows: Any) -> Iterator[tuple[int, dict[str, Any] | None]]:
@@ -75,8 +75,9 @@ def _objects(rows: Any) -> Iterator[tuple[int, dict[str, Any] | None]]:
 
 def _is_feedback(span: Mapping[str, Any]) -> bool:
     """Return whether a span is linked to another trace and has annotations or evaluations."""
-    patterns = (_ANNOTATION, _EVALUATION)
-    return first_of(span, _LINK) is not None and any(pattern.fullmatch(key) for key in span for pattern in patterns)
+    return first_of(span, _LINK) is not None and any(
+        _ANNOTATION.fullmatch(key) or _EVALUATION.fullmatch(key) for key in span
+    )
 
 
 def draft_of_spans(rows: Any, mapping: LogMapping | None, ends: Mapping[str, TraceEnds]) -> Any:
@@ -90,10 +91,12 @@ def draft_of_spans(rows: Any, mapping: LogMapping | None, ends: Mapping[str, Tra
         if row is None:
             drafts.append({"line": line, "part": 0, "fault": "not a JSON object"})
             continue
-        made = list(_events(row, kinds, names, ends))
-        if not made and not _has_spans(row):
-            made = [{"fault": "no span"}]
-        drafts += [{**each, "line": line, "part": part} for part, each in enumerate(made)]
+        events = list(_events(row, kinds, names, ends))
+        # An export or a span may have no events.
+        is_export = not {"resourceSpans", "scopeSpans", "resourceLogs"}.isdisjoint(row)
+        if not events and not is_export and not any(first_of(span, TRACE) for span in spans_of(row)):
+            events = [{"fault": "no span"}]
+        drafts += [{**event, "line": line, "part": part} for part, event in enumerate(events)]
     types = {
         "BIGINT": pa.int64(),
         "INTEGER": pa.int32(),
@@ -102,14 +105,6 @@ def draft_of_spans(rows: Any, mapping: LogMapping | None, ends: Mapping[str, Tra
         "MAP(VARCHAR, VARCHAR)": pa.map_(pa.string(), pa.string()),
     }
     return pa.table({name: pa.array([each.get(name) for each in drafts], types[kind]) for name, kind in DRAFT.items()})
-
-
-def _has_spans(row: Mapping[str, Any]) -> bool:
-    """Return whether a row is an export or a span, possibly without events."""
-    return bool(
-        {"resourceSpans", "scopeSpans", "resourceLogs"} & set(row)
-        or any(first_of(span, TRACE) for span in spans_of(row))
-    )
 
 
 def _events(
@@ -141,15 +136,15 @@ def _events_of(
     if ends.question == mark:
         yield event("question", text=question_of(span))
     if ends.answer == mark:
-        asked = mark.start if ends.question is None else ends.question.start
-        latency = _milliseconds(asked, mark.end)
+        asked = mark if ends.question is None else ends.question
+        latency = _milliseconds(asked.start, mark.end)
         yield event("answer", text=answer_of(span), time=_text(end or start), latency_ms=latency)
     latency = _milliseconds(mark.start, mark.end)
     if kind == "RETRIEVER":
         yield event("retrieval", latency_ms=latency, **_ranking(retrieved_of(span)))
     elif kind == "RERANKER":
-        found = documents_of(span, RERANKED)
-        yield event("retrieval", latency_ms=latency, label="reranked", **_ranking(found or None))
+        ranking = _ranking(documents_of(span, RERANKED) or None)
+        yield event("retrieval", latency_ms=latency, label="reranked", **ranking)
     yield from _judged(span, kinds, names, end or start)
 
 
@@ -169,7 +164,8 @@ def _shared(span: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     model = first_of(span, _MODEL)
     if model is not None:
         attributes["model"] = str(model)
-    for name, value in _json_object(span.get("metadata")).items():
+    metadata = json_value(span.get("metadata"))
+    for name, value in metadata.items() if isinstance(metadata, dict) else ():
         if isinstance(value, str | int | float | bool):
             attributes[name] = str(value)
     return {
@@ -185,14 +181,13 @@ def _judged(
     span: Mapping[str, Any], kinds: Mapping[str, str], names: tuple[str, ...], time: Any
 ) -> Iterator[dict[str, Any]]:
     """Yield feedback on a trace or a linked trace: annotations and evaluation events."""
-    found: dict[str, dict[str, Any]] = {}
+    judgments: dict[str, dict[str, Any]] = {}
     for key, value in span.items():
-        match = _ANNOTATION.fullmatch(key)
-        if match:
-            found.setdefault(f"a{match[1]}", {})[match[2]] = value
+        if match := _ANNOTATION.fullmatch(key):
+            judgments.setdefault(f"a{match[1]}", {})[match[2]] = value
         elif match := _EVALUATION.fullmatch(key):
-            found.setdefault(f"e{match[1] or 0}", {})[match[2].removeprefix("score.")] = value
-    for key, parts in found.items():
+            judgments.setdefault(f"e{match[1] or 0}", {})[match[2].removeprefix("score.")] = value
+    for key, parts in judgments.items():
         name = _text(parts.get("name"))
         if name is None:
             continue
@@ -215,21 +210,16 @@ def _judged(
         }
 
 
-def _ranking(found: list[dict[str, str]] | None) -> dict[str, Any]:
+def _ranking(documents: list[dict[str, str]] | None) -> dict[str, Any]:
     """Return identifiers and scores; documents without identifier get a hash of their text."""
-    if found is None:
+    if documents is None:
         return {}
-    documents = [
-        each.get("id") or "sha256:" + hashlib.sha256(each.get("text", "").encode()).hexdigest()[:16] for each in found
+    names = [
+        each.get("id") or f"sha256:{hashlib.sha256(each.get('text', '').encode()).hexdigest()[:16]}"
+        for each in documents
     ]
-    scores = [each.get("score") for each in found]
-    known = bool(scores) and None not in scores
-    return {"documents": documents, "scores": scores if known else None}
-
-
-def _json_object(text: Any) -> dict[str, Any]:
-    found = json_value(text)
-    return found if isinstance(found, dict) else {}
+    scores = [each.get("score") for each in documents]
+    return {"documents": names, "scores": scores if scores and None not in scores else None}
 
 
 def _text(value: Any) -> str | None:

@@ -80,10 +80,11 @@ class _Connection:
         self._rows: list[Any] = []
         self._zone = self._session.conf.get(_ZONE)
         self._session.conf.set(_ZONE, "UTC")
-        types = {name: _spark_type(kind) for name, kind in COLUMNS.items()}
-        found = set(events.columns)
+        data_type = library("sqlglot", extra="sql", of="a log on Spark").exp.DataType
         columns = (
-            f"CAST({f'`{name}`' if name in found else 'NULL'} AS {kind}) AS `{name}`" for name, kind in types.items()
+            f"CAST({f'`{name}`' if name in events.columns else 'NULL'} AS"
+            f" {data_type.build(kind, dialect='duckdb').sql(dialect='spark')}) AS `{name}`"
+            for name, kind in COLUMNS.items()
         )
         self._create("events", events.selectExpr(*columns))
         self._create("questions", self._query(statement("questions"), _NONE))
@@ -153,8 +154,7 @@ def _translated(query: Any, parameters: Mapping[str, Any], prefix: str, views: S
             adapted = _adapted(node, exp)
             if adapted is not None:
                 node.replace(adapted)
-    text: str = tree.sql(dialect="spark")
-    return text
+    return str(tree.sql(dialect="spark"))
 
 
 def _adapted(node: Any, exp: Any) -> Any:  # noqa: C901, PLR0911 - one case for each function
@@ -180,8 +180,8 @@ def _adapted(node: Any, exp: Any) -> Any:  # noqa: C901, PLR0911 - one case for 
             at = node.args.get("quantile") or node.expression
             return exp.WithinGroup(this=call("percentile_disc", at), expression=exp.Order(expressions=[order]))
         case exp.GroupConcat():
-            found = call("collect_set", node.find(exp.Column))
-            return call("array_join", call("sort_array", found), exp.convert(" or "))
+            units = call("collect_set", node.find(exp.Column))
+            return call("array_join", call("sort_array", units), exp.convert(" or "))
         case exp.Anonymous() if node.name.lower() == "arg_max_null":
             return call("max_by", *node.expressions)
         case exp.TimeToUnix():  # DuckDB includes the fraction
@@ -214,10 +214,3 @@ def _fetch(frame: Any) -> list[tuple[Any, ...]]:
         )
         for row in frame.toDF(*names).selectExpr(*cells).collect()
     ]
-
-
-def _spark_type(kind: str) -> str:
-    """Return the Spark type of a log column."""
-    sqlglot = library("sqlglot", extra="sql", of="a log on Spark")
-    text: str = sqlglot.exp.DataType.build(kind, dialect="duckdb").sql(dialect="spark")
-    return text
