@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import accumulate, repeat
+from operator import mul
 
 from rankgauge.core.text import inflect, many
 from rankgauge.explanation.calculation import (
@@ -15,8 +17,10 @@ from rankgauge.explanation.calculation import (
     Step,
     bracketed,
     calculates,
+    contributions,
     number,
     summed,
+    with_sums,
 )
 
 _SO_FAR = ("so far", "precision")
@@ -149,13 +153,15 @@ def _success(query: MeasuredQuery) -> Calculation:
 def _reciprocal_rank(query: MeasuredQuery) -> Calculation:
     first, rows = _first(query)
     rows = tuple(row._replace(terms=(1 / first if row.counts else None,)) for row in rows)
-    text = f"the first relevant document{level(query)} is at rank {first}"
-    steps: tuple[str, ...] = (text, f"{query.name} = 1 / {first} = {number(_share(1, first))}")
+    value = 1 / first if first else 0.0 if query.count else math.nan
+    steps: tuple[str, ...] = (
+        f"the first relevant document{level(query)} is at rank {first}",
+        f"{query.name} = 1 / {first} = {number(value)}",
+    )
     if not query.count:
         steps = (f"no document is relevant{level(query)}: {query.name} is undefined",)
     elif not first:
         steps = (f"no relevant document{level(query)} was found: {query.name} = 0",)
-    value = 1 / first if first else 0.0 if query.count else math.nan
     return Calculation(("contribution",), rows, steps, value)
 
 
@@ -176,16 +182,10 @@ def _first(query: MeasuredQuery) -> tuple[int, tuple[Step, ...]]:
 
 @calculates("AP", "GMAP")
 def _average_precision(query: MeasuredQuery) -> Calculation:
-    found, total, rows, terms = 0, 0.0, [], []
-    for one in query.within(query.k):
-        if not one.reaches(query.words["rel"]):
-            rows.append(Step(one, (found, found / one.rank, None, total), counts=False))
-            continue
-        found += 1
-        precision = found / one.rank
-        total += precision
-        terms.append(f"{found}/{one.rank}")
-        rows.append(Step(one, (found, precision, precision, total), counts=True))
+    found, steps_to_k = _count(query, query.k)
+    precisions = (step._replace(terms=(*step.terms, step.terms[1] if step.counts else None)) for step in steps_to_k)
+    rows, total = with_sums(precisions)
+    terms = [f"{row.terms[0]}/{row.ranked.rank}" for row in rows if row.counts]
     norm, divisor = _divisor(query, found)
     value = total / norm if query.count and norm else (0.0 if query.count else math.nan)
     steps = (
@@ -193,7 +193,7 @@ def _average_precision(query: MeasuredQuery) -> Calculation:
         f"{query.name} = {bracketed(terms)} / {norm}",
         f"{' ' * len(query.name)} = {number(total)} / {norm} = {number(value)}",
     )
-    return Calculation((*_SO_FAR, "contribution", "sum"), tuple(rows), steps, value)
+    return Calculation((*_SO_FAR, "contribution", "sum"), rows, steps, value)
 
 
 def _divisor(query: MeasuredQuery, found: int) -> tuple[int, str]:
@@ -268,28 +268,28 @@ def _highest(rows: tuple[Step, ...], needed: int) -> tuple[float, str]:
 
 @calculates("RBP")
 def _rank_biased(query: MeasuredQuery) -> Calculation:
-    p, total, weight, rows, powers = query.words["p"], 0.0, 1.0, [], []
-    for one in query.within(query.k):
-        counts = one.judged if query.words["residual"] else one.reaches(query.words["rel"])
-        total += weight if counts else 0.0
-        if counts:
-            powers.append(f"{number(p)}^{one.rank - 1}")
-        rows.append(Step(one, (weight, weight if counts else None, total), counts))
-        weight *= p
-    if query.words["residual"]:
+    p, residual, rel = query.words["p"], query.words["residual"], query.words["rel"]
+    weights = accumulate(repeat(p), mul, initial=1.0)
+    counting = ((one, one.judged if residual else one.reaches(rel)) for one in query.within(query.k))
+    rows, total = with_sums(
+        Step(one, (weight, weight if counts else None), counts)
+        for (one, counts), weight in zip(counting, weights, strict=False)
+    )
+    if residual:
         value = 1 - (1 - p) * total
-        steps = [
+        steps = (
             "judged documents are known; the residual is the remaining weight",
             f"{query.name} = 1 - (1 - {number(p)}) · {number(total)} = {number(value)}",
-        ]
-        return Calculation(("weight", "known", "sum"), tuple(rows), tuple(steps), value)
+        )
+        return Calculation(("weight", "known", "sum"), rows, steps, value)
     value = (1 - p) * total
-    steps = [
+    powers = [f"{number(p)}^{row.ranked.rank - 1}" for row in rows if row.counts]
+    explained = (
         f"the user continues with probability p = {number(p)}: rank i has weight p^(i - 1)",
         f"{query.name} = (1 - {number(p)}) · {bracketed(powers)}",
         f"{' ' * len(query.name)} = {number(1 - p)} · {number(total)} = {number(value)}",
-    ]
-    return Calculation(("weight", "contribution", "sum"), tuple(rows), tuple(steps), value)
+    )
+    return Calculation(("weight", "contribution", "sum"), rows, explained, value)
 
 
 def _count_if(query: MeasuredQuery, counts: Callable[[RankedDocument], bool]) -> tuple[int, tuple[Step, ...]]:
@@ -340,13 +340,8 @@ def _others_retrieved(query: MeasuredQuery) -> Calculation:
 @calculates("Utility")
 def _utility(query: MeasuredQuery) -> Calculation:
     hit, noise, miss = query.words["hit"], query.words["noise"], query.words["miss"]
-    rows, total, found = [], 0.0, 0
-    for one in query.documents:
-        counts = one.reaches(query.words["rel"])
-        found += counts
-        worth = hit if counts else noise
-        total += worth
-        rows.append(Step(one, (worth, total), counts))
+    found, steps_to_end = _count(query, None)
+    rows, _ = with_sums(step._replace(terms=(hit if step.counts else noise,)) for step in steps_to_end)
     others, missed = len(rows) - found, query.count - found
     value = float(hit * found + noise * others + miss * missed)
     of_each = (
@@ -355,54 +350,49 @@ def _utility(query: MeasuredQuery) -> Calculation:
     )
     product = f"{found} · {number(hit)} + {others} · {number(noise)} + {missed} · {number(miss)}"
     steps = (f"relevant{level(query)} and {of_each}", f"{query.name} = {product} = {number(value)}")
-    return Calculation(("worth", "sum"), tuple(rows), steps, value)
+    return Calculation(("worth", "sum"), rows, steps, value)
 
 
 @calculates("Bpref", "GMBpref")
 def _binary_preference(query: MeasuredQuery) -> Calculation:
     rel, whole = query.words["rel"], query.count
     others = sum(0 <= grade < rel for _, grade in query.judgments)
-    bound, above, total, rows, terms = min(whole, others), 0, 0.0, [], []
+    bound, above, unsummed, terms = min(whole, others), 0, [], []
     for one in query.documents:
-        if not one.reaches(rel):
-            above += one.judged
-            rows.append(Step(one, (above, None, total), counts=False))
-            continue
-        lost = min(above, whole) / bound if bound else 0.0
-        total += 1 - lost
-        terms.append(f"(1 - {min(above, whole)}/{bound})" if bound else "1")
-        rows.append(Step(one, (above, 1 - lost, total), counts=True))
+        counts = one.reaches(rel)
+        above += one.judged and not counts
+        lost = min(above, whole)
+        terms += [f"(1 - {lost}/{bound})" if bound else "1"] if counts else []
+        unsummed.append(Step(one, (above, (1 - lost / bound if bound else 1.0) if counts else None), counts))
+    rows, total = with_sums(unsummed)
     value = _share(total, whole)
     steps = (
         f"R = {whole} relevant, N = {others} judged not relevant: min(N, R) = {bound}",
         f"{query.name} = {bracketed(terms)} / {whole}",
         f"{' ' * len(query.name)} = {number(total)} / {whole} = {number(value)}",
     )
-    return Calculation(("others above", "contribution", "sum"), tuple(rows), steps, value)
+    return Calculation(("others above", "contribution", "sum"), rows, steps, value)
 
 
 @calculates("infAP")
 def _inferred(query: MeasuredQuery) -> Calculation:
     rel, whole = query.words["rel"], query.count
-    pool, hits, misses, total, rows, terms = 0, 0, 0, 0.0, [], []
+    pool, hits, misses, unsummed = 0, 0, 0, []
     for one in query.documents:
-        expected: float | None = None
-        if one.reaches(rel):
-            chance = (hits + _SMOOTHED) / (hits + misses + 2 * _SMOOTHED)
-            expected = 1 / one.rank + pool / one.rank * chance
-            total += expected
-            terms.append(number(expected))
-        rows.append(Step(one, (pool, hits, misses, expected, total), expected is not None))
+        counts = one.reaches(rel)
+        chance = (hits + _SMOOTHED) / (hits + misses + 2 * _SMOOTHED)
+        expected = 1 / one.rank + pool / one.rank * chance
+        unsummed.append(Step(one, (pool, hits, misses, expected if counts else None), counts))
         pool += one.grade is not None
-        hits += one.reaches(rel)
-        misses += one.judged and not one.reaches(rel)
+        hits += counts
+        misses += one.judged and not counts
+    rows, total = with_sums(unsummed)
     value = _share(total, whole)
     steps = (
         "at each relevant rank i: 1/i + (pool above)/i · (relevant above) / (judged above)",
-        f"{query.name} = {bracketed(terms)} / {whole} = {number(value)}",
+        f"{query.name} = {bracketed(contributions(rows))} / {whole} = {number(value)}",
     )
-    heads = ("pooled above", "found", "others", "expected", "sum")
-    return Calculation(heads, tuple(rows), steps, value)
+    return Calculation(("pooled above", "found", "others", "expected", "sum"), rows, steps, value)
 
 
 @calculates("PairAcc")
@@ -415,23 +405,20 @@ def _pairs(query: MeasuredQuery) -> Calculation:
         good = query.relevant(rel)
         others = sum(0 <= grade < rel for _, grade in query.judgments)
         label = "judged not relevant"
-    above, right, rows, terms = 0, 0, [], []
+    above, unsummed = 0, []
     for one in window:
-        if one.reaches(rel):
-            right += others - above
-            terms.append(str(others - above))
-            rows.append(Step(one, (above, others - above, right), counts=True))
-            continue
-        above += one.judged or query.words["among"] == "retrieved"
-        rows.append(Step(one, (above, None, right), counts=False))
+        counts = one.reaches(rel)
+        above += not counts and (one.judged or query.words["among"] == "retrieved")
+        unsummed.append(Step(one, (above, others - above if counts else None), counts))
+    rows, right = with_sums(unsummed)
     whole = good * others
-    value = right / whole if whole else math.nan
+    value = _share(right, whole)
     steps = (
         f"{good} relevant{level(query)} and {others} {label} form {whole} pairs",
         "below: number of others below it or not retrieved",
-        f"{query.name} = {bracketed(terms)} / {whole} = {number(value)}",
+        f"{query.name} = {bracketed(contributions(rows))} / {whole} = {number(value)}",
     )
-    return Calculation(("others above", "below", "sum"), tuple(rows), steps, value)
+    return Calculation(("others above", "below", "sum"), rows, steps, value)
 
 
 @calculates("Compat")
@@ -441,22 +428,19 @@ def _compatible(query: MeasuredQuery) -> Calculation:
     wanted = {document: grade for document, grade in query.judgments if grade > 0}
     places = {one.document: one.rank for one in query.documents}
     best = sorted(wanted, key=lambda name: (-wanted[name], places.get(name, math.inf)))
-    ideal, whole = [], 0.0
-    for rank, document in enumerate(best[:k], start=1):
-        whole += worth[rank]
-        row = (rank, rank, worth[rank], whole)
-        ideal.append(IdealDocument(rank, document, wanted[document], row))
+    ideal, whole = with_sums(
+        IdealDocument(rank, document, wanted[document], (rank, rank, worth[rank]))
+        for rank, document in enumerate(best[:k], start=1)
+    )
     places = {document: rank for rank, document in enumerate(best, start=1)}
-    rows, found, terms = [], 0.0, []
+    unsummed = []
     for one in query.documents:
         place = places.get(one.document)
         lower = max(one.rank, place or 0)
         counts = place is not None and lower <= k
-        added = worth[lower] if counts else None
-        found += added or 0.0
-        terms += [number(worth[lower])] if counts else []
-        shared = lower if counts else None
-        rows.append(Step(one, (place, shared, added, found), counts))
+        unsummed.append(Step(one, (place, lower, worth[lower]) if counts else (place, None, None), counts))
+    rows, found = with_sums(unsummed)
+    terms = contributions(rows)
     divisor, norm = (whole, "of the ideal with itself") if query.words["normalize"] else (weights, "")
     value = found / divisor if wanted else math.nan
     steps = (
@@ -467,7 +451,7 @@ def _compatible(query: MeasuredQuery) -> Calculation:
         f"divided by the overlap {norm}" if norm else "divided by the sum of all weights, p^(i - 1)",
     )
     heads = ("ideal", "both from", "contribution", "sum")
-    return Calculation(heads, tuple(rows), steps, value, tuple(ideal))
+    return Calculation(heads, rows, steps, value, ideal)
 
 
 def _from_rank_on(p: float, k: int) -> tuple[list[float], float]:

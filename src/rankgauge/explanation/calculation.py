@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 # Longer sums are shown as this many terms and the last one.
 _TERMS = 6
@@ -97,11 +97,6 @@ class MeasuredQuery(RankedQuery):
     name: str = ""
     words: Mapping[str, Any] = field(default_factory=dict)
 
-    @classmethod
-    def of(cls, query: RankedQuery, name: str, words: Mapping[str, Any]) -> MeasuredQuery:
-        """Return the query with a measure and its parameters."""
-        return cls(query.query, query.documents, query.judgments, query.in_run, name, words)
-
     @property
     def k(self) -> Any:
         """The cut-off; None without one."""
@@ -129,12 +124,12 @@ class Step(NamedTuple):
 
     Attributes:
         ranked: The document.
-        terms: A number or text for each column of the calculation; None for an empty cell.
+        terms: A number for each column of the calculation; None for an empty cell.
         counts: Whether the document contributes to the value.
     """
 
     ranked: RankedDocument
-    terms: tuple[Term, ...]
+    terms: tuple[float | None, ...]
     counts: bool
 
 
@@ -145,13 +140,32 @@ class IdealDocument(NamedTuple):
         rank: The rank in the ideal ranking, from 1.
         document: The document id, as text.
         grade: The grade.
-        terms: A number or text for each column of the calculation; None for an empty cell.
+        terms: A number for each column of the calculation; None for an empty cell.
     """
 
     rank: int
     document: str
     grade: float
-    terms: tuple[Term, ...]
+    terms: tuple[float | None, ...]
+
+
+_Row = TypeVar("_Row", Step, IdealDocument)
+
+
+def with_sums(rows: Iterable[_Row]) -> tuple[tuple[_Row, ...], float]:
+    """Append to the terms of each row the sum of the last terms so far; return the rows and the total."""
+    total = 0.0
+    summed_rows: list[_Row] = []
+    row: _Row  # mypy cannot infer it
+    for row in rows:
+        total += row.terms[-1] or 0.0
+        summed_rows.append(row._replace(terms=(*row.terms, total)))
+    return tuple(summed_rows), total
+
+
+def contributions(rows: Iterable[Step | IdealDocument]) -> list[str]:
+    """Format the contributions, the terms before the sum, of the rows that have one."""
+    return [number(row.terms[-2]) for row in rows if row.terms[-2] is not None]
 
 
 @dataclass(frozen=True)

@@ -144,7 +144,8 @@ class Explanation(Result):
             full: Whether to show the first ranks even if they contribute nothing.
         """
         title = f"{self.measure} = {number(self.value)} for query {self.query} in {self.run_name}"
-        return tables_of(self.measure, self.calculation, self.ranking, title=title, full=full)
+        first = replace(_ranking(self.measure, self.calculation, self.ranking, _HEAD if full else 0), title=title)
+        return (first, _ideal(self.calculation)) if self.calculation.ideal else (first,)
 
     def _data(self) -> dict[str, Any]:
         return {
@@ -265,7 +266,7 @@ def calculate(measure: Measure, query: RankedQuery, *, orders: bool = False) -> 
     """Return the step-by-step calculation of a query, or None if there is none."""
     seen = documents_read(measure, query)
     words = parameters_of(measure, seen)
-    measured = MeasuredQuery.of(seen, str(measure), words)
+    measured = MeasuredQuery(seen.query, seen.documents, seen.judgments, seen.in_run, str(measure), words)
     deep = measure.name in _RANK_BY_RANK and words["k"] > MOST_RANKS
     only_value = words.get("residual") and measure.name != "RBP"
     if measure.name not in CALCULATIONS or deep or only_value:
@@ -323,37 +324,32 @@ def _example_query(evaluation: Evaluation, hits: Mapping[str, float]) -> tuple[s
     measure = evaluation.measures[0]
     mean = evaluation.mean()[str(measure)]
     low, high = measure.declaration.bounds
-    values = evaluation.per_query[:, 0].tolist()
-    pairs = zip(evaluation.query_ids, values, strict=True)
+    pairs = zip(evaluation.query_ids, evaluation.per_query[:, 0].tolist(), strict=True)
     rows = [(query, value, int(hits.get(query, 0))) for query, value in pairs]
     inside = [row for row in rows if low < row[1] < high]
     k = dict(measure.params).get("k")
     where = "found" if k is None else f"in the first {k}"
     few = [row for row in inside if _EXAMPLE_RELEVANT[0] <= row[2] <= _EXAMPLE_RELEVANT[1]]
-    known = [row for row in rows if not math.isnan(row[1])]
-    for kept, text in (
+    choices = (
         (few, f"with two to five relevant documents {where}"),
         (inside, "with a value that is neither the lowest nor the highest"),
-        (known, "with a value"),
+        ([row for row in rows if not math.isnan(row[1])], "with a value"),
         (rows, "evaluated"),
-    ):
-        if kept:
-            chosen = min(kept, key=lambda row: abs(row[1] - mean))
-            near = "" if math.isnan(mean) else f", the nearest to the mean ({number(mean)})"
-            one = "the only query" if len(kept) == 1 else f"the {many(len(kept), 'query')}"
-            return chosen[0], f"of {one} {text}{near}"
-    raise InputError("there is no query to explain", fix="evaluate more queries, as with --queries all")
+    )
+    kept, text = next(choice for choice in choices if choice[0])
+    chosen = min(kept, key=lambda row: abs(row[1] - mean))
+    near = "" if math.isnan(mean) else f", the nearest to the mean ({number(mean)})"
+    queries = "the only query" if len(kept) == 1 else f"the {many(len(kept), 'query')}"
+    return chosen[0], f"of {queries} {text}{near}"
 
 
 def _others(evaluation: Evaluation, shown: str) -> Iterator[RelatedQuery]:
     """Yield the queries with the lowest, median, and highest value, except the one shown."""
     values = zip(evaluation.per_query[:, 0].tolist(), evaluation.query_ids, strict=True)
     known = sorted(((value, query) for value, query in values if not math.isnan(value)), key=lambda x: x[0])
-    if not known:
-        return
     seen = {shown}
     places = (("lowest", 0), ("median", (len(known) - 1) // 2), ("highest", len(known) - 1))
-    for what, place in places:
+    for what, place in places if known else ():
         value, query = known[place]
         if query not in seen:
             seen.add(query)
@@ -372,9 +368,9 @@ def _notes(case: Case, ranking: RankedQuery, found: Calculation | None, kernel: 
     elif not ranking.documents:
         yield "the run retrieved nothing for this query"
     if _is_tie_mean(case, ranking):
-        seen = documents_read(case.measure, ranking)
-        plural = f"the mean over all {orders_of(seen)} orders of tied documents"
-        yield f"ties=mean: the value is {plural}" + (", not of one ranking" * (found is None))
+        orders = orders_of(documents_read(case.measure, ranking))
+        text = f"ties=mean: the value is the mean over all {orders} orders of tied documents"
+        yield text + (", not of one ranking" * (found is None))
     elif found is None:
         yield f"{case.measure.name} has no step-by-step calculation: the value is from evaluate"
     if dict(case.measure.params).get("judged_only"):
@@ -392,23 +388,6 @@ GAP = "..."
 # The first ranks are always shown; below them, only rows that count, up to a limit.
 _HEAD, _MOST = 10, 25
 _WORDS = {"document", "relevant", "tie"}
-
-
-def tables_of(
-    measure: Measure, calculation: Calculation, ranking: RankedQuery, *, title: str, full: bool = True
-) -> tuple[Table, ...]:
-    """Return tables of the ranking with all contributions, and of the ideal ranking if any.
-
-    Args:
-        measure: The measure.
-        calculation: The contributions of the documents to the value.
-        ranking: The documents of the query.
-        title: The title of the first table.
-        full: Whether to show the first ranks even if they contribute nothing.
-    """
-    head = _HEAD if full else 0
-    first = replace(_ranking(measure, calculation, ranking, head), title=title)
-    return (first, _ideal(calculation)) if calculation.ideal else (first,)
 
 
 def shown_rows(calculation: Calculation, head: int = _HEAD) -> list[Step]:
@@ -429,29 +408,21 @@ def _ranking(measure: Measure, calculation: Calculation, ranking: RankedQuery, h
     best: set[tuple[int, int]] = set()
     last = 0
     for row, terms in zip(shown, terms_of([row.terms for row in shown]), strict=True):
-        place = row.ranked.rank
-        if place > last + 1:
-            rows.append(_line(_between(ranking.documents[last : place - 1], level, k), heads))
-        last = place
+        one = row.ranked
+        if one.rank > last + 1:
+            rows.append(_line(_between(ranking.documents[last : one.rank - 1], level, k), heads))
+        last = one.rank
         if row.counts:
             best.add((len(rows), 1))
-        rows.append((*_document(row.ranked, level, ties=ties, binary=binary), *terms))
+        tie = [f"{one.first}-{one.last}" if one.tied else ""] if ties else []
+        relevant = ["yes" if one.reaches(level) else ""] if binary else []
+        # Enough digits to distinguish a score from its neighbors.
+        score = f"{one.score:.10g}"
+        rows.append((str(one.rank), one.document, score, *tie, grade_of(one.grade), *relevant, *terms))
     rest = ranking.documents[last:]
     if rest:
         rows.append(_line(_between(rest, level, k), heads))
     return Table(columns=heads, rows=tuple(rows), best=frozenset(best), right=_right(heads))
-
-
-def _document(one: RankedDocument, level: float, *, ties: bool, binary: bool) -> Iterator[Cell]:
-    """Yield the cells that do not depend on the calculation."""
-    yield str(one.rank)
-    yield one.document
-    yield score_of(one.score)
-    if ties:
-        yield f"{one.first}-{one.last}" if one.tied else ""
-    yield grade_of(one.grade)
-    if binary:
-        yield "yes" if one.reaches(level) else ""
 
 
 def _right(heads: Sequence[str]) -> frozenset[int]:
@@ -479,40 +450,31 @@ def _between(documents: Sequence[RankedDocument], level: float, k: Value) -> str
 def _ideal(calculation: Calculation) -> Table:
     ideal = calculation.ideal
     heads = ("rank", "document", "grade", *calculation.columns)
-    terms = terms_of([row.terms for row in ideal])
     rows: list[tuple[Cell, ...]] = [
         (str(row.rank), row.document, grade_of(row.grade), *written)
-        for row, written in zip(ideal[:_HEAD], terms, strict=False)
+        for row, written in zip(ideal[:_HEAD], terms_of([row.terms for row in ideal]), strict=False)
     ]
     if len(ideal) > _HEAD:
-        whole = number(float(ideal[-1].terms[-1] or 0))
         more = many(len(ideal) - _HEAD, "more document")
-        rows.append(_line(f"{more}, sum {whole}", heads))
+        rows.append(_line(f"{more}, sum {number(ideal[-1].terms[-1] or 0.0)}", heads))
     return Table(heads, tuple(rows), title="the ideal ranking", right=_right(heads))
 
 
 def terms_of(rows: Sequence[tuple[Term, ...]]) -> list[tuple[str, ...]]:
     """Format terms uniformly within a column: integers without decimals, others with four."""
-    columns = zip(*rows, strict=True)
-    written = [_format_column(column) for column in columns]
+    written: list[list[str]] = []
+    for column in zip(*rows, strict=True):
+        whole = all(float(term).is_integer() for term in column if isinstance(term, int | float))
+        written.append([_term_text(term, whole=whole) for term in column])
     return list(zip(*written, strict=True)) if written else [()] * len(rows)
 
 
-def _format_column(column: Sequence[Term]) -> list[str]:
-    numbers = [term for term in column if isinstance(term, int | float)]
-    whole = all(float(term).is_integer() for term in numbers)
-    return ["" if term is None else term if isinstance(term, str) else _four(term, whole=whole) for term in column]
-
-
-def _four(value: float, *, whole: bool) -> str:
+def _term_text(term: Term, *, whole: bool) -> str:
+    if term is None or isinstance(term, str):
+        return term or ""
     if whole:
-        return number(value)
-    return f"{value:.4f}" if value == 0 or abs(value) >= 0.00095 else f"{value:.3g}"
-
-
-def score_of(score: float) -> str:
-    """Format a score with enough digits to distinguish it from its neighbors."""
-    return f"{score:.10g}"
+        return number(term)
+    return f"{term:.4f}" if term == 0 or abs(term) >= 0.00095 else f"{term:.3g}"
 
 
 def grade_of(grade: float | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from rankgauge.core.grammar import Value
@@ -17,8 +17,10 @@ from rankgauge.explanation.calculation import (
     Step,
     bracketed,
     calculates,
+    contributions,
     number,
     summed,
+    with_sums,
 )
 
 _HEADS = ("gain", "discount", "contribution", "sum")
@@ -50,14 +52,12 @@ def _divisor(rank: int, words: Any) -> tuple[float, str]:
     return math.log(rank) / math.log(base), f"/log{number(base)}({rank})"
 
 
-def _discounted(gains: Iterable[float], words: Any) -> tuple[list[tuple[float, float, float, float]], list[str]]:
-    """Return the gain, discount, contribution, and sum of each rank, and the terms as text."""
-    total, cells, terms = 0.0, [], []
+def _discounted(gains: Iterable[float], words: Any) -> tuple[list[tuple[float, float, float]], list[str]]:
+    """Return the gain, discount, and contribution of each rank, and the terms as text."""
+    cells, terms = [], []
     for rank, gain in enumerate(gains, start=1):
         divisor, written = _divisor(rank, words)
-        discount = 1 / divisor
-        total += gain * discount
-        cells.append((gain, discount, gain * discount, total))
+        cells.append((gain, 1 / divisor, gain * (1 / divisor)))
         terms += [f"{number(gain)}{written}"] if gain > 0 else []
     return cells, terms
 
@@ -66,11 +66,11 @@ def _discounted_rows(query: MeasuredQuery) -> tuple[tuple[Step, ...], float, lis
     """Return the documents with their gains, the DCG, and its terms as text."""
     documents = query.within(query.k)
     cells, terms = _discounted((relevant_gain(one.grade, query.words) for one in documents), query.words)
-    rows = tuple(
-        Step(one, (gain, discount, added, total) if gain > 0 else (None, discount, None, total), gain > 0)
-        for one, (gain, discount, added, total) in zip(documents, cells, strict=True)
+    rows, total = with_sums(
+        Step(one, (gain, discount, added) if gain > 0 else (None, discount, None), gain > 0)
+        for one, (gain, discount, added) in zip(documents, cells, strict=True)
     )
-    return rows, cells[-1][3] if cells else 0.0, terms
+    return rows, total, terms
 
 
 def describe_gain(words: Any) -> str:
@@ -86,18 +86,14 @@ def describe_gain(words: Any) -> str:
 @calculates("DCG")
 def _dcg(query: MeasuredQuery) -> Calculation:
     rows, total, terms = _discounted_rows(query)
-    steps = (describe_gain(query.words), f"{query.name} = {summed(terms)}", *_sum(query.name, rows, total))
+    steps = (describe_gain(query.words), *_sum(query.name, terms, rows, total))
     return Calculation(_HEADS, rows, steps, total)
 
 
-def _sum(left: str, rows: Iterable[Step], total: float) -> tuple[str, ...]:
-    """Return the second line of a sum, with the terms as numbers."""
-    terms = [number(float(row.terms[2] or 0)) for row in rows if row.counts]
-    if not terms:
-        return ()
-    if len(terms) == 1:
-        return (f"{' ' * len(left)} = {number(total)}",)
-    return (f"{' ' * len(left)} = {summed(terms)} = {number(total)}",)
+def _sum(left: str, terms: Sequence[str], rows: Sequence[Step | IdealDocument], total: float) -> list[str]:
+    """Return a sum of formulas and, below it, the same sum of numbers with its result."""
+    lines = [f"{left} = {summed(terms)}"]
+    return [*lines, f"{' ' * len(left)} = {_added(rows, total)}"] if terms else lines
 
 
 @calculates("nDCG")
@@ -107,25 +103,19 @@ def _ndcg(query: MeasuredQuery) -> Calculation:
     pool, pool_name = _pool(query)
     best_first = [best for best in _best_first(pool, words)[:k] if best[0] > 0]
     cells, best = _discounted((gain for gain, _, _ in best_first), words)
-    ideal = [
+    ideal, whole = with_sums(
         IdealDocument(rank, document, grade, row)
         for rank, ((_, grade, document), row) in enumerate(zip(best_first, cells, strict=True), start=1)
-    ]
-    whole = cells[-1][3] if cells else 0.0
+    )
     at = "" if k is None else f"@{k}"
-    steps = [describe_gain(words), f"ideal: {pool_name}", f"DCG{at}  = {summed(terms)}"]
-    steps += _sum(f"DCG{at} ", rows, found)
-    steps.append(f"IDCG{at} = {summed(best)}")
-    if ideal:
-        numbers = summed(number(float(row.terms[2] or 0)) for row in ideal)
-        numbers = f"{numbers} = {number(whole)}" if len(ideal) > 1 else number(whole)
-        steps.append(f"{' ' * len(f'IDCG{at}')} = {numbers}")
+    steps = [describe_gain(words), f"ideal: {pool_name}"]
+    steps += _sum(f"DCG{at} ", terms, rows, found) + _sum(f"IDCG{at}", best, ideal, whole)
     if all(relevant_gain(grade, words) <= 0 for _, grade in query.judgments):
         steps.append(f"no judged document has a gain: {query.name} is undefined")
-        return Calculation(_HEADS, rows, tuple(steps), math.nan, tuple(ideal))
+        return Calculation(_HEADS, rows, tuple(steps), math.nan, ideal)
     value = found / whole if whole else 0.0
     steps.append(f"{query.name} = DCG / IDCG = {number(found)} / {number(whole)} = {number(value)}")
-    return Calculation(_HEADS, rows, tuple(steps), value, tuple(ideal))
+    return Calculation(_HEADS, rows, tuple(steps), value, ideal)
 
 
 def _best_first(pool: Iterable[tuple[str, float]], words: Any) -> list[tuple[float, float, str]]:
@@ -147,29 +137,26 @@ def _pool(query: MeasuredQuery) -> tuple[list[tuple[str, float]], str]:
 @calculates("NCG")
 def _ncg(query: MeasuredQuery) -> Calculation:
     k, words = query.k, query.words
-    found, rows, terms = 0.0, [], []
-    for one in query.within(k):
-        gain = relevant_gain(one.grade, words)
-        found += gain
-        rows.append(Step(one, (gain if gain > 0 else None, found), gain > 0))
-        terms += [number(gain)] if gain > 0 else []
-    ideal, whole = [], 0.0
-    for rank, (gain, grade, document) in enumerate(_best_first(query.judgments, words)[:k], 1):
-        if gain > 0:
-            whole += gain
-            ideal.append(IdealDocument(rank, document, grade, (gain, whole)))
-    steps = [
-        describe_gain(words),
-        f"gain in the first {k}: {_added(terms, found)}",
-        f"the maximum: {_added([number(float(row.terms[0] or 0)) for row in ideal], whole)}",
-        (f"{query.name} = {number(found)} / {number(whole)} = {number(found / whole if whole else math.nan)}"),
-    ]
+    gains = ((one, relevant_gain(one.grade, words)) for one in query.within(k))
+    rows, found = with_sums(Step(one, (gain if gain > 0 else None,), gain > 0) for one, gain in gains)
+    ideal, whole = with_sums(
+        IdealDocument(rank, document, grade, (gain,))
+        for rank, (gain, grade, document) in enumerate(_best_first(query.judgments, words)[:k], start=1)
+        if gain > 0
+    )
     value = found / whole if whole else math.nan
-    return Calculation(("gain", "sum"), tuple(rows), tuple(steps), value, tuple(ideal))
+    steps = (
+        describe_gain(words),
+        f"gain in the first {k}: {_added(rows, found)}",
+        f"the maximum: {_added(ideal, whole)}",
+        f"{query.name} = {number(found)} / {number(whole)} = {number(value)}",
+    )
+    return Calculation(("gain", "sum"), rows, steps, value, ideal)
 
 
-def _added(terms: Sequence[str], total: float) -> str:
-    """Format a sum with its result, or only the result if it has one term."""
+def _added(rows: Iterable[Step | IdealDocument], total: float) -> str:
+    """Format the sum of the contributions with its result, or only the result if there is one contribution."""
+    terms = contributions(rows)
     return f"{summed(terms)} = {number(total)}" if len(terms) > 1 else number(total)
 
 
@@ -183,32 +170,26 @@ def _stops(top: float) -> tuple[str, str]:
     )
 
 
-def _cascade(grades: Iterable[float | None], top: float) -> list[tuple[float, float, float, float]]:
-    """Return the probabilities of stopping and of reaching, contribution, and sum for each rank."""
-    total, reached, found = 0.0, 1.0, []
+def _cascade(grades: Iterable[float | None], top: float) -> Iterator[tuple[float, float, float | None]]:
+    """Yield the probabilities of stopping and of reaching, and the contribution, for each rank."""
+    reached = 1.0
     for rank, grade in enumerate(grades, start=1):
         stop = gain_of(grade, "exp") / 2.0**top
-        added = reached * stop / rank
-        total += added
-        found.append((stop, reached, added, total))
+        yield stop, reached, reached * stop / rank if stop > 0 else None
         reached *= 1 - stop
-    return found
 
 
 def _read(query: MeasuredQuery) -> tuple[tuple[Step, ...], float, list[str]]:
     """Return the steps of ERR, its value, and its terms as text."""
     documents = query.within(query.k)
-    cascade = _cascade((one.grade for one in documents), query.words["top"])
-    rows = tuple(
-        Step(one, (stop, reached, added if stop > 0 else None, total), stop > 0)
-        for one, (stop, reached, added, total) in zip(documents, cascade, strict=True)
-    )
+    cascade = list(_cascade((one.grade for one in documents), query.words["top"]))
+    rows, total = with_sums(Step(one, cells, cells[0] > 0) for one, cells in zip(documents, cascade, strict=True))
     terms = [
         f"{number(stop)}·{number(reached)}/{rank}"
-        for rank, (stop, reached, _, _) in enumerate(cascade, start=1)
+        for rank, (stop, reached, _) in enumerate(cascade, start=1)
         if stop > 0
     ]
-    return rows, cascade[-1][3] if cascade else 0.0, terms
+    return rows, total, terms
 
 
 @calculates("ERR")
@@ -223,12 +204,11 @@ def _nerr(query: MeasuredQuery) -> Calculation:
     rows, found, terms = _read(query)
     best = query.judgments[: query.k]
     cascade = _cascade((grade for _, grade in best), query.words["top"])
-    ideal = tuple(
-        IdealDocument(rank, document, grade, terms)
-        for rank, ((document, grade), terms) in enumerate(zip(best, cascade, strict=True), start=1)
-        if terms[0] > 0
+    ideal, whole = with_sums(
+        IdealDocument(rank, document, grade, cells)
+        for rank, ((document, grade), cells) in enumerate(zip(best, cascade, strict=True), start=1)
+        if cells[0] > 0
     )
-    whole = float(ideal[-1].terms[3] or 0) if ideal else 0.0
     value = found / whole if whole else math.nan
     steps = (
         *_stops(query.words["top"]),
@@ -241,20 +221,19 @@ def _nerr(query: MeasuredQuery) -> Calculation:
 
 @calculates("binG")
 def _fallen_behind(query: MeasuredQuery) -> Calculation:
-    whole, wrong, total, rows, terms = query.count, 0, 0.0, [], []
+    whole, wrong, unsummed, terms = query.count, 0, [], []
     for one in query.documents:
         counts = one.reaches(query.words["rel"])
-        added = 1 / math.log2(2 + wrong) if counts else None
-        total += added or 0.0
         terms += [f"1/log2({2 + wrong})"] if counts else []
-        rows.append(Step(one, (wrong, added, total), counts))
+        unsummed.append(Step(one, (wrong, 1 / math.log2(2 + wrong) if counts else None), counts))
         wrong += not counts
+    rows, total = with_sums(unsummed)
     value = total / whole if whole else math.nan
     steps = (
         "each relevant document contributes 1 / log2(2 + the irrelevant documents above it)",
         f"{query.name} = {bracketed(terms)} / {whole} = {number(value)}",
     )
-    return Calculation(("others above", "contribution", "sum"), tuple(rows), steps, value)
+    return Calculation(("others above", "contribution", "sum"), rows, steps, value)
 
 
 # ---- user models, down to the last rank that may be read
@@ -364,13 +343,12 @@ def _user_model(query: MeasuredQuery) -> Calculation:
         reached.append(reached[-1] * chances[-1])
     # Expected number of ranks viewed.
     looks = math.fsum(reached[:k])
-    total, rows, terms = 0.0, [], []
-    for one, gain, on, come in zip(documents, gains, chances, reached, strict=False):
-        weight, counts = come / looks, gain > 0
-        added = weight * gain if counts else None
-        total += weight * gain
-        rows.append(Step(one, (gain if counts else None, on, weight, added, total), counts))
-        terms += [f"{number(weight)}·{number(gain)}"] if counts else []
+    weighted = [(gain, on, come / looks) for gain, on, come in zip(gains, chances, reached, strict=False)]
+    rows, total = with_sums(
+        Step(one, (gain, on, weight, weight * gain) if gain > 0 else (None, on, weight, None), gain > 0)
+        for one, (gain, on, weight) in zip(documents, weighted, strict=False)
+    )
+    terms = [f"{number(weight)}·{number(gain)}" for gain, _, weight in weighted if gain > 0]
     steps = [
         _describe_share(query.words),
         f"continues: the probability of viewing rank i + 1 as well: {text}",
@@ -383,8 +361,7 @@ def _user_model(query: MeasuredQuery) -> Calculation:
             ranks = f"rank {k} is empty and has weight"
         steps.append(f"below the ranking: {ranks} {number(below)} of it")
     steps.append(f"{query.name} = {summed(terms)} = {number(total)}" if terms else f"{query.name} = 0")
-    heads = ("gain", "continues", "weight", "contribution", "sum")
-    return Calculation(heads, tuple(rows), tuple(steps), total)
+    return Calculation(("gain", "continues", "weight", "contribution", "sum"), rows, tuple(steps), total)
 
 
 # ---- means over all orders of equal scores
@@ -397,28 +374,26 @@ _MOST_DIGITS = 9
 _Weight: TypeAlias = Callable[[int, Any], float]
 
 
-def _within(rank: int, words: Any) -> float:
-    return float(rank <= words["k"])
+def _equal_weight(_rank: int, _words: Any) -> float:
+    return 1.0
 
 
 def _patience(rank: int, words: Any) -> float:
-    within = words["k"] is None or rank <= words["k"]
-    return words["p"] ** (rank - 1) if within else 0.0
+    return float(words["p"] ** (rank - 1))
 
 
 def _discount(rank: int, words: Any) -> float:
-    if words["k"] is not None and rank > words["k"]:
-        return 0.0
     base = words["b"]
     if base is None:
         return 1 / math.log2(rank + 1)
     return 1.0 if rank <= base else math.log(base) / math.log(rank)
 
 
+# The weights of the ranks down to the cut-off; below it, they are 0.
 WEIGHTS: dict[str, tuple[str, _Weight]] = {
-    "P": ("chance", _within),
-    "R": ("chance", _within),
-    "RelP": ("chance", _within),
+    "P": ("chance", _equal_weight),
+    "R": ("chance", _equal_weight),
+    "RelP": ("chance", _equal_weight),
     "RBP": ("weight", _patience),
     "DCG": ("discount", _discount),
     "nDCG": ("discount", _discount),
@@ -440,18 +415,17 @@ def tie_mean(name: str, query: MeasuredQuery) -> Calculation | None:
     if name not in WEIGHTS or words.get("residual") or (words.get("ideal") == "topk" and words["k"] is not None):
         return None
     head, weight = WEIGHTS[name]
-    total, rows, terms = 0.0, [], []
+    k, unsummed, terms = words["k"] or math.inf, [], []
     for one in query.documents:
-        if words["k"] is not None and one.first > words["k"]:
+        if one.first > k:
             break
         gain = relevant_gain(one.grade, words) if "gain" in words else float(one.reaches(words["rel"]))
         ranks = range(one.first, one.last + 1)
-        mean = math.fsum(weight(rank, words) for rank in ranks) / len(ranks)
+        mean = math.fsum(weight(rank, words) for rank in ranks if rank <= k) / len(ranks)
         counts = gain > 0
-        total += gain * mean
         terms += [number(mean) if gain == 1 else f"{number(gain)}·{number(mean)}"] if counts else []
-        added = gain * mean if counts else None
-        rows.append(Step(one, (gain if counts else None, mean, added, total), counts))
+        unsummed.append(Step(one, (gain, mean, gain * mean) if counts else (None, mean, None), counts))
+    rows, total = with_sums(unsummed)
     # The ideal ranking, and whether the value is defined, do not depend on the order.
     plain = CALCULATIONS[name](query)
     value, text = _divided(name, plain, query, total)
@@ -461,8 +435,7 @@ def tie_mean(name: str, query: MeasuredQuery) -> Calculation | None:
         f"sum = {summed(terms)}{f' = {number(total)}' if len(terms) > 1 else ''}",
         f"{query.name} = {text} = {number(value)}",
     )
-    heads = ("gain", head, "contribution", "sum")
-    return Calculation(heads, tuple(rows), steps, value, plain.ideal)
+    return Calculation(("gain", head, "contribution", "sum"), rows, steps, value, plain.ideal)
 
 
 def _divided(name: str, plain: Calculation, query: MeasuredQuery, total: float) -> tuple[float, str]:
@@ -473,7 +446,7 @@ def _divided(name: str, plain: Calculation, query: MeasuredQuery, total: float) 
         rest = 1 - query.words["p"]
         return rest * total, f"{number(rest)} · {number(total)}"
     if name == "nDCG":
-        whole = float(plain.ideal[-1].terms[3] or 0) if plain.ideal else 0.0
+        whole = plain.ideal[-1].terms[-1] or 0.0 if plain.ideal else 0.0
         text = f"sum / IDCG = {number(total)} / {number(whole)}"
     else:
         whole = {"P": query.k, "R": query.count, "RelP": min(query.k, query.count)}[name]
