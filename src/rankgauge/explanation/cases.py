@@ -72,11 +72,8 @@ def evaluate_case(case: Case, measures: Sequence[Measure] = (), source: Any = No
 
 def counted_by_query(evaluation: Evaluation, column: int = 0) -> dict[str, float]:
     """Return the values that are averaged, by query."""
-    values = counted_values(evaluation, column)
-    kept = ~np.isnan(values)
-    return {
-        query: value for query, value, there in zip(evaluation.query_ids, values.tolist(), kept, strict=True) if there
-    }
+    pairs = zip(evaluation.query_ids, counted_values(evaluation, column).tolist(), strict=True)
+    return {query: value for query, value in pairs if not math.isnan(value)}
 
 
 def counted_values(evaluation: Evaluation, column: int) -> Values:
@@ -94,15 +91,28 @@ def ranked_query(case: Case, query: bytes) -> RankedQuery:
     """
     judgments = _rows(case.qrels, query)
     grades = dict(judgments)
-    found = _rows(case.run.without_repeats(case.policies.duplicates), query)
-    order = sorted(range(len(found)), key=lambda row: _place(case, found, grades, row))
+    scores = _rows(case.run.without_repeats(case.policies.duplicates), query)
+
+    def place(row: int) -> tuple[float, tuple[float, ...]]:
+        """Return the sort key of a document: its score, then the tie policy."""
+        document, score = scores[row]
+        # Ids in descending order; of two ids with a common prefix, the longer is first.
+        rule: tuple[float, ...] = (*(-byte - 1 for byte in document), 0)
+        match case.policies.ties:
+            case "input":
+                rule = (row,)
+            case "best" | "worst" as side:
+                # Unjudged documents are last with ties=best and first with ties=worst.
+                grade = grades.get(document, -math.inf)
+                rule = (-grade if side == "best" else grade, *rule)
+        return -score, rule
+
     documents = [
         RankedDocument(0, show_id(document), score, grades.get(document), 0, 0)
-        for document, score in (found[row] for row in order)
+        for document, score in (scores[row] for row in sorted(range(len(scores)), key=place))
     ]
     shown = sorted(((show_id(d), grade) for d, grade in judgments), key=lambda pair: -pair[1])
-    in_run = query in case.run.query_index
-    whole = RankedQuery(show_id(query), ranked(documents), tuple(shown), in_run)
+    whole = RankedQuery(show_id(query), ranked(documents), tuple(shown), query in case.run.query_index)
     return whole.judged_only() if case.policies.unjudged == "removed" else whole
 
 
@@ -113,23 +123,6 @@ def _rows(pairs: Qrels | Run, query: bytes) -> list[tuple[bytes, float]]:
     start, stop = pairs.table.offsets[number : number + 2].tolist()
     docs = pairs.table.docs.take(slice(start, stop)).tolist()
     return list(zip(docs, pairs.table.values[start:stop].tolist(), strict=True))
-
-
-def _place(
-    case: Case, found: Sequence[tuple[bytes, float]], grades: dict[bytes, float], row: int
-) -> tuple[float, tuple[float, ...]]:
-    """Return the sort key of a document: its score, then the tie policy."""
-    document, score = found[row]
-    # Ids in descending order; of two ids with a common prefix, the longer is first.
-    rule: tuple[float, ...] = (*(-byte - 1 for byte in document), 0)
-    match case.policies.ties:
-        case "input":
-            rule = (row,)
-        case "best" | "worst" as side:
-            # Unjudged documents are last with ties=best and first with ties=worst.
-            grade = grades.get(document, -math.inf)
-            rule = (-grade if side == "best" else grade, *rule)
-    return -score, rule
 
 
 def parameters_of(measure: Measure, query: RankedQuery) -> dict[str, Any]:
@@ -187,7 +180,7 @@ def _reversed(values: FloatArray) -> FloatArray:
 
 
 # The deviation of scores comes first: the others sort by score.
-_DATA = (
+DATA = (
     _Choice("precision", SINGLE_PRECISION),
     _Choice("order", _once(INPUT_TIES)),
     _Choice("order", _once(ASCENDING_IDS)),
@@ -213,7 +206,7 @@ _DATA = (
 )
 
 
-ORDERS = frozenset(choice.deviation.name for choice in _DATA if choice.group == "order")
+ORDERS = frozenset(choice.deviation.name for choice in DATA if choice.group == "order")
 """Names of the deviations that change the order of documents."""
 
 
@@ -271,15 +264,10 @@ def _worded(word: str, name: str, why: str, value: Value) -> _Choice:
 # ---- combinations
 
 
-def of_data(most: int) -> Iterator[Combination]:
-    """Yield combinations of at most `most` deviations of the data, the empty one first."""
-    return _combined(_DATA, most)
-
-
 def of_measure(measure: Measure) -> Iterator[tuple[Combination, Measure]]:
     """Yield the distinct variants of a measure, the measure itself first."""
     seen: set[Measure] = set()
-    for variant in _combined(tuple(_of_words(measure)), _MOST):
+    for variant in combined(tuple(_of_words(measure)), _MOST):
         try:
             # Deviations of the measure only read the measure of a case.
             changed = apply_all(Case(None, None, measure, None), variant.deviations).measure  # type: ignore[arg-type]
@@ -308,7 +296,7 @@ def of_profiles(measure: Measure) -> Iterator[Combination]:
             yield Combination(profile.name, deviations, profile=True)
 
 
-def _combined(choices: Sequence[_Choice], most: int) -> Iterator[Combination]:
+def combined(choices: Sequence[_Choice], most: int) -> Iterator[Combination]:
     """Yield combinations of at most `most` choices, each of another group, the empty one first."""
     for size in range(most + 1):
         for chosen in combinations(choices, size):

@@ -82,11 +82,10 @@ class GivenValues:
             return source
         number = _number(source)
         if number is not None:
-            notes = tuple(_beyond([number], wanted))
-            return cls("the given mean", {}, number, *_slack([source]), notes)
+            return cls("the given mean", {}, number, *_slack([source]), tuple(_beyond([number], wanted)))
         if isinstance(source, Evaluation):
-            table = zip(source.query_ids, source.per_query.tolist(), strict=True)
             names = [str(measure) for measure in source.measures]
+            table = zip(source.query_ids, source.per_query.tolist(), strict=True)
             rows = [_Row(query, name, value) for query, row in table for name, value in zip(names, row, strict=True)]
             return _chosen(rows, wanted, source.run_name)
         if isinstance(source, str | os.PathLike):
@@ -203,28 +202,23 @@ def _of_file(path: str | os.PathLike[str]) -> list[_Row]:
     except UnicodeDecodeError:
         raise FormatError("not UTF-8", path=name, fix="save it as UTF-8") from None
     if text.lstrip()[:1] in {"{", "["}:
-        return list(_of_json(_json(text, name)))
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError):
+            numbered = enumerate(text.encode().splitlines(), start=1)
+            data = [row for _, row in objects(numbered, name)]
+        return list(_of_json(data))
     lines = [
         (number, line)
         for number, line in enumerate(text.splitlines(), start=1)
         if line.strip() and not line.startswith("#")
     ]
-    if not lines:
-        return []
-    for mark in (",", "\t", ";"):
+    for mark in (",", "\t", ";") if lines else ():
         head = [cell.strip().lower() for cell in lines[0][1].split(mark)]
         if len(head) > 1 and head[0] in _QUERY | _MEASURE:
             table = named_cells(((at, f"{line}\n".encode()) for at, line in lines), name, mark)
             return [row for at, record in table for row in _of_record(record, at)]
     return list(_of_lines(lines, name))
-
-
-def _json(text: str, name: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        lines = enumerate(text.encode().splitlines(), start=1)
-        return [row for _, row in objects(lines, name)]
 
 
 def _of_record(record: Mapping[str, Any], line: int = 0) -> Iterator[_Row]:
@@ -284,7 +278,7 @@ def _of_json(data: Any) -> Iterator[_Row]:
     elif _is_ours(data):
         names = [measure["name"] for measure in data["measures"]]
         for query, values in zip(data["query_ids"], data["values"], strict=True):
-            yield from (_Row(query, name, v) for name, v in zip(names, values, strict=True))
+            yield from (_Row(query, name, value) for name, value in zip(names, values, strict=True))
     elif isinstance(data, Mapping) and isinstance(data.get("per_query"), Mapping):
         yield from _of_json(data["per_query"])
     elif isinstance(data, Mapping) and any(str(key).lower() in _QUERY for key in data):
@@ -300,9 +294,5 @@ def _is_ours(data: Any) -> bool:
 def _of_mapping(data: Mapping[Any, Any]) -> Iterator[_Row]:
     turned = all(_is_measure(str(key)) for key in data)
     for key, inner in data.items():
-        outer = str(key)
-        if isinstance(inner, Mapping):
-            for other, value in inner.items():
-                yield _Row(str(other), outer, value) if turned else _Row(outer, str(other), value)
-        else:
-            yield _Row("", outer, inner) if turned else _Row(outer, "", inner)
+        for other, value in inner.items() if isinstance(inner, Mapping) else [("", inner)]:
+            yield _Row(str(other), str(key), value) if turned else _Row(str(key), str(other), value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -286,7 +286,16 @@ def reconcile_case(
     theirs = mean if target.mean is None else target.mean
     if target.digits is not None:
         theirs = round(theirs, target.digits)
-    moved = tuple(_moved((start, before), changes_of, target.slack))
+    changes = [
+        QueryChange(query, start.get(query), before.get(query), tuple(changes_of.get(query, ())))
+        for query in dict.fromkeys([*start, *before])
+    ]
+    # Comparisons with NaN, the change of a query that is missing on one side, are false.
+    moved = [change for change in changes if abs(change.change) > target.slack]
+    moved.sort(key=lambda change: -abs(change.change))
+    notes = [f"{deviation.name}: {deviation.why}" for deviation in contributions]
+    if str(changed.measure) != str(case.measure):
+        notes.append(f"computed there: {changed.measure}")
     return Reconciliation(
         run_name=first.run_name,
         measure=case.measure,
@@ -296,10 +305,10 @@ def reconcile_case(
         queries=(len(start), len(before)),
         contributions=tuple(contributions),
         rest=theirs - mean,
-        moved=moved,
+        moved=(*moved, *(change for change in changes if math.isnan(change.change))),
         sides=_sides(case, changed, moved, query),
         policies=case.policies,
-        notes=tuple(_notes(case, changed, contributions)),
+        notes=tuple(notes),
     )
 
 
@@ -318,38 +327,14 @@ def _note(
             changes_of.setdefault(query, []).append((name, change))
 
 
-def _moved(
-    values: tuple[Mapping[str, float], Mapping[str, float]],
-    changes_of: Mapping[str, list[tuple[str, float]]],
-    slack: float,
-) -> Iterator[QueryChange]:
-    """Yield the queries whose final values differ, largest change first."""
-    ours, theirs = values
-    found = [
-        QueryChange(query, ours.get(query), theirs.get(query), tuple(changes_of.get(query, ())))
-        for query in (*ours, *(query for query in theirs if query not in ours))
-    ]
-    there = [one for one in found if not math.isnan(one.change) and abs(one.change) > slack]
-    yield from sorted(there, key=lambda one: -abs(one.change))
-    yield from (one for one in found if math.isnan(one.change))
-
-
 def _sides(
     case: Case, changed: Case, moved: Sequence[QueryChange], query: Id | None
 ) -> tuple[Explanation, Explanation] | None:
     """Explain the requested query, or the query with the largest change, on both sides."""
     if query is None:
-        # A query that only the remainder changed has the same calculation on both sides.
-        known = [one for one in moved if not math.isnan(one.change)]
-        if not known:
+        if not moved:
             return None
-        explainable = [one for one in known if any(name != _LEFT for name, _ in one.by)]
-        query = (explainable or known)[0].query
+        # A query that only the remainder changed has the same calculation on both sides.
+        explainable = [change for change in moved if any(name != _LEFT for name, _ in change.by)]
+        query = (explainable or moved)[0].query
     return explain_case(case, query), explain_case(changed, query)
-
-
-def _notes(case: Case, changed: Case, contributions: Sequence[Contribution]) -> Iterator[str]:
-    for one in contributions:
-        yield f"{one.name}: {one.why}"
-    if str(changed.measure) != str(case.measure):
-        yield f"computed there: {changed.measure}"

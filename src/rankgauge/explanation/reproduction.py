@@ -21,12 +21,13 @@ from rankgauge.evaluation.result import Evaluation
 from rankgauge.explanation.calculation import number
 from rankgauge.explanation.cases import (
     AVERAGED,
+    DATA,
     ORDERS,
     Combination,
+    combined,
     counted_values,
     evaluate_case,
     make_case,
-    of_data,
     of_measure,
     of_profiles,
 )
@@ -214,59 +215,42 @@ def reproduce(  # noqa: PLR0913 - one parameter a choice
             fix="pass values of judged queries",
         )
     case, given, trials = _best_of(case, given)
-    fits = _distinct(sorted(trials.every, key=lambda one: one.order(given.mean)))
+    fits = _distinct(sorted(trials.every, key=lambda trial: trial.order(given.mean)))
     best = fits[0]
     sure, why = _certainty(fits, trials)
     # A variant that explains less than half of the values would be misleading.
-    found = sure != "not found"
+    deviations = best.variant.deviations if sure != "not found" else ()
     target = Target(given.source, given.mean, given.values or None, given.slack)
     shown = fits[:_SHOWN]
-    ours = next(one for one in fits if one.ours)
+    ours = next(trial for trial in fits if trial.fit.ours)
     return Reproduction(
         measure=case.measure,
         given=given,
-        fits=tuple(one.fit() for one in (shown if ours in shown else [*shown[:-1], ours])),
+        fits=tuple(trial.fit for trial in (shown if ours in shown else [*shown[:-1], ours])),
         tried=len(trials.every),
         sure=sure,
         why=why,
-        tied=_tied(case, best, trials) if best.missed and given.values else 0,
-        reconciliation=reconcile_case(case, best.variant.deviations if found else (), target, query=query),
+        tied=_tied(case, best, trials) if best.fit.missed and given.values else 0,
+        reconciliation=reconcile_case(case, deviations, target, query=query),
     )
 
 
 @dataclass(eq=False)
 class _Trial:
-    """The values of a variant and their agreement with the given values."""
+    """The values of a variant, and how well they reproduce the given values."""
 
     variant: Combination
-    ours: bool
-    place: int
     values: Values
     kept: BoolArray
-    mean: float
-    matched: int
-    missed: int
-    same: list[str]
+    fit: Fit
 
     def order(self, target: float) -> tuple[float, ...]:
         """Return the sort key: missed values first, then the number of assumptions."""
-        tier = 0 if self.ours else 2 if self.variant.profile else 2 * len(self.variant.deviations) - 1
-        off = abs(self.mean - target)
+        tier = 0 if self.fit.ours else 2 if self.variant.profile else 2 * len(self.variant.deviations) - 1
+        off = abs(self.fit.mean - target)
         # If only the mean is given, sort variants that miss it by their distance from it.
-        first = off if self.missed and self.matched + self.missed == 1 else 0.0
-        return self.missed, first, tier, off, self.place
-
-    def fit(self) -> Fit:
-        return Fit(
-            self.variant.name or _OURS,
-            tuple(one.name for one in self.variant.deviations),
-            self.variant.profile,
-            self.mean,
-            self.matched,
-            self.missed,
-            tuple(self.same),
-            self.ours,
-        )
+        first = off if self.fit.missed and self.fit.reproduced + self.fit.missed == 1 else 0.0
+        return self.fit.missed, first, tier, off
 
 
 class _Trials:
@@ -294,8 +278,9 @@ class _Trials:
         else:
             matched = int(abs(mean - self.given.mean) <= self.given.slack + _ROUNDING)
             missed = 1 - matched
-        place = len(self.every)
-        self.every.append(_Trial(variant, not variant.deviations, place, values, kept, mean, matched, missed, []))
+        names = tuple(deviation.name for deviation in variant.deviations)
+        fit = Fit(variant.name or _OURS, names, variant.profile, mean, matched, missed, ours=not variant.deviations)
+        self.every.append(_Trial(variant, values, kept, fit))
 
     def close(self, values: Values, kept: BoolArray) -> BoolArray:
         """Return which values agree with the given values, to their decimals."""
@@ -327,14 +312,14 @@ class _Trials:
 def _best_of(case: Case, given: GivenValues) -> tuple[Case, GivenValues, _Trials]:
     """Try all variants on all queries, or on those with a given value if that fits better."""
     trials = _try_all(case, given)
-    fewest = min(one.missed for one in trials.every)
+    fewest = min(trial.fit.missed for trial in trials.every)
     here = [query for query in case.qrels.query_ids if query in given.values]
     if not fewest or not here or len(here) == len(case.qrels.query_ids):
         return case, given, trials
     fewer = case._replace(qrels=keep_queries(case.qrels, here))
     again = _try_all(fewer, given)
     # Each query without a given value counts as missed by every variant that averages it.
-    if min(one.missed for one in again.every) * 2 > fewest:
+    if min(trial.fit.missed for trial in again.every) * 2 > fewest:
         return case, given, trials
     text = (
         f"{given.source} has values of {len(here)} of the {len(case.qrels.query_ids)} judged "
@@ -349,14 +334,20 @@ def _try_all(case: Case, given: GivenValues) -> _Trials:
     choices = list(of_measure(case.measure))
     # Each combination requires a pass through the run, so fewer are tried for large runs.
     most = 2 if len(case.run.table) <= _FEW_ROWS else 1
-    for variant in of_data(most):
+    for variant in combined(DATA, most):
         changed = apply_all(case, variant.deviations)
         left = _MOST - len(variant.deviations)
         wanted = [(own, measure) for own, measure in choices if len(own.deviations) <= left]
         for own, measure, evaluation, column in _evaluated(changed, wanted):
             _add(trials, (_combine(variant, own), measure), evaluation, column)
     for variant in of_profiles(case.measure):
-        _add_profile(trials, case, variant)
+        try:
+            changed = apply_all(case, variant.deviations)
+            evaluation = evaluate_case(changed)
+        except RankgaugeError:
+            # The tool cannot have computed the numbers if it does not accept these inputs.
+            continue
+        trials.add(variant, changed.measure, *trials.aligned(evaluation, 0))
     return trials
 
 
@@ -372,17 +363,6 @@ def _add(trials: _Trials, variant: tuple[Combination, Measure], evaluation: Eval
     for deviation, fewer in zip(AVERAGED, (kept & trials.in_run, defined), strict=True):
         if fewer.any() and (fewer != kept).any():
             trials.add(_combine(both, Combination(deviation.name, (deviation,))), measure, values, fewer)
-
-
-def _add_profile(trials: _Trials, case: Case, variant: Combination) -> None:
-    try:
-        changed = apply_all(case, variant.deviations)
-        evaluation = evaluate_case(changed)
-    except RankgaugeError:
-        # The tool cannot have computed the numbers if it does not accept these inputs.
-        return
-    values, kept = trials.aligned(evaluation, 0)
-    trials.add(variant, changed.measure, values, kept)
 
 
 def _evaluated(
@@ -407,21 +387,22 @@ def _combine(one: Combination, other: Combination) -> Combination:
     return Combination(" + ".join(filter(None, (one.name, other.name))), (*one.deviations, *other.deviations))
 
 
-def _distinct(tries: Sequence[_Trial]) -> list[_Trial]:
+def _distinct(trials: Sequence[_Trial]) -> list[_Trial]:
     """Return the variants with different values; each has the names of equivalent variants."""
-    found: dict[tuple[bytes, bytes], _Trial] = {}
-    for one in tries:
-        values = np.round(np.where(one.kept, one.values, 0.0), 9) + 0.0
-        first = found.setdefault((values.tobytes(), one.kept.tobytes()), one)
-        if first is one:
+    distinct: dict[tuple[bytes, bytes], _Trial] = {}
+    for trial in trials:
+        values = np.round(np.where(trial.kept, trial.values, 0.0), 9) + 0.0
+        first = distinct.setdefault((values.tobytes(), trial.kept.tobytes()), trial)
+        if first is trial:
             continue
+        same = first.fit.same
+        if trial.variant.profile:
+            same = (trial.fit.name, *same)
+        elif not set(first.variant.deviations) < set(trial.variant.deviations):
+            same = (*same, trial.fit.name)
         # A variant with the values of rankgauge is always marked as such.
-        first.ours |= one.ours
-        if one.variant.profile:
-            first.same.insert(0, one.variant.name)
-        elif not set(first.variant.deviations) < set(one.variant.deviations):
-            first.same.append(one.variant.name or _OURS)
-    return list(found.values())
+        first.fit = replace(first.fit, same=same, ours=first.fit.ours or trial.fit.ours)
+    return list(distinct.values())
 
 
 def _certainty(fits: Sequence[_Trial], trials: _Trials) -> tuple[str, str]:
@@ -429,18 +410,18 @@ def _certainty(fits: Sequence[_Trial], trials: _Trials) -> tuple[str, str]:
     given, best = trials.given, fits[0]
     if not given.values:
         return _of_mean(fits, given)
-    whole = best.matched + best.missed
-    if best.missed:
-        every = np.logical_and.reduce([trials.close(one.values, one.kept) for one in fits])
+    whole = best.fit.reproduced + best.fit.missed
+    if best.fit.missed:
+        every = np.logical_and.reduce([trials.close(trial.values, trial.kept) for trial in fits])
         text = (
-            f"the best variant reproduces {best.matched} of {whole} values, "
+            f"the best variant reproduces {best.fit.reproduced} of {whole} values, "
             f"{int(np.count_nonzero(every))} of which every variant reproduces; "
             "the rest is unexplained"
         )
-        return ("partly" if best.missed * 2 <= whole else "not found"), text
-    rivals = [other for other in fits[1:] if not other.missed]
+        return ("partly" if best.fit.missed * 2 <= whole else "not found"), text
+    rivals = [other.fit.name for other in fits[1:] if not other.fit.missed]
     if rivals:
-        names = " and ".join(f"'{one.variant.name or _OURS}'" for one in rivals[:2])
+        names = " and ".join(f"'{name}'" for name in rivals[:2])
         return "undecided", (
             f"all {whole} values are reproduced, but also by {names}: no query distinguishes "
             f"them to {many(given.digits, 'digit')}"
@@ -461,8 +442,8 @@ def _tied(case: Case, best: _Trial, trials: _Trials) -> int:
     changed = apply_all(case, (one for one in best.variant.deviations if one.name not in ORDERS))
     bounds = []
     for ties in ("best", "worst"):
-        policies = replace(changed.policies, ties=ties, draws=0, seed=0)
-        bounds.append(trials.aligned(evaluate_case(changed._replace(policies=policies)), 0)[0])
+        bound = changed._replace(policies=replace(changed.policies, ties=ties, draws=0, seed=0))
+        bounds.append(trials.aligned(evaluate_case(bound), 0)[0])
     low, high = np.minimum(*bounds), np.maximum(*bounds)
     slack = trials.given.slack + _ROUNDING
     with np.errstate(invalid="ignore"):
@@ -478,11 +459,14 @@ def _count_differing(one: _Trial, other: _Trial, slack: float) -> int:
 
 def _of_mean(fits: Sequence[_Trial], given: GivenValues) -> tuple[str, str]:
     """Return the confidence and the reason if only the mean is known."""
-    fitting = [one for one in fits if not one.missed]
-    means = [one.mean for one in fits if not math.isnan(one.mean)]
+    fitting = [trial for trial in fits if not trial.fit.missed]
+    means = [trial.fit.mean for trial in fits if not math.isnan(trial.fit.mean)]
     if not fitting:
         return "not found", f"none of {len(means)} different variants gives this mean"
-    chance = _by_chance(means, given)
+    # The expected number of variants that match the mean by chance, from the local density of means.
+    distances = sorted(abs(mean - given.mean) for mean in means)
+    near = [distance for distance in distances if distance > given.slack + _ROUNDING][:_NEAR]
+    chance = len(near) * max(given.slack, _ROUNDING) / near[-1] if near else math.inf
     # Means of variants cluster around the middle, the more so the more deviations are combined.
     joined = 0 if fitting[0].variant.profile else len(fitting[0].variant.deviations)
     text = (
@@ -493,12 +477,3 @@ def _of_mean(fits: Sequence[_Trial], given: GivenValues) -> tuple[str, str]:
     if len(fitting) > 1 or chance > (_CHANCE if joined == _MOST else _LIKELY):
         return "undecided", f"{text}; pass the values of each query"
     return ("sure" if chance <= _CHANCE and joined < _MOST else "likely"), text
-
-
-def _by_chance(means: Sequence[float], given: GivenValues) -> float:
-    """Return the expected number of variants that match the mean by chance, from local density."""
-    apart = sorted(abs(mean - given.mean) for mean in means)
-    others = [distance for distance in apart if distance > given.slack + _ROUNDING][:_NEAR]
-    if not others:
-        return math.inf
-    return len(others) * max(given.slack, _ROUNDING) / others[-1]
