@@ -18,13 +18,13 @@ from rankgauge.benchmark.comparison import BenchmarkComparison, compare_runs
 from rankgauge.benchmark.retriever_run import Corpus, Rerun, RunOptions, Session, are_same, attribute_of, undescribed
 from rankgauge.benchmark.run import BenchmarkRun, Errors
 from rankgauge.comparison.differences import Design
-from rankgauge.core.arguments import integer, number, of_kind
+from rankgauge.core.arguments import integer, known_name, number, of_kind
 from rankgauge.core.ids import id_bytes
 from rankgauge.core.text import many, some
 from rankgauge.corpus.collection import Collection, Query
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
-from rankgauge.errors import InputError, UnknownName
+from rankgauge.errors import InputError
 from rankgauge.measures.measure import Measure
 from rankgauge.retrievers.protocol import responses_of
 
@@ -214,8 +214,7 @@ class Benchmark:
                 equal settings has another retriever, the store cannot be written, or another
                 process is writing it.
         """
-        if rerun not in get_args(Rerun):
-            raise UnknownName.of("rerun", rerun, get_args(Rerun))
+        known_name("rerun", rerun, get_args(Rerun))
         if not (name and isinstance(name, str)):
             raise InputError(f"got {name!r:.60} for the name of a run", fix="pass it as text")
         of_kind("limits", limits, Limits | None, _LIMITS)
@@ -229,8 +228,12 @@ class Benchmark:
                 fix="pass a collection with queries and judgments (in a folder: questions.csv with "
                 "the columns question and relevant), or call add_query()",
             )
-        given = _retriever(retriever)
-        session = self._session(self._owners, name, given, limits or self.limits, settings)
+        if isinstance(retriever, Run | str | os.PathLike):
+            from rankgauge.retrievers.baselines import SavedRun
+
+            retriever = SavedRun(retriever, missing="empty")
+        responses_of(retriever)  # rejects inputs that are not retrievers before anything is created
+        session = self._session(self._owners, name, retriever, limits or self.limits, settings)
         self._runs[name] = session.run(rerun, timed, dict(prices or {}))
         return self._runs[name]
 
@@ -309,8 +312,8 @@ class Benchmark:
         Raises:
             InputError: With fewer than two runs, runs over different queries, or refused runs.
         """
-        if baseline is not None and baseline not in self._runs:
-            raise UnknownName.of("run", baseline, self._runs)
+        if baseline is not None:
+            known_name("run", baseline, self._runs)
         runs = tuple(self._runs.values())
         return compare_runs(runs, measures, baseline=baseline, design=design, errors=errors, jobs=jobs)
 
@@ -328,12 +331,3 @@ def check_prices(prices: Any) -> None:
     of_kind("prices", prices, Mapping | None, 'pass a mapping: {"tokens": 2e-8}')
     for unit, price in (prices or {}).items():
         number(f"prices[{str(unit)[:40]!r}]", price)
-
-
-def _retriever(given: Any) -> Any:
-    if isinstance(given, Run | str | os.PathLike):
-        from rankgauge.retrievers.baselines import SavedRun
-
-        return SavedRun(given, missing="empty")
-    responses_of(given)  # rejects inputs that are not retrievers before anything is created
-    return given

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
@@ -178,34 +179,26 @@ _Outcomes = Sequence[Hits | _InvalidResponse] | _InvalidResponse
 def _convert(convert: Callable[[], Any]) -> Any:
     """Return the converted response of a retriever; any error in reading it is a failure."""
     value, error = attempt(convert)
-    return value if error is None else _invalid(error)
-
-
-def _outcomes(found: Any, wanted: int, k: int) -> _Outcomes:
-    """Convert the result of a call to hits; rankings that cannot be read are failures."""
-    rankings = _convert(lambda: [aligned(found, wanted)[place] for place in range(wanted)])
-    return rankings if isinstance(rankings, _InvalidResponse) else [_outcome(ranking, k) for ranking in rankings]
-
-
-def _outcome(ranking: Any, k: int) -> Hits | _InvalidResponse:
-    return ranking if isinstance(ranking, _InvalidResponse) else _convert(lambda: hits_of(ranking, k))
-
-
-def _invalid(error: BaseException) -> _InvalidResponse:
     if isinstance(error, InputError):
         return _InvalidResponse(f"{error.what}; fix: {error.fix}" if error.fix else error.what, "response")
-    return _InvalidResponse(describe_error(error), "error")
+    return value if error is None else _InvalidResponse(describe_error(error), "error")
 
 
-def _materialized(ranking: Any, k: int) -> Any:
-    """Read a ranking that is a lazy iterator, so that reading it is timed."""
-    return _convert(lambda: listed_hits(ranking, k)) if isinstance(ranking, Iterator) else ranking
+def _outcomes(response: Any, wanted: int, k: int) -> _Outcomes:
+    """Convert the result of a call to hits; rankings that cannot be read are failures."""
+    rankings = _convert(lambda: [aligned(response, wanted)[place] for place in range(wanted)])
+    if isinstance(rankings, _InvalidResponse):
+        return rankings
+    return [
+        ranking if isinstance(ranking, _InvalidResponse) else _convert(partial(hits_of, ranking, k))
+        for ranking in rankings
+    ]
 
 
 class _Result(NamedTuple):
-    """Outcome of a call: the value or exception, and the seconds it took."""
+    """Outcomes of a call, or its exception, and the seconds it took."""
 
-    found: _Outcomes | None
+    outcomes: _Outcomes | None
     error: BaseException | None
     seconds: float
 
@@ -214,13 +207,17 @@ def _timed_call(search: Ask, task: _Task, k: int, cancelled: Callable[[], bool] 
     """Make a call in this thread; awaitables are cancelled once ``cancelled`` returns True."""
     start = time.perf_counter()
     try:
-        found = search(task.queries, k)
-        if inspect.isawaitable(found):
-            found = awaited(found, cancelled)
-        if type(found) is list:
-            found = [_materialized(one, k) for one in found]
+        response = search(task.queries, k)
+        if inspect.isawaitable(response):
+            response = awaited(response, cancelled)
+        if type(response) is list:
+            # Lazy rankings are read here, so that reading them is timed.
+            response = [
+                _convert(partial(listed_hits, ranking, k)) if isinstance(ranking, Iterator) else ranking
+                for ranking in response
+            ]
         seconds = time.perf_counter() - start
-        return _Result(_outcomes(found, len(task.queries), k), None, seconds)
+        return _Result(_outcomes(response, len(task.queries), k), None, seconds)
     except BaseException as error:  # noqa: BLE001 - recorded; an interrupt is raised by the caller
         return _Result(None, error, time.perf_counter() - start)
 
@@ -246,19 +243,29 @@ class _Recorder:
 
     def finish(self, task: _Task, result: _Result) -> list[tuple[float, _Task]]:
         """Record a finished call; return the calls that replace it, with the seconds until each."""
-        found, error, seconds = result
+        outcomes, error, seconds = result
         if error is not None:
             wait = self._retry_wait(task, error)
-            return self._give_up(task, error, seconds) if wait is None else [(wait, task)]
-        if isinstance(found, _InvalidResponse):
-            return self._failed(task, *found, seconds)
+            if wait is not None:
+                return [(wait, task)]
+            outcomes = _InvalidResponse(describe_error(error), "error")
+            if isinstance(error, TimeLimit):
+                outcomes = _InvalidResponse(f"no response within {self.limits.timeout:g} s", "timeout")
+        if isinstance(outcomes, _InvalidResponse):
+            if len(task.queries) > 1:
+                # A single query may be the cause: send each separately.
+                return [(0.0, _Task([query])) for query in task.queries]
+            outcomes = [outcomes]
         share = seconds / len(task.queries)
-        for query, one in zip(task.queries, found or (), strict=True):
-            if isinstance(one, _InvalidResponse):
-                self._record_failure(query, *one, share, task.attempts)
+        for query, outcome in zip(task.queries, outcomes or (), strict=True):
+            if not isinstance(outcome, _InvalidResponse):
+                self.failures = 0
+                self.record(Response(query.id, query_key(query), outcome, "", "", share, task.attempts))
                 continue
-            self.failures = 0
-            self.record(Response(query.id, query_key(query), one, "", "", share, task.attempts))
+            self.record(Response(query.id, query_key(query), None, *outcome, share, task.attempts))
+            self.failures += 1
+            if self.limits.stop_after is not None and self.failures >= self.limits.stop_after:
+                raise _TooManyFailures
         return []
 
     def _retry_wait(self, task: _Task, error: BaseException) -> float | None:
@@ -272,34 +279,12 @@ class _Recorder:
         except Exception:  # noqa: BLE001 - properties of a retriever's error may raise anything
             return None
 
-    def _give_up(self, task: _Task, error: BaseException, seconds: float) -> list[tuple[float, _Task]]:
-        if isinstance(error, TimeLimit):
-            late = f"no response within {self.limits.timeout:g} s"
-            return self._failed(task, late, "timeout", seconds)
-        return self._failed(task, describe_error(error), "error", seconds)
-
-    def _failed(self, task: _Task, why: str, kind: str, seconds: float) -> list[tuple[float, _Task]]:
-        if len(task.queries) > 1:
-            # A single query may be the cause: send each separately.
-            return [(0.0, _Task([query])) for query in task.queries]
-        self._record_failure(task.queries[0], why, kind, seconds, task.attempts)
-        return []
-
-    def _record_failure(  # noqa: PLR0917 - the parts of a response
-        self, query: Query, why: str, kind: str, seconds: float, attempts: int
-    ) -> None:
-        self.record(Response(query.id, query_key(query), None, why, kind, seconds, attempts))
-        self.failures += 1
-        if self.limits.stop_after is not None and self.failures >= self.limits.stop_after:
-            raise _TooManyFailures
-
 
 def send_queries(retriever: Any, queries: Iterable[Query], k: int, *, limits: Limits, record: Record) -> bool:
     """Send every query to a retriever; return False after ``stop_after`` consecutive failures."""
     search = responses_of(retriever, batched=limits.batch is not None)
-    together = has_index(retriever) and limits.timeout is None
-    size = limits.batch or (_BATCH if together else 1)
-    tasks = (_Task(some) for some in batches(queries, size))
+    size = limits.batch or (_BATCH if has_index(retriever) and limits.timeout is None else 1)
+    tasks = (_Task(batch) for batch in batches(queries, size))
     recorder = _Recorder(k, limits, record)
     try:
         if limits.concurrency == 1 and limits.timeout is None:
@@ -369,7 +354,8 @@ class _Threads:
         try:
             while True:
                 while len(self._pending) < self._capacity:
-                    task = self._next(tasks)
+                    due = self._retries and self._retries[0][0] <= time.monotonic()
+                    task = heapq.heappop(self._retries)[2] if due else next(tasks, None)
                     if task is None:
                         break
                     self._submit(task)
@@ -382,14 +368,14 @@ class _Threads:
         finally:
             self._end_workers()
 
-    def _next(self, tasks: Iterator[_Task]) -> _Task | None:
-        if self._retries and self._retries[0][0] <= time.monotonic():
-            return heapq.heappop(self._retries)[2]
-        return next(tasks, None)
-
     def _submit(self, task: _Task) -> None:
-        if pause := self._recorder.pause():
-            self._wait(pause)
+        end = time.monotonic() + self._recorder.pause()
+        while (left := end - time.monotonic()) > 0:
+            # Record responses that arrive in the meantime, which a kill would lose.
+            if self._pending:
+                self._wait_for_call(left)
+            else:
+                time.sleep(left)
         if self._workers < min(self._recorder.limits.concurrency, len(self._pending) + 1):
             threading.Thread(target=self._work, daemon=True).start()
             self._workers += 1
@@ -398,23 +384,17 @@ class _Threads:
         self._pending[id(call)] = call
         self._todo.put(call)
 
-    def _wait(self, pause: float) -> None:
-        """Wait, and record responses that arrive in the meantime, which a kill would lose."""
-        end = time.monotonic() + pause
-        while (left := end - time.monotonic()) > 0:
-            if self._pending:
-                self._wait_for_call(left)
-            else:
-                time.sleep(left)
-
     def _wait_for_call(self, most: float | None = None) -> None:
         """Wait at most ``most`` seconds until a call returns or times out."""
+        timeout, now = self._recorder.limits.timeout, time.monotonic()
+        ends = [] if most is None else [now + most]
         # A retry that is due waits for a free slot or for the rate limit.
-        wait = self._next_deadline(retries=most is None and len(self._pending) < self._capacity)
-        if most is not None:
-            wait = most if wait is None else min(most, wait)
+        if most is None and self._retries and len(self._pending) < self._capacity:
+            ends.append(self._retries[0][0])
+        if timeout is not None:
+            ends += [(now if call.started is None else call.started) + timeout for call in self._pending.values()]
         try:
-            call, result = self._done.get(timeout=wait)
+            call, result = self._done.get(timeout=max(0.0, min(ends) - now) if ends else None)
         except Empty:
             self._abandon_late_calls()
             return
@@ -426,15 +406,6 @@ class _Threads:
     def _finish(self, task: _Task, result: _Result) -> None:
         for wait, again in self._recorder.finish(task, result):
             heapq.heappush(self._retries, (time.monotonic() + wait, next(self._number), again))
-
-    def _next_deadline(self, *, retries: bool) -> float | None:
-        """Return the seconds until the next timeout or retry."""
-        timeout = self._recorder.limits.timeout
-        moments = [self._retries[0][0]] if self._retries and retries else []
-        if timeout is not None:
-            now = time.monotonic()
-            moments += [(now if call.started is None else call.started) + timeout for call in self._pending.values()]
-        return max(0.0, min(moments) - time.monotonic()) if moments else None
 
     def _abandon_late_calls(self) -> None:
         timeout = self._recorder.limits.timeout

@@ -211,8 +211,7 @@ def compare_runs(
     found = {run.name: [f for f in run.tally.findings() if f.code not in known[run.name]] for run in runs}
     if any(found.values()):
         comparison = comparison.with_findings(found)
-    front = pareto_front(_points(runs, comparison), lower=_lower(comparison))
-    best = {point.name for point in front}
+    best = {point.name for point in pareto_front(_points(runs, comparison), lower=_lower(comparison))}
     return BenchmarkComparison(
         comparison=comparison,
         runs=tuple(runs),

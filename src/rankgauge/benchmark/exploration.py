@@ -11,7 +11,7 @@ from typing import Any
 from rankgauge.benchmark.comparison import ParetoPoint, before_after, pareto_front, plot_pareto
 from rankgauge.benchmark.search_space import Sampler, Space, key_of
 from rankgauge.comparison.comparison import Comparison, compare
-from rankgauge.core.arguments import integer, is_number, number
+from rankgauge.core.arguments import integer, is_number, known_name, number
 from rankgauge.core.ids import show_id
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection
@@ -19,7 +19,7 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.data.subsets import drawn, only
 from rankgauge.diagnosis.diagnosis import Diagnosis, diagnose
-from rankgauge.errors import InputError, UnknownName
+from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.measures.measure import Measure, parse_directed
 from rankgauge.rendering.plot_drawing import Plot
@@ -328,12 +328,17 @@ def explore(  # noqa: PLR0913 - each is a choice that is printed
     _check(method, trials, budget, tuning_share)
     integer("seed", seed, least=None)
     tried = Space.of(space, start)
-    tuning, test = _split(truth, tuning_share, seed)
+    order = drawn(truth.query_index, seed)
+    if len(order) < 2:
+        raise InputError(
+            f"{many(len(order), 'judged query')} cannot be split", where="explore", fix="judge more queries"
+        )
+    first = min(max(round(tuning_share * len(order)), 1), len(order) - 1)
+    tuning, test = order[:first], order[first:]
     lower = wanted.declaration.better == "lower"
     sampler = None if method == "grid" else Sampler(tried, seed, lower=lower)
-    search = _Search(build, run, truth, wanted, tuning, tried, sampler, lower=lower)
-    limit = tried.points if trials is None else min(trials, tried.points)
-    search.run(start, limit, budget)
+    search = _Search(build, run, truth, wanted, tuning, tried, sampler)
+    search.run(start, tried.points if trials is None else min(trials, tried.points), budget)
     if search.best is None:
         raise InputError(
             f"none of {many(len(search.trials), 'configuration')} could be run; the first "
@@ -345,8 +350,7 @@ def explore(  # noqa: PLR0913 - each is a choice that is printed
 
 
 def _check(method: Any, trials: Any, budget: Any, share: Any) -> None:
-    if method not in _METHODS:
-        raise UnknownName.of("method of a search", str(method), _METHODS)
+    known_name("method of a search", method, _METHODS)
     if trials is not None:
         integer("trials", trials)
     if budget is not None:
@@ -356,17 +360,6 @@ def _check(method: Any, trials: Any, budget: Any, share: Any) -> None:
         raise InputError(
             "a search with Optuna needs a limit", where="explore", fix="pass trials=30, or budget=600 (seconds)"
         )
-
-
-def _split(truth: Qrels, share: float, seed: int) -> tuple[list[bytes], list[bytes]]:
-    """Return the tuning queries and the test queries."""
-    order = drawn(truth.query_index, seed)
-    if len(order) < 2:
-        raise InputError(
-            f"{many(len(order), 'judged query')} cannot be split", where="explore", fix="judge more queries"
-        )
-    first = min(max(round(share * len(order)), 1), len(order) - 1)
-    return order[:first], order[first:]
 
 
 class _Search:
@@ -389,10 +382,8 @@ class _Search:
         tuning: Sequence[bytes],
         space: Space,
         sampler: Sampler | None,
-        *,
-        lower: bool,
     ) -> None:
-        self._build, self._run, self._sign = build, run, -1 if lower else 1
+        self._build, self._run, self._sign = build, run, -1 if measure.declaration.better == "lower" else 1
         self.truth, self.measure, self.tuning, self.space = truth, measure, tuning, space
         self._sampler = sampler
         self._proposals = iter(space) if sampler is None else iter(sampler.propose, None)
@@ -483,8 +474,7 @@ def _exploration(  # noqa: PLR0917 - a search and its options
     comparison = None
     different = search.before is not None and search.before is not best
     if different and len(test) > 1 and all(map(len, runs.values())):
-        pair = {_BEFORE: runs[_BEFORE], _BEST: runs[_BEST]}
-        comparison = compare(qrels, pair, search.measure, baseline=_BEFORE)
+        comparison = compare(qrels, {name: runs[name] for name in (_BEFORE, _BEST)}, search.measure, baseline=_BEFORE)
     bare = Exploration(
         measure=search.measure,
         method=method,

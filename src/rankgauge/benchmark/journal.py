@@ -184,8 +184,7 @@ class Journal:
                 + ("its query is" if damaged == 1 else "their queries are")
                 + " run again"
             )
-        mode = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
-        self._file = os.open(path, mode, 0o644)
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644)
 
     def set_aside(self) -> None:
         """Start an empty journal, and keep the earlier responses for :meth:`take_back`."""
@@ -305,38 +304,28 @@ class Journal:
         return row if isinstance(row, dict) and "query" in row else None
 
     def _read_head(self) -> dict[str, Any]:
-        """Return the contents of ``run.json``; empty if it is damaged or missing."""
-        path = self.folder / HEAD
+        """Return the contents of ``run.json``; empty if it is damaged or missing.
+
+        Checksums of other formats are unknown and not verified.
+        """
         try:
-            text = path.read_text(encoding="utf-8")
-        except FileNotFoundError:
+            head = json.loads((self.folder / HEAD).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
             return {}
-        except (OSError, ValueError):
-            text = ""
-        found = _head(text)
-        if found is None:
+        if not isinstance(head, dict) or type(head.get("format")) is not int:
             return {}
-        if found["format"] != _FORMAT:
+        checksum = head.pop("sum", None)
+        # A format number changed by a damaged bit is not another format.
+        if (checksum == _head_sum(head)) != (head["format"] == _FORMAT):
+            return {}
+        if head["format"] != _FORMAT:
             self.close()
             raise InputError(
-                f"the journal has format {found['format']!r}, expected {_FORMAT}",
+                f"the journal has format {head['format']!r}, expected {_FORMAT}",
                 where=str(self.folder),
                 fix="use the version of rankgauge that wrote it, or another store",
             )
-        return found
-
-
-def _head(text: str) -> dict[str, Any] | None:
-    """Parse a head; None if damaged. Checksums of other formats are unknown and not verified."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(found, dict) or type(found.get("format")) is not int:
-        return None
-    checksum, right = found.pop("sum", None), _head_sum(found)
-    # A format number changed by a damaged bit is not another format.
-    return found if (checksum == right) == (found["format"] == _FORMAT) else None
+        return head
 
 
 def _head_sum(head: Mapping[str, Any]) -> str:

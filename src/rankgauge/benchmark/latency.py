@@ -9,7 +9,7 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -196,17 +196,18 @@ class ResourceUsage:
 @contextmanager
 def measure_resources() -> Iterator[ResourceUsage]:
     """Measure the time and the peak memory of the block."""
-    found = ResourceUsage()
+    usage = ResourceUsage()
     before = _status_bytes("VmRSS") or _peak()
-    _reset_peak()
+    with suppress(OSError):  # systems without this file have only the peak since process start
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     start = time.perf_counter()
     try:
-        yield found
+        yield usage
     finally:
-        found.seconds = time.perf_counter() - start
+        usage.seconds = time.perf_counter() - start
         peak = _peak()
         if before is not None and peak is not None:
-            found.peak = max(peak - before, 0)
+            usage.peak = max(peak - before, 0)
 
 
 _STATUS = Path("/proc/self/status")
@@ -219,14 +220,6 @@ def _status_bytes(name: str) -> int | None:
         return None
     found = re.search(rf"^{name}:\s+(\d+) kB", text, re.MULTILINE)
     return int(found[1]) * 1024 if found else None
-
-
-def _reset_peak() -> None:
-    """Reset the peak if the system supports it; else it is the peak since process start."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    except OSError:
-        return
 
 
 def _peak() -> int | None:

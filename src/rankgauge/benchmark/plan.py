@@ -16,10 +16,10 @@ from typing import Any
 from rankgauge import retrievers
 from rankgauge.benchmark.benchmark import Benchmark, check_prices
 from rankgauge.benchmark.calls import Limits
-from rankgauge.core.arguments import integer
+from rankgauge.core.arguments import integer, known_name
 from rankgauge.core.files import read_toml
 from rankgauge.corpus.collection import Collection
-from rankgauge.errors import FormatError, RankgaugeError, UnknownName
+from rankgauge.errors import FormatError, RankgaugeError
 from rankgauge.measures.measure import parse_all
 from rankgauge.retrievers.protocol import attempt, describe_error
 
@@ -168,12 +168,22 @@ class BenchmarkPlan:
         Raises:
             UnknownName: For a name that is not in the plan.
         """
-        names = {one.name: one for one in self.retrievers}
-        wanted = list(only)
-        for name in wanted:
-            if name not in names:
-                raise UnknownName.of("retriever of the plan", name, names)
-        return tuple(one for one in self.retrievers if (one.name in wanted if wanted else not one.part))
+        wanted = [self.retriever(name) for name in only]
+        return tuple(one for one in self.retrievers if (one in wanted if wanted else not one.part))
+
+    def retriever(self, name: str, *, where: str = "") -> PlannedRetriever:
+        """Return the retriever of this name.
+
+        Args:
+            name: The name.
+            where: The location of the name, for the error.
+
+        Raises:
+            UnknownName: For a name that is not in the plan.
+        """
+        planned = {one.name: one for one in self.retrievers}
+        known_name("retriever of the plan", name, planned, where=where)
+        return planned[name]
 
     def options(self, name: str) -> dict[str, Any]:
         """Return the type and options of a retriever as one table, including its parts.
@@ -230,8 +240,8 @@ class _PlanReader:
         if all(one.part for one in found):
             raise self._error("all retrievers are parts of others", "remove part = true from a retriever to run")
         baseline = self._typed(data, "baseline", str, "")
-        if baseline and baseline not in tables:
-            raise UnknownName.of("retriever", baseline, tables)
+        if baseline:
+            known_name("retriever", baseline, tables)
         measures = self._typed(data, "measures", list, [])
         k, timed = self._typed(data, "k", int, 100), self._typed(data, "timed", int, 200)
         integer("k", k)
@@ -255,8 +265,7 @@ class _PlanReader:
         if not isinstance(table, Mapping) or not isinstance(table.get("type"), str):
             raise self._error("type is missing", f'write [{where}], with type = "bm25"', where)
         kind = table["type"]
-        if kind not in retrievers.TYPES and kind != _PYTHON:
-            raise UnknownName.of("type of retriever", kind, [*retrievers.TYPES, _PYTHON])
+        known_name("type of retriever", kind, [*retrievers.TYPES, _PYTHON])
         limits = table.get("limits")
         prices = self._typed(table, "prices", dict, {}, where)
         with _in_file(self._path, where):
@@ -288,8 +297,7 @@ class _PlanReader:
 
     def _check_keys(self, table: Mapping[str, Any], known: Any, where: str) -> None:
         for key in table:
-            if key not in known:
-                raise UnknownName.of(f"key of {where}", key, known, where=str(self._path))
+            known_name(f"key of {where}", key, known, where=str(self._path))
 
     def _resolve(self, value: Any) -> Any:
         """Resolve a path relative to the file, if it exists there."""
@@ -302,9 +310,7 @@ class _PlanReader:
 
 
 def _nested_settings(plan: BenchmarkPlan, name: str, above: tuple[str, ...]) -> dict[str, Any]:
-    planned = {one.name: one for one in plan.retrievers}
-    if name not in planned:
-        raise UnknownName.of("retriever of the plan", name, planned)
+    planned = plan.retriever(name)
     if name in above:
         raise _cycle_error(plan.path, [*above, name])
 
@@ -317,8 +323,7 @@ def _nested_settings(plan: BenchmarkPlan, name: str, above: tuple[str, ...]) -> 
             return {inner: inside(inner, one) for inner, one in value.items()}
         return value
 
-    one = planned[name]
-    return {"type": one.type, **{key: inside(key, value) for key, value in one.options.items()}}
+    return {"type": planned.type, **{key: inside(key, value) for key, value in planned.options.items()}}
 
 
 def _check_options(path: Path, kind: str, options: Mapping[str, Any], where: str) -> None:
@@ -327,13 +332,11 @@ def _check_options(path: Path, kind: str, options: Mapping[str, Any], where: str
     No object is created: a plan with a typo in its last line must not load models first.
     """
     known: Iterable[str] = _PYTHON_OPTIONS
+    known_name("type", kind, [*retrievers.TYPES, _PYTHON], where=f"{path}, {where}")
     if kind != _PYTHON:
-        if kind not in retrievers.TYPES:
-            raise UnknownName.of("type", kind, [*retrievers.TYPES, _PYTHON], where=f"{path}, {where}")
         known = inspect.signature(getattr(retrievers, retrievers.TYPES[kind])).parameters
     for key, value in options.items():
-        if key not in known:
-            raise UnknownName.of(f"option of {kind}", key, known, where=f"{path}, {where}")
+        known_name(f"option of {kind}", key, known, where=f"{path}, {where}")
         for inner in value if isinstance(value, list) else [value]:
             if isinstance(inner, Mapping) and isinstance(inner.get("type"), str):
                 rest = {name: one for name, one in inner.items() if name != "type"}
@@ -354,7 +357,6 @@ class PlanBuilder:
     def __init__(self, plan: BenchmarkPlan, bench: Benchmark, *, making: Sequence[str] = ()) -> None:
         self._plan = plan
         self._bench = bench
-        self._planned = {one.name: one for one in plan.retrievers}
         self._made: dict[str, Any] = {}
         self._making = list(making)
 
@@ -362,12 +364,10 @@ class PlanBuilder:
         """Return the retriever with this name."""
         if name in self._made:
             return self._made[name]
-        if name not in self._planned:
-            raise UnknownName.of("retriever of the plan", name, self._planned, where=f"{self._plan.path}, {by}")
+        planned = self._plan.retriever(name, where=f"{self._plan.path}, {by}")
         if name in self._making:
             raise _cycle_error(self._plan.path, [*self._making, name])
         self._making.append(name)
-        planned = self._planned[name]
         try:
             self._made[name] = self._create(planned.type, planned.options, f"retrievers.{name}")
         finally:

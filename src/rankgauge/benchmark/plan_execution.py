@@ -7,10 +7,11 @@ import inspect
 import itertools
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from rankgauge import retrievers
 from rankgauge.benchmark.benchmark import Benchmark
@@ -18,6 +19,7 @@ from rankgauge.benchmark.exploration import Exploration, explore
 from rankgauge.benchmark.plan import BenchmarkPlan, PlanBuilder
 from rankgauge.benchmark.retriever_run import PartialSettings, Rerun
 from rankgauge.benchmark.run import BenchmarkRun, Errors
+from rankgauge.core.arguments import known_name
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.keyed_hash import keyed_hash
 from rankgauge.data.qrels import fingerprint
@@ -123,32 +125,25 @@ def repeat_plan(
     if times < 2:
         raise InputError(f"got {times} for repeat", where="repeat", fix="pass 2 or more")
     runs: dict[str, list[BenchmarkRun]] = {name: [run] for name, run in first.runs.items()}
-    for number in range(2, times + 1):
-        # A separate store, so that every query is sent again.
-        store = first.store / f"repeat-{number}"
-        made = run_plan(plan, only=tuple(runs), rerun="all", store=store, timed=0)
-        for name, run in made.bench.runs.items():
+    # Separate stores, so that every query is sent again.
+    stores = [first.store / f"repeat-{number}" for number in range(2, times + 1)]
+    for store in stores:
+        for name, run in run_plan(plan, only=tuple(runs), rerun="all", store=store, timed=0).bench.runs.items():
             runs[name].append(run)
-    for name, made_runs in runs.items():
-        yield _repeated(name, made_runs, measure, errors)
-    for number in range(2, times + 1):
-        shutil.rmtree(Path(first.store) / f"repeat-{number}", ignore_errors=True)
-
-
-def _repeated(name: str, runs: Sequence[BenchmarkRun], measure: str, errors: Errors) -> str:
-    times = len(runs)
-    if len({fingerprint(run.ranked(errors)) for run in runs}) == 1:
-        return f"{name}: the same rankings and scores in {times} repetitions"
-    evaluations = [run.evaluate(measure, errors=errors) for run in runs]
-    means = [mean for one in evaluations for mean in one.mean().values()]
-    first, *others = (evaluation.per_query[:, 0] for evaluation in evaluations)
-    changed = sum(
-        any(abs(float(other[row]) - float(value)) > TOLERANCE for other in others) for row, value in enumerate(first)
-    )
-    return (
-        f"{name}: {measure} between {min(means):.4f} and {max(means):.4f} in {times} "
-        f"repetitions; its value differs for {changed} of {len(first)} queries"
-    )
+    for name, repeated in runs.items():
+        if len({fingerprint(run.ranked(errors)) for run in repeated}) == 1:
+            yield f"{name}: the same rankings and scores in {len(repeated)} repetitions"
+            continue
+        evaluations = [run.evaluate(measure, errors=errors) for run in repeated]
+        means = [mean for evaluation in evaluations for mean in evaluation.mean().values()]
+        values = np.stack([evaluation.per_query[:, 0] for evaluation in evaluations])
+        changed = np.count_nonzero((np.abs(values - values[0]) > TOLERANCE).any(axis=0))
+        yield (
+            f"{name}: {measure} between {min(means):.4f} and {max(means):.4f} in {len(repeated)} "
+            f"repetitions; its value differs for {changed} of {values.shape[1]} queries"
+        )
+    for store in stores:
+        shutil.rmtree(store, ignore_errors=True)
 
 
 def explore_plan(
@@ -188,8 +183,7 @@ def explore_plan(
     """
     settings = plan.explore
     for key in settings:
-        if key not in _EXPLORE_KEYS:
-            raise UnknownName.of("key of explore", key, _EXPLORE_KEYS)
+        known_name("key of explore", key, _EXPLORE_KEYS)
     name, space = settings.get("retriever"), settings.get("space")
     if not isinstance(name, str) or not isinstance(space, Mapping) or not space:
         raise FormatError(
@@ -205,7 +199,13 @@ def explore_plan(
                 path=str(plan.path),
                 fix=f'use a list of values: "{setting}" = [1, 2]',
             )
-    _check_disjoint(plan, space)
+    for one, other in itertools.permutations(space, 2):
+        if other.startswith(f"{one}."):  # it would be overwritten
+            raise FormatError(
+                f"explore.space: {other!r} is a part of {one!r}, which is also varied",
+                path=str(plan.path),
+                fix=f"remove one of them, or list whole tables for {one}",
+            )
     start = {setting: _read(plan, name, today, setting) for setting in space}
     bench = plan.load(store=store, progress=progress)
 
@@ -215,7 +215,7 @@ def explore_plan(
             _write(table, setting, value)
         return PlanBuilder(plan, bench).value("", table, "explore")
 
-    found = explore(
+    exploration = explore(
         build,
         bench.runner(timed=timed),
         bench.qrels,
@@ -224,18 +224,7 @@ def explore_plan(
         start=start,
         **{key: settings[key] for key in _EXPLORE_CHOICES if key in settings},
     )
-    return found, bench
-
-
-def _check_disjoint(plan: BenchmarkPlan, space: Mapping[str, Any]) -> None:
-    """Raise an error for a setting that is part of another, which would overwrite it."""
-    for one, other in itertools.permutations(space, 2):
-        if other.startswith(f"{one}."):
-            raise FormatError(
-                f"explore.space: {other!r} is a part of {one!r}, which is also varied",
-                path=str(plan.path),
-                fix=f"remove one of them, or list whole tables for {one}",
-            )
+    return exploration, bench
 
 
 def _read(plan: BenchmarkPlan, name: str, table: Any, setting: str) -> Any:
@@ -268,9 +257,7 @@ def _parameter(plan: BenchmarkPlan, table: Any, word: str) -> inspect.Parameter 
     if not isinstance(kind, str) or kind not in retrievers.TYPES:
         return None
     parameters = inspect.signature(getattr(retrievers, retrievers.TYPES[kind])).parameters
-    if word not in parameters:
-        where = f"{plan.path}, explore.space"
-        raise UnknownName.of(f"option of {kind}", word, parameters, where=where)
+    known_name(f"option of {kind}", word, parameters, where=f"{plan.path}, explore.space")
     return parameters[word]
 
 

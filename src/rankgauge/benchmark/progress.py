@@ -53,8 +53,7 @@ def _rich(columns: tuple[Any, ...], *, auto_refresh: bool = True) -> Any:
     from rich.progress import Progress as Rich, TextColumn
 
     what = TextColumn("{task.description}", markup=False)
-    console = Console(stderr=True)
-    return Rich(what, *columns, console=console, transient=True, auto_refresh=auto_refresh)
+    return Rich(what, *columns, console=Console(stderr=True), transient=True, auto_refresh=auto_refresh)
 
 
 @contextmanager

@@ -395,8 +395,7 @@ def identify(retriever: Any, settings: Mapping[str, Any] | None, run: str) -> Id
     own = settings_of(retriever)
     partial = isinstance(settings, PartialSettings)
     if own is None and (settings is None or partial):
-        found = {"callable": name, "run": run, **(settings or {})}
-        return Identity(found, declared=False, word=_word(name))
+        return Identity({"callable": name, "run": run, **(settings or {})}, declared=False, word=_word(name))
     try:
         text = json.dumps({**(own or {}), **({} if partial else settings or {})}, allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -462,10 +461,8 @@ def undescribed(retriever: Any) -> list[Callable[[], Any]]:
         >>> undescribed(Hybrid([BM25(), BM25(k1=1.2)]))
         []
     """
-    own = type(retriever).__module__.partition(".")[0] == _OWN
-    if own and settings_of(retriever) is not None:
-        members = getattr(retriever, "members", ())
-        return [reference for member in members for reference in undescribed(member)]
+    if type(retriever).__module__.partition(".")[0] == _OWN and settings_of(retriever) is not None:
+        return [reference for member in getattr(retriever, "members", ()) for reference in undescribed(member)]
     try:
         if isinstance(retriever, types.MethodType):  # lives only for the call
             return [weakref.WeakMethod(retriever)]

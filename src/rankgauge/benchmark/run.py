@@ -16,13 +16,14 @@ from typing import Any, Literal, TypeAlias, get_args
 from rankgauge.benchmark.journal import Journal, Response, query_keys
 from rankgauge.benchmark.latency import Latency
 from rankgauge.comparison.comparison import COMPARED
+from rankgauge.core.arguments import known_name
 from rankgauge.core.files import write_atomically
 from rankgauge.core.findings import INPUT_KINDS, Finding
 from rankgauge.core.text import inflect, many
 from rankgauge.corpus.collection import Query
 from rankgauge.data.qrels import Qrels, fingerprint
 from rankgauge.data.run import Run, write_run
-from rankgauge.errors import InputError, UnknownName
+from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
@@ -247,8 +248,7 @@ class BenchmarkRun(Result):
         Raises:
             InputError: If queries failed and `errors` is ``raise``, or all queries failed.
         """
-        if errors not in get_args(Errors):
-            raise UnknownName.of("errors", errors, get_args(Errors))
+        known_name("errors", errors, get_args(Errors))
         lost = self.tally.failed + self.tally.missing
         if lost and (errors == "raise" or lost == self.tally.queries):
             others = ', or count them as empty rankings (errors="empty", --errors empty)'

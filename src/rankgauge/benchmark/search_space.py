@@ -67,8 +67,7 @@ class Space:
 
     def at(self, places: Mapping[str, int]) -> dict[str, Any]:
         """Return the configuration with the values at these positions."""
-        chosen = {name: values[places[name]] for name, values in self.axes.items()}
-        return {**self.fixed, **chosen}
+        return {**self.fixed, **{name: values[places[name]] for name, values in self.axes.items()}}
 
     def places(self, configuration: Mapping[str, Any]) -> dict[str, int]:
         """Return the position of each value of a configuration in the space."""

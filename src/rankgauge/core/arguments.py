@@ -63,6 +63,12 @@ def option(name: str, given: Any, known: Iterable[str]) -> None:
         raise UnknownName(f"{name}={given!r:.60} is not valid", fix=f"choose one of: {', '.join(names)}")
 
 
+def known_name(what: str, given: Any, known: Iterable[str], *, where: str = "") -> None:
+    """Raise `UnknownName`, which lists the nearest names, unless the value is one of the known names."""
+    if given not in known:
+        raise UnknownName.of(what, str(given), known, where=where)
+
+
 def of_kind(name: str, given: Any, kind: type | UnionType, fix: str, *, where: str = "") -> None:
     """Raise `InputError` unless the value has the type `kind`; a boolean is not a number."""
     if not isinstance(given, kind) or (isinstance(given, bool) and kind is not bool):
