@@ -19,11 +19,11 @@ from rankgauge.benchmark.exploration import Exploration, explore
 from rankgauge.benchmark.plan import BenchmarkPlan, PlanBuilder
 from rankgauge.benchmark.retriever_run import PartialSettings, Rerun
 from rankgauge.benchmark.run import BenchmarkRun, Errors
-from rankgauge.core.arguments import known_name
+from rankgauge.core.arguments import integer, known_name
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.keyed_hash import keyed_hash
 from rankgauge.data.qrels import fingerprint
-from rankgauge.errors import FormatError, InputError, RankgaugeError, UnknownName
+from rankgauge.errors import FormatError, RankgaugeError, UnknownName
 
 _EXPLORE_CHOICES = ("method", "trials", "budget", "tuning_share", "seed")
 _EXPLORE_KEYS = ("retriever", "measure", "space", *_EXPLORE_CHOICES)
@@ -122,8 +122,7 @@ def repeat_plan(
     Raises:
         InputError: If `times` is less than two.
     """
-    if times < 2:
-        raise InputError(f"got {times} for repeat", where="repeat", fix="pass 2 or more")
+    integer("repeat", times, least=2)
     runs: dict[str, list[BenchmarkRun]] = {name: [run] for name, run in first.runs.items()}
     # Separate stores, so that every query is sent again.
     stores = [first.store / f"repeat-{number}" for number in range(2, times + 1)]

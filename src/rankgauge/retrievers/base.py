@@ -160,8 +160,10 @@ def top_rows(scores: npt.NDArray[Any], k: int) -> npt.NDArray[np.int64]:
     return chosen[order][:k].astype(np.int64)
 
 
-def not_indexed(retriever: object) -> InputError:
-    """Return the error for a search before indexing."""
-    return InputError(
-        f"{type(retriever).__name__} has no documents yet", where="search", fix="call index(documents) first"
-    )
+def indexed(retriever: object, index: Item | None) -> Item:
+    """Return what a retriever has indexed; raise `InputError` for a search before indexing."""
+    if index is None:
+        raise InputError(
+            f"{type(retriever).__name__} has no documents yet", where="search", fix="call index(documents) first"
+        )
+    return index

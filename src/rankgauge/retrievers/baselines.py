@@ -14,7 +14,7 @@ from rankgauge.data.join import ranked
 from rankgauge.data.qrels import Qrels, fingerprint
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError
-from rankgauge.retrievers.base import document_texts, not_indexed, top_rows
+from rankgauge.retrievers.base import document_texts, indexed, top_rows
 
 
 class Random:
@@ -50,9 +50,7 @@ class Random:
         Raises:
             InputError: Before indexing.
         """
-        if self._ids is None:
-            raise not_indexed(self)
-        ids = self._ids
+        ids = indexed(self, self._ids)
         rankings = []
         for query in queries:
             named = f"{self._seed}/{query.id}".encode("utf-8", "backslashreplace")
@@ -108,9 +106,8 @@ class Oracle:
         Raises:
             InputError: Before indexing.
         """
-        if self._ids is None:
-            raise not_indexed(self)
-        return [self._ranking(query.id, k, self._ids) for query in queries]
+        ids = indexed(self, self._ids)
+        return [self._ranking(query.id, k, ids) for query in queries]
 
     def _ranking(self, query: str, k: int, ids: dict[str, None]) -> list[tuple[str, float]]:
         grades = self._qrels.get(query, {})

@@ -13,7 +13,7 @@ from rankgauge.core.arguments import choice, number
 from rankgauge.core.libraries import library, versions
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
-from rankgauge.retrievers.base import document_texts, field_names, not_indexed, top_rows
+from rankgauge.retrievers.base import document_texts, field_names, indexed, top_rows
 
 _METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+")
 _SHIFTED = ("bm25l", "bm25+")
@@ -108,8 +108,10 @@ class BM25:
         for name, text in document_texts(documents, self._fields):
             ids.append(name)
             tokens.append([vocabulary.setdefault(word, len(vocabulary)) for word in self._words_of(text)])
-        # bm25s cannot compute the mean length if there are no words.
-        model = self._build_model(tokens, vocabulary) if vocabulary else None
+        model = None
+        if vocabulary:  # bm25s cannot compute the mean length if there are no words
+            model = self._library.BM25(k1=self._k1, b=self._b, delta=self._delta, method=self._method, backend="numpy")
+            model.index((tokens, vocabulary), create_empty_token=False, show_progress=False)
         self._ids, self._vocabulary, self._model = ids, vocabulary, model
 
     def search(self, queries: Sequence[Query], k: int) -> list[list[tuple[str, float]]]:
@@ -118,9 +120,8 @@ class BM25:
         Raises:
             InputError: Before indexing.
         """
-        if self._ids is None:
-            raise not_indexed(self)
-        return [self._ranking(query.text, k, self._ids) for query in queries]
+        ids = indexed(self, self._ids)
+        return [self._ranking(query.text, k, ids) for query in queries]
 
     @property
     def size(self) -> int:
@@ -128,11 +129,6 @@ class BM25:
         if self._model is None:
             return 0
         return sum(self._model.scores[part].nbytes for part in ("data", "indices", "indptr"))
-
-    def _build_model(self, tokens: list[list[int]], vocabulary: dict[str, int]) -> Any:
-        model = self._library.BM25(k1=self._k1, b=self._b, delta=self._delta, method=self._method, backend="numpy")
-        model.index((tokens, vocabulary), create_empty_token=False, show_progress=False)
-        return model
 
     def _ranking(self, text: str, k: int, ids: list[str]) -> list[tuple[str, float]]:
         known = [self._vocabulary[word] for word in self._words_of(text) if word in self._vocabulary]

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
-from rankgauge.core.arguments import integer, of_kind
+from rankgauge.core.arguments import integer, known_name, of_kind
 from rankgauge.corpus.chunking import FIRST, Chunker, chunk_documents
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.corpus.spans import Span
 from rankgauge.data.alignment import align
 from rankgauge.data.run import Run
-from rankgauge.errors import InputError, UnknownName
-from rankgauge.retrievers.base import CompositeRetriever, Ranking, not_indexed, part_settings
+from rankgauge.errors import InputError
+from rankgauge.retrievers.base import CompositeRetriever, Ranking, indexed, part_settings
 from rankgauge.retrievers.fusion import Fusion, fuse_aligned, rank_runs
 from rankgauge.retrievers.hits import Hits
 from rankgauge.retrievers.protocol import has_index, index_documents, search
@@ -80,8 +80,7 @@ class Chunked(CompositeRetriever):
     titles: bool = True
 
     def __post_init__(self) -> None:
-        if self.roll_up not in ROLL_UPS:
-            raise UnknownName.of("roll-up", str(self.roll_up), get_args(RollUp))
+        known_name("roll-up", self.roll_up, ROLL_UPS)
         self.depth = integer("depth", self.depth)
         self._chunks: _ChunkPositions | None = None
 
@@ -93,8 +92,7 @@ class Chunked(CompositeRetriever):
     def index(self, documents: Iterable[Document]) -> None:
         """Split the documents and index the chunks."""
         self._chunks = None
-        chunks = chunk_documents(documents, self.chunker, titles=self.titles)
-        places = _ChunkPositions(chunks)
+        places = _ChunkPositions(chunk_documents(documents, self.chunker, titles=self.titles))
         if has_index(self.retriever):
             index_documents(self.retriever, places)
         if not places.complete:
@@ -105,7 +103,7 @@ class Chunked(CompositeRetriever):
 
     def search(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Return at most k documents for each query, best first."""
-        places = self._indexed()
+        places = indexed(self, self._chunks)
         return _search_deeper(
             self.retriever,
             queries,
@@ -117,14 +115,8 @@ class Chunked(CompositeRetriever):
 
     def spans(self, queries: Sequence[Query], k: int) -> list[list[Span]]:
         """Return the spans of the first k chunks of each query (see `span_scores`)."""
-        places = self._indexed()
-        responses = search(self.retriever, queries, k)
-        return [[Span(*places.of(name)) for name in hits.ids] for hits in responses]
-
-    def _indexed(self) -> _ChunkPositions:
-        if self._chunks is None:
-            raise not_indexed(self)
-        return self._chunks
+        places = indexed(self, self._chunks)
+        return [[Span(*places.of(name)) for name in hits.ids] for hits in search(self.retriever, queries, k)]
 
 
 class _ChunkPositions:
@@ -153,8 +145,13 @@ class _ChunkPositions:
 
 
 def _aggregate(hits: Hits, places: _ChunkPositions, roll_up: RollUp) -> Ranking:
-    if roll_up == "sum":
-        _check_summable(hits)
+    if roll_up == "sum" and len(hits) and (not hits.scored or hits.scores[0] < 0):
+        raise InputError(
+            f"the retriever returns {'negative scores only' if hits.scored else 'no scores'}: "
+            "their sum would depend on the number of chunks of a document",
+            where="roll_up='sum'",
+            fix="choose roll_up='max'",
+        )
     scores: dict[str, float] = {}
     for name, score in hits.pairs():
         document = places.of(name)[0]
@@ -164,16 +161,6 @@ def _aggregate(hits: Hits, places: _ChunkPositions, roll_up: RollUp) -> Ranking:
             scores.setdefault(document, score)
     # Sorting is stable: ties keep the order of the best chunks.
     return sorted(scores.items(), key=lambda row: -row[1])
-
-
-def _check_summable(hits: Hits) -> None:
-    if len(hits) and (not hits.scored or hits.scores[0] < 0):
-        text = "negative scores only" if hits.scored else "no scores"
-        raise InputError(
-            f"the retriever returns {text}: their sum would depend on the number of chunks of a document",
-            where="roll_up='sum'",
-            fix="choose roll_up='max'",
-        )
 
 
 @dataclass(eq=False, repr=False)
@@ -237,7 +224,12 @@ class Filtered(CompositeRetriever):
         """
         self._values = None
         index_documents(self.retriever, documents)
-        fields = {document.id: _field(document, self.field) for document in documents}
+        fields = {
+            document.id: getattr(document, self.field)
+            if self.field in {"id", "title"}
+            else document.fields.get(self.field)
+            for document in documents
+        }
         values = {name: value for name, value in fields.items() if value is not None}
         if fields and not values:
             raise InputError(
@@ -256,8 +248,7 @@ class Filtered(CompositeRetriever):
 
     def search(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Return at most k documents that pass for each query, in the order of the retriever."""
-        if self._values is None:
-            raise not_indexed(self)
+        indexed(self, self._values)
         return _search_deeper(self.retriever, queries, k, depth=self.depth, most=self._most, select=self._passing)
 
     def _passing(self, query: Query, hits: Hits) -> Ranking:
@@ -266,12 +257,6 @@ class Filtered(CompositeRetriever):
             return hits.pairs()
         values = self._values or {}
         return [row for row in hits.pairs() if row[0] in values and _matches(values[row[0]], wanted)]
-
-
-def _field(document: Document, name: str) -> Any:
-    if name in {"id", "title"}:
-        return getattr(document, name)
-    return document.fields.get(name)
 
 
 def _matches(value: Any, wanted: Any) -> bool:
@@ -327,8 +312,7 @@ class Hybrid(CompositeRetriever):
             )
         self._of = list(of)
         self._names = [str(number) for number in range(len(self._of))]
-        given = {"norm": norm, "weights": weights, "k": k, "phi": phi}
-        self._how = Fusion.of(method, self._names, given)
+        self._how = Fusion.of(method, self._names, {"norm": norm, "weights": weights, "k": k, "phi": phi})
         self._depth = integer("depth", depth)
 
     @property
@@ -357,10 +341,8 @@ class Hybrid(CompositeRetriever):
         runs = []
         for name, one in zip(self._names, self._of, strict=True):
             rankings = [hits.pairs() for hits in search(one, queries, depth)]
-            filled = {p: pairs for p, pairs in zip(places, rankings, strict=True) if pairs}
-            runs.append(Run.of(filled, name=name))
-        named = rank_runs(runs, "input")
-        result = fuse_aligned(align(named), self._how, name="hybrid", runs=self._names)
+            runs.append(Run.of({p: pairs for p, pairs in zip(places, rankings, strict=True) if pairs}, name=name))
+        result = fuse_aligned(align(rank_runs(runs, "input")), self._how, name="hybrid", runs=self._names)
         return [list(result[p].items())[:k] if p in result else [] for p in places]
 
 

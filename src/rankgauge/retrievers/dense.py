@@ -18,7 +18,7 @@ from rankgauge.retrievers.base import (
     batches,
     document_texts,
     field_names,
-    not_indexed,
+    indexed,
     part_settings,
     top_rows,
 )
@@ -128,8 +128,7 @@ class Dense(CompositeRetriever):
     @property
     def size(self) -> int:
         """Bytes of the vectors and the graph."""
-        graph = 0 if self._graph is None else int(self._graph.memory_usage)
-        return self._vectors.nbytes + graph
+        return self._vectors.nbytes + (0 if self._graph is None else int(self._graph.memory_usage))
 
     @property
     def recall(self) -> float | None:
@@ -159,7 +158,10 @@ class Dense(CompositeRetriever):
         self._longest = max((float(_lengths(part).max()) for part in parts), default=0.0)
         self._graph = self._recall = None
         if self._search == "usearch" and ids:
-            self._graph = self._build_graph(vectors)
+            graph = self._library.Index(ndim=vectors.shape[1], metric="ip", dtype="f32", **self._graph_options)
+            # One thread: the graph depends on the order in which documents are added.
+            graph.add(np.arange(len(vectors)), vectors, threads=1)
+            self._graph = graph
             self._recall = self._estimate_recall(vectors)
 
     def search(self, queries: Sequence[Query], k: int) -> list[list[tuple[str, float]]]:
@@ -169,9 +171,7 @@ class Dense(CompositeRetriever):
             InputError: Before indexing, or if the encoder does not return a row of finite numbers
                 for each query.
         """
-        if self._ids is None:
-            raise not_indexed(self)
-        ids = self._ids
+        ids = indexed(self, self._ids)
         if not ids or not queries:
             return [[] for _ in queries]
         found = self._nearest(self._queries(queries), k, exact=self._search == "exact")
@@ -185,11 +185,10 @@ class Dense(CompositeRetriever):
         Raises:
             InputError: Before indexing, or without queries or documents.
         """
-        if self._ids is None:
-            raise not_indexed(self)
-        if not queries or not self._ids:
+        ids = indexed(self, self._ids)
+        if not queries or not ids:
             raise InputError(
-                f"got {many(len(queries), 'query')} and {many(len(self._ids), 'document')}",
+                f"got {many(len(queries), 'query')} and {many(len(ids), 'document')}",
                 where="recall",
                 fix="pass at least one query and one document",
             )
@@ -241,13 +240,16 @@ class Dense(CompositeRetriever):
         if exact or self._graph is None:
             candidates = self._exact_candidates(queries, k)
         else:
-            candidates = self._graph_candidates(queries, k)
-        found = []
+            # One query at a time, so that results do not depend on the batch.
+            nearest = [self._graph.search(query, min(k, len(self._vectors)), threads=1).keys for query in queries]
+            candidates = [np.sort(np.asarray(keys).astype(np.int64)) for keys in nearest]
+        rankings = []
         for query, rows in zip(queries, candidates, strict=True):
-            scores = _products(self._vectors[rows], query)
+            # Inner products in 64 bits, each row independent of the others.
+            scores: npt.NDArray[np.float64] = (self._vectors[rows] * query.astype(np.float64)).sum(axis=1)
             order = top_rows(scores, k)
-            found.append((rows[order], scores[order]))
-        return found
+            rankings.append((rows[order], scores[order]))
+        return rankings
 
     def _exact_candidates(self, queries: _Vectors, k: int) -> list[npt.NDArray[np.int64]]:
         """Return the rows of all documents that may be among the top `k`, ascending.
@@ -273,18 +275,6 @@ class Dense(CompositeRetriever):
                 chosen.append(np.flatnonzero(scores >= bound))
         return chosen
 
-    def _build_graph(self, vectors: _Vectors) -> Any:
-        graph = self._library.Index(ndim=vectors.shape[1], metric="ip", dtype="f32", **self._graph_options)
-        # One thread: the graph depends on the order in which documents are added.
-        graph.add(np.arange(len(vectors)), vectors, threads=1)
-        return graph
-
-    def _graph_candidates(self, queries: _Vectors, k: int) -> list[npt.NDArray[np.int64]]:
-        count = min(k, len(self._vectors))
-        # One query at a time, so that results do not depend on the batch.
-        found = [self._graph.search(query, count, threads=1).keys for query in queries]
-        return [np.sort(np.asarray(keys).astype(np.int64)) for keys in found]
-
     def _estimate_recall(self, vectors: _Vectors) -> float | None:
         count = min(self._sample, len(vectors))
         if not count or len(vectors) < 2:
@@ -300,12 +290,6 @@ class Dense(CompositeRetriever):
 
 def _lengths(vectors: _Vectors) -> npt.NDArray[np.float64]:
     return np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
-
-
-def _products(vectors: _Vectors, query: _Vectors) -> npt.NDArray[np.float64]:
-    """Return inner products in 64 bits, each row independent of the others."""
-    sums: npt.NDArray[np.float64] = (vectors * query.astype(np.float64)).sum(axis=1)
-    return sums
 
 
 def _overlap(true: list[npt.NDArray[np.int64]], found: list[npt.NDArray[np.int64]]) -> float:

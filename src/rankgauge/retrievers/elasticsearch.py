@@ -14,7 +14,7 @@ from rankgauge.core.redaction import redact
 from rankgauge.core.text import inflect, many
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
-from rankgauge.retrievers.base import not_indexed
+from rankgauge.retrievers.base import indexed
 from rankgauge.retrievers.http import filled, masked
 
 _LINES = "application/x-ndjson"
@@ -56,6 +56,9 @@ class Elasticsearch:
         timeout: Maximum seconds per response.
         max_bytes: Maximum bytes per response, decompressed; default: 64 MiB.
         version: The version of an existing index; without it, results are not reused.
+
+    Attributes:
+        size: Bytes of the index on the server after indexing; None if not reported.
 
     Raises:
         InputError: If the index name is invalid, or options are incompatible.
@@ -101,7 +104,7 @@ class Elasticsearch:
         self._replace = replace
         self._definition = _merged(_CREATED, definition or {})
         self._count: int | None = None
-        self._bytes: int | None = None
+        self.size: int | None = None
         self._endpoint = Endpoint(url, key_env=key_env, key_scheme=scheme, timeout=timeout, max_bytes=max_bytes)
         shown = masked(body, self._endpoint.secrets)
         self.settings: Mapping[str, Any] | None = None
@@ -111,11 +114,6 @@ class Elasticsearch:
             described |= {} if version is None else {"version": version}
             hidden = {} if shown == body else {"body": body}
             self.settings = {"type": self._type, **self._endpoint.settings(**hidden), **described}
-
-    @property
-    def size(self) -> int | None:
-        """Bytes of the index on the server after indexing; None if not reported."""
-        return self._bytes
 
     def close(self) -> None:
         """Close the connections; the index is kept."""
@@ -147,7 +145,7 @@ class Elasticsearch:
             self._send(batch)
             self._count += len(batch)
         self._ask("POST", "_refresh")
-        self._bytes = self._index_bytes()
+        self.size = self._index_bytes()
 
     def _exists(self) -> bool:
         try:
@@ -166,8 +164,7 @@ class Elasticsearch:
         waiting = dict(batch)
 
         def send() -> None:
-            lines = b"".join(waiting.values())
-            answer = self._endpoint.ask("POST", f"{self._index}/_bulk", lines, kind=_LINES)
+            answer = self._endpoint.ask("POST", f"{self._index}/_bulk", b"".join(waiting.values()), kind=_LINES)
             rows = list(_faults(answer, list(waiting)))
             refused = [(n, fault) for n, fault in rows if fault and fault.get("status") != 429]
             if refused:
@@ -211,8 +208,8 @@ class Elasticsearch:
             InputError: If the index was not created.
             EndpointError: If the server fails on a query, or searches only part of the index.
         """
-        if self._create and self._count is None:
-            raise not_indexed(self)
+        if self._create:
+            indexed(self, self._count)
         size = k if self._count is None else max(1, min(k, self._count))
         found: list[list[tuple[str, float]]] = []
         for start in range(0, len(queries), _BATCH_QUERIES):

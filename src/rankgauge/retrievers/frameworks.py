@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
@@ -13,7 +12,8 @@ from rankgauge.core.arguments import choice, integer, of_kind
 from rankgauge.core.libraries import library
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
-from rankgauge.retrievers.base import batches, not_indexed
+from rankgauge.retrievers.base import batches, indexed
+from rankgauge.retrievers.protocol import has_parameter
 
 _IDS = ("id", "doc_id", "_id", "docno", "document_id", "docid")
 _BATCH = 256
@@ -180,22 +180,16 @@ class LangChain(FrameworkRetriever):
         self._score = score or ("similarity" if score_key else None)
         options = {"id_key": id_key, "score": self._score, "score_key": score_key, "indexing": indexing}
         super().__init__(retriever, settings=settings, options=options, depth=depth)
-        self._store = self._store_of(retriever) if indexing else None
+        self._store = getattr(retriever, "vectorstore", retriever) if indexing else None
         self._indexed: list[str] | None = None
         if self._store is not None:
-            loaded = library("langchain_core.documents", extra="langchain", of="indexing")
-            self._page = loaded.Document
-
-    @staticmethod
-    def _store_of(retriever: Any) -> Any:
-        store = getattr(retriever, "vectorstore", retriever)
-        if not hasattr(store, "add_documents") or not hasattr(store, "delete"):
-            raise InputError(
-                f"{type(retriever).__name__} has no vector store to add documents to",
-                where="LangChain",
-                fix="omit indexing, and add the documents yourself",
-            )
-        return store
+            if not hasattr(self._store, "add_documents") or not hasattr(self._store, "delete"):
+                raise InputError(
+                    f"{type(retriever).__name__} has no vector store to add documents to",
+                    where="LangChain",
+                    fix="omit indexing, and add the documents yourself",
+                )
+            self._page = library("langchain_core.documents", extra="langchain", of="indexing").Document
 
     def index(self, documents: Iterable[Document]) -> None:
         """Add the documents to the vector store if `indexing` is set."""
@@ -222,8 +216,8 @@ class LangChain(FrameworkRetriever):
         Raises:
             InputError: If a document has no id, or if scores get better from first to last.
         """
-        if self._store is not None and self._indexed is None:
-            raise not_indexed(self)
+        if self._store is not None:
+            indexed(self, self._indexed)
         return super().search(queries, k)
 
     def _with_depth(self, depth: int) -> Any:
@@ -231,8 +225,7 @@ class LangChain(FrameworkRetriever):
         source = self._source
         fields = {} if self._searched else getattr(type(source), "model_fields", {})
         if "search_kwargs" in fields:
-            kept = {**source.search_kwargs, "k": depth}
-            return source.model_copy(update={"search_kwargs": kept})
+            return source.model_copy(update={"search_kwargs": {**source.search_kwargs, "k": depth}})
         return source.model_copy(update={"k": depth}) if "k" in fields else source
 
     def _rows(self, asked: Any, text: str, depth: int) -> Iterable[tuple[str, float | None]]:
@@ -327,12 +320,13 @@ class LlamaIndex(FrameworkRetriever):
         return found
 
     def _rows(self, asked: Any, text: str, depth: int) -> Iterable[tuple[str, float | None]]:  # noqa: ARG002
-        return [(self._node_id(hit.node), hit.score) for hit in asked.retrieve(text)]
-
-    def _node_id(self, node: Any) -> str:
+        hits = [(hit.node, hit.score) for hit in asked.retrieve(text)]
         if self._ids == "node":
-            return str(node.node_id)
-        return self._document_id(getattr(node, "ref_doc_id", None) or node.node_id, node.metadata)
+            return [(str(node.node_id), score) for node, score in hits]
+        return [
+            (self._document_id(getattr(node, "ref_doc_id", None) or node.node_id, node.metadata), score)
+            for node, score in hits
+        ]
 
 
 class Haystack(FrameworkRetriever):
@@ -390,8 +384,7 @@ class Haystack(FrameworkRetriever):
     ) -> None:
         # Only a pipeline has named components.
         self._many = hasattr(pipeline, "add_component")
-        run = getattr(pipeline, "run", None)
-        if not self._many and top_k is None and _has_parameter(run, "top_k"):
+        if not self._many and top_k is None and has_parameter(getattr(pipeline, "run", None), "top_k"):
             top_k = "top_k"
         self._inputs = self._paths("input", input or ("retriever.query" if self._many else "query"))
         self._top_k = self._paths("top_k", top_k or ())
@@ -440,13 +433,6 @@ class Haystack(FrameworkRetriever):
                 )
             found = found[name]
         return [(self._document_id(hit.id, hit.meta), hit.score) for hit in found]
-
-
-def _has_parameter(call: Any, name: str) -> bool:
-    try:
-        return name in inspect.signature(call).parameters
-    except (TypeError, ValueError):  # some callables written in C have no signature
-        return False
 
 
 class PyTerrier(FrameworkRetriever):

@@ -78,7 +78,7 @@ class Fusion:
             UnknownName: For an unknown method or norm.
             InputError: For an invalid value, or a parameter that the method does not use.
         """
-        name = find_method(method)
+        name = choice("fusion method", method, METHODS)
         declared = METHODS[name]
         for word, value in given.items():
             if value is not None and word not in declared.reads:
@@ -240,20 +240,14 @@ def fuse_files(
         def tables() -> Iterator[PairTable]:
             nonlocal count
             for parts in blocks:
-                best = [ranked(part, ties=ties) for part in parts]
-                made = fuse_aligned(align(best), how, name=called, runs=names)
-                count += len(made)
-                yield made.table
+                fused = fuse_aligned(align([ranked(part, ties=ties) for part in parts]), how, name=called, runs=names)
+                count += len(fused)
+                yield fused.table
 
         write_tables(tables(), path, RUN, called)
         return count
 
     return how, map_query_blocks([source for _, source in named], write)
-
-
-def find_method(method: Any) -> str:
-    """Return the name of a method, ignoring case, hyphens, and underscores."""
-    return choice("fusion method", method, METHODS)
 
 
 def rank_runs(runs: Any, ties: Order) -> list[Run]:
@@ -272,7 +266,11 @@ def fuse_aligned(aligned: Alignment, how: Fusion, *, name: str, runs: Sequence[s
     scores = np.zeros(len(aligned.docs))
     taken = np.zeros(len(aligned.docs), dtype=bool)
     for block in aligned.blocks(chosen):
-        task = _Task(block, _scores(block, columns), weights[chosen], how)
+        normalized = np.zeros(block.rows.shape)  # 0 for documents missing from a run
+        for column, values in enumerate(columns):
+            found = block.found[:, column]
+            normalized[found, column] = values[block.rows[found, column]]
+        task = _Task(block, normalized, weights[chosen], how)
         scores[block.pairs] = METHODS[how.method].function(task)
         taken[block.pairs] = True
     kept = slice(None) if taken.all() else np.flatnonzero(taken)
@@ -385,15 +383,6 @@ def _normalized(table: PairTable, norm: str) -> FloatArray:
     return np.where(flat, 0.0, apart / np.where(flat, 1.0, deviation))
 
 
-def _scores(block: Block, columns: Sequence[FloatArray]) -> FloatArray:
-    """Return the (U, R) normalized scores of a block; 0 for documents missing from a run."""
-    scores = np.zeros(block.rows.shape)
-    for column, values in enumerate(columns):
-        found = block.found[:, column]
-        scores[found, column] = values[block.rows[found, column]]
-    return scores
-
-
 # ---- methods: from a block to a score per document
 
 
@@ -402,7 +391,7 @@ class _Task:
     """Input of a method."""
 
     block: Block
-    scores: FloatArray
+    scores: FloatArray  # (U, R) normalized scores
     weights: FloatArray
     how: Fusion
 

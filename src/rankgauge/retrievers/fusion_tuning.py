@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rankgauge.core.arguments import integer
+from rankgauge.core.arguments import choice, integer, known_name, of_kind
 from rankgauge.core.ids import Ids, id_bytes, show_id
 from rankgauge.core.pair_table import PairTable, offsets_of
 from rankgauge.core.policies import Order
@@ -22,7 +22,7 @@ from rankgauge.data.judged_run import Values
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.data.subsets import drawn, given_ids, of_queries, only
-from rankgauge.errors import InputError, MismatchError, UnknownName
+from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse_directed
@@ -32,7 +32,6 @@ from rankgauge.retrievers.fusion import (
     FUSION_NORMS,
     METHODS,
     Fusion,
-    find_method,
     fuse_aligned,
     parameter_text,
     rank_runs,
@@ -204,8 +203,7 @@ def tune_fusion(
     named = rank_runs(runs, ties)
     names = [run.name for run in named]
     candidates = _candidates(method, names, grid)
-    known = set().union(*(run.query_index for run in named))
-    if known.isdisjoint(truth.query_index):
+    if set().union(*(run.query_index for run in named)).isdisjoint(truth.query_index):
         raise MismatchError(
             "judgments and runs have no query in common",
             where="tune_fusion",
@@ -254,8 +252,17 @@ def tune_fusion(
 
 
 def _candidates(method: str, names: Sequence[str], grid: Any) -> tuple[Fusion, ...]:
-    name = find_method(method)
-    given = _checked_grid(grid)
+    name = choice("fusion method", method, METHODS)
+    of_kind("the grid", grid, Mapping | None, 'pass it as {"k": [10, 60, 100]}', where="grid")
+    for word, values in (grid or {}).items():
+        known_name("parameter of a fusion", word, _WORDS)
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise InputError(
+                f"got {values!r:.60} for {word}",
+                where="grid",
+                fix=f"pass a list; to fix the parameter, a list of one value: {{{word!r}: [...]}}",
+            )
+    given = {word: list(values) for word, values in (grid or {}).items()}
     tried: dict[str, list[Any]] = {}
     if name == "rrf":
         tried["k"] = list(_K)
@@ -279,23 +286,6 @@ def _candidates(method: str, names: Sequence[str], grid: Any) -> tuple[Fusion, .
     combinations = itertools.product(*tried.values())
     found = [Fusion.of(name, names, dict(zip(tried, values, strict=True))) for values in combinations]
     return tuple(dict.fromkeys(found))
-
-
-def _checked_grid(grid: Any) -> dict[str, list[Any]]:
-    if grid is None:
-        return {}
-    if not isinstance(grid, Mapping):
-        raise InputError(f"got {grid!r:.60} for the grid", where="grid", fix='pass it as {"k": [10, 60, 100]}')
-    for word, values in grid.items():
-        if word not in _WORDS:
-            raise UnknownName.of("parameter of a fusion", str(word), _WORDS)
-        if isinstance(values, str) or not isinstance(values, Iterable):
-            raise InputError(
-                f"got {values!r:.60} for {word}",
-                where="grid",
-                fix=f"pass a list; to fix the parameter, a list of one value: {{{word!r}: [...]}}",
-            )
-    return {word: list(values) for word, values in grid.items()}
 
 
 # ---- folds

@@ -173,21 +173,20 @@ class HTTPRetriever:
     def _ranking(self, query: Query, k: int) -> list[Any]:
         values: dict[str, Any] = {"query": query.text, "k": k, "id": query.id}
         sent = None if self._body is None else json.dumps(filled(self._body, values)).encode()
-        params = filled(self._params, values)
-        answer = self._endpoint.ask(self._method, "", sent, params=params)
-        found = follow(answer, self._hits, "hits")
-        if found is None:  # some servers return null for an empty list
+        answer = self._endpoint.ask(self._method, "", sent, params=filled(self._params, values))
+        hits = follow(answer, self._hits, "hits")
+        if hits is None:  # some servers return null for an empty list
             return []
-        if not isinstance(found, list):
+        if not isinstance(hits, list):
             raise InputError(
-                f"hits is the path of {type(found).__name__}{_keys(found)}, expected a list",
+                f"hits is the path of {type(hits).__name__}{_keys(hits)}, expected a list",
                 where="http",
                 fix="write the path of the list of hits",
             )
-        ids = [_document(follow(hit, self._id, "id")) for hit in found]
+        ids = [_document(follow(hit, self._id, "id")) for hit in hits]
         if self._score is None:
             return list(dict.fromkeys(ids))[:k]
-        scores = [self._sign * _number(follow(hit, self._score, "score")) for hit in found]
+        scores = [self._sign * _number(follow(hit, self._score, "score")) for hit in hits]
         if len(scores) > 1 and scores[0] < scores[-1] and scores == sorted(scores):
             other = _ORDERS[self._sign > 0]
             raise InputError(
@@ -276,7 +275,9 @@ def masked(template: Any, secrets: Secrets, name: str = "") -> Any:
         {'q': '{query}', 'size': 5, 'lang': 'en', 'code': '...', 'auth': {'pin': '...'}}
     """
     if isinstance(template, Mapping):
-        return {str(key): masked(value, secrets, _inner(name, key)) for key, value in template.items()}
+        # The name of a secret applies to everything in it.
+        secret = SECRET_NAME.search(name)
+        return {str(key): masked(value, secrets, name if secret else str(key)) for key, value in template.items()}
     if isinstance(template, list | tuple):
         return [masked(value, secrets, name) for value in template]
     if _is_plain(template, name):
@@ -286,11 +287,6 @@ def masked(template: Any, secrets: Secrets, name: str = "") -> Any:
     if not plain and not _placeholders(template):
         secrets.add(text, name)
     return "..."
-
-
-def _inner(name: str, key: Any) -> str:
-    """Return the name for a nested value; the name of a secret applies to everything in it."""
-    return name if SECRET_NAME.search(name) else str(key)
 
 
 def _is_plain(value: Any, name: str) -> bool:

@@ -253,7 +253,7 @@ def responses_of(retriever: Any, *, batched: bool = False) -> Callable[[Sequence
         raise InputError(
             f"got {shown(retriever)}, expected a retriever", fix=adapter_hint(retriever) or _retriever_fix(retriever)
         )
-    ask = _with_k(retriever)
+    ask = (lambda text, k: retriever(text, k=k)) if takes_k(retriever) else (lambda text, _: retriever(text))
     if batched:
         return lambda queries, k: ask([query.text for query in queries], k)
     if is_async(retriever):
@@ -277,16 +277,15 @@ async def _all(found: Iterable[Awaitable[Any]]) -> list[Any]:
 
 def takes_k(retriever: Any) -> bool:
     """Return whether a retriever accepts the number of documents to return."""
-    if has_index(retriever):
-        return True
+    return has_index(retriever) or has_parameter(retriever, "k")
+
+
+def has_parameter(call: Any, name: str) -> bool:
+    """Return whether a callable has a parameter of this name."""
     try:
-        return "k" in inspect.signature(retriever).parameters
+        return name in inspect.signature(call).parameters
     except (TypeError, ValueError):  # some callables written in C have no signature
         return False
-
-
-def _with_k(call: Callable[..., Any]) -> Callable[[Any, int], Any]:
-    return (lambda text, k: call(text, k=k)) if takes_k(call) else (lambda text, _: call(text))
 
 
 def _retriever_fix(value: Any) -> str:

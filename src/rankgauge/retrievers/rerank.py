@@ -20,7 +20,7 @@ from rankgauge.retrievers.base import (
     CompositeRetriever,
     document_texts,
     field_names,
-    not_indexed,
+    indexed,
 )
 from rankgauge.retrievers.encoders import tokenizer_digest, weights_digest
 from rankgauge.retrievers.hits import Hits
@@ -89,10 +89,9 @@ class Rerank(CompositeRetriever):
             InputError: Before indexing, or if the reranker does not return a finite number or None
                 for each text.
         """
-        if self._texts is None:
-            raise not_indexed(self)
-        found = search(self.retriever, queries, max(self.depth, k))
-        return [self._reranked(query.text, hits, self._texts)[:k] for query, hits in zip(queries, found, strict=True)]
+        texts = indexed(self, self._texts)
+        responses = search(self.retriever, queries, max(self.depth, k))
+        return [self._reranked(query.text, hits, texts)[:k] for query, hits in zip(queries, responses, strict=True)]
 
     def _reranked(self, query: str, hits: Hits, texts: dict[str, str]) -> list[tuple[str, float]]:
         top = [name for name in hits.ids[: self.depth] if name in texts]
@@ -242,8 +241,7 @@ class RerankEndpoint(ModelEndpoint):
         """
         if not texts:
             return []
-        body = {"model": self._model, "query": query, "documents": list(texts)}
-        content = self._endpoint.post(self._path, body)
+        content = self._endpoint.post(self._path, {"model": self._model, "query": query, "documents": list(texts)})
         scores = self._scores(content, len(texts))
         self._count(len(texts), _billed(content))
         return scores

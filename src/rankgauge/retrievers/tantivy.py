@@ -13,7 +13,7 @@ from rankgauge.core.arguments import integer
 from rankgauge.core.libraries import library, versions
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
-from rankgauge.retrievers.base import Ranking, not_indexed
+from rankgauge.retrievers.base import Ranking, indexed
 
 # Names of analyzers in an index; another process can recreate an analyzer from its name.
 _ANALYZER = "rankgauge_{}_{}"
@@ -151,9 +151,7 @@ class Tantivy:
         """
         if self._index is None and self._existing:
             self._index = self._open()
-        if self._index is None:
-            raise not_indexed(self)
-        searcher = self._index.searcher()
+        searcher = indexed(self, self._index).searcher()
         return [self._ranking(searcher, query, k) for query in queries]
 
     # ---- indexing
@@ -244,12 +242,10 @@ class Tantivy:
     # ---- searching
 
     def _ranking(self, searcher: Any, query: Query, k: int) -> Ranking:
-        words = self._words(query.text)
-        if not words or k < 1:
+        if k < 1 or not _WORD.search(query.text):
             return []
-        found = searcher.search(self._with_filter(words, query), k, count=False).hits
         rows: dict[str, float] = {}
-        for score, address in found:
+        for score, address in searcher.search(self._parsed(query), k, count=False).hits:
             held = searcher.doc(address).to_dict()
             if self._id_field not in held:
                 raise InputError(
@@ -260,20 +256,14 @@ class Tantivy:
             rows.setdefault(str(held[self._id_field][0]), score)
         return list(rows.items())
 
-    def _words(self, text: str) -> list[tuple[Any, Any]]:
-        """Return an optional query for each word, weighted by its count."""
-        kind = self._tantivy.Query
-        return [
-            (
-                self._tantivy.Occur.Should,
-                # Quoted letters and digits contain no query syntax.
-                kind.boost_query(self._index.parse_query(f'"{word}"', self._fields), float(count)),
-            )
-            for word, count in Counter(_WORD.findall(text)).items()
-        ]
-
-    def _with_filter(self, words: list[tuple[Any, Any]], query: Query) -> Any:
+    def _parsed(self, query: Query) -> Any:
+        """Return a query in which each word is optional and weighted by its count, with the filter."""
         kind, occur = self._tantivy.Query, self._tantivy.Occur
+        words = [
+            # Quoted letters and digits contain no query syntax.
+            (occur.Should, kind.boost_query(self._index.parse_query(f'"{word}"', self._fields), float(count)))
+            for word, count in Counter(_WORD.findall(query.text)).items()
+        ]
         asked = kind.boolean_query(words)
         value = query.fields.get(self._filter_field) if self._filter_field else None
         if value is None:
