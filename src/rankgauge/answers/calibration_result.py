@@ -105,8 +105,8 @@ class RelationCalibration:
             return f"{many(self.labels, 'label')}: {self.gain.reason}"
         if self.state == "usable":
             return ""
-        labels = many(self.labels, "label")
-        return f"calibrated on {labels}, {self.warning or _too_small(self.gain)}; {self._quality}"
+        small = f"sensitivity + specificity - 1 is {_text(self.gain)}; its lower bound must be {USABLE:g} or more"
+        return f"calibrated on {many(self.labels, 'label')}, {self.warning or small}; {self._quality}"
 
     @property
     def warning(self) -> str:
@@ -134,10 +134,6 @@ class RelationCalibration:
         return f"calibrated on {many(self.labels, 'label')} ({self._quality})" + (
             f", but {self.warning}" if self.warning else ""
         )
-
-
-def _too_small(gain: Estimate) -> str:
-    return f"sensitivity + specificity - 1 is {_text(gain)}; its lower bound must be {USABLE:g} or more"
 
 
 @dataclass(frozen=True, slots=True)

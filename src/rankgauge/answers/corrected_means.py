@@ -207,14 +207,12 @@ def _rogan_gladen(
     """Return the corrected rate of the target system, with error rates from all systems."""
     nan = math.nan
     if measure.name not in CORRECTABLE or measure.arguments.get("like") is not None:
-        why = f"{measure} is not a share of units of one kind"
-        return Estimate(nan, nan, nan, level, 0, why)
+        return Estimate(nan, nan, nan, level, 0, f"{measure} is not a share of units of one kind")
     rows = list(_units(measure, both, target))
     if not any(weight for *_, weight in rows):
         return Estimate(nan, nan, nan, level, 0, "nothing to judge")
     judged, human, questions, weights = zip(*rows, strict=True)
-    clusters = [conversations[question] for question in questions]
-    return rogan_gladen(judged, human, clusters, weights, level=level)
+    return rogan_gladen(judged, human, [conversations[question] for question in questions], weights, level=level)
 
 
 def _units(

@@ -264,13 +264,6 @@ def _retrieval_fault(judged: JudgedAnswer) -> tuple[str, str] | None:
     return ("not retrieved", none) if recall.high == 0.0 else None
 
 
-def _partial_retrieval(record: AnswerRecord) -> str:
-    """Return the cause if the contexts have a part of the answer."""
-    missing = set(record.gold) - {each.id for each in record.contexts}
-    cut = record.gold and (not missing or missing & set(record.ranking))
-    return "retrieved but cut" if cut else "not retrieved"
-
-
 def _generation_fault(judged: JudgedAnswer) -> tuple[str, str]:
     names = ("Contradicted", "AnswerRelevance", "ContextUtilization", "Completeness", "NotStated", "AnswerCorrectness")
     scores = [score(parse(name), judged) for name in names]
@@ -278,6 +271,9 @@ def _generation_fault(judged: JudgedAnswer) -> tuple[str, str]:
     recall = score(parse("ContextRecall"), judged)
     labels = judged.labels.get("answer-reference", ())
     wrong = sum(label == "contradicted" for label in labels) / max(len(labels), 1)
+    record = judged.record
+    missing = set(record.gold) - {each.id for each in record.contexts}
+    cut = record.gold and (not missing or missing & set(record.ranking))
     # A fault is certain if no missing verdict could change it; comparisons with NaN are false.
     steps = (
         (
@@ -290,7 +286,7 @@ def _generation_fault(judged: JudgedAnswer) -> tuple[str, str]:
         (used.high == 0, "in the context but not used", "it has no claim of the reference"),
         (
             complete.high < 1 and used.low == 1,
-            _partial_retrieval(judged.record),
+            "retrieved but cut" if cut else "not retrieved",  # the contexts have a part of the answer
             f"it has all claims of the contexts, {Ratio(complete.high):.0%} of the reference claims",
         ),
         (complete.high < 1, "partly used", f"it has {Ratio(complete.high):.0%} of the reference claims"),
@@ -465,8 +461,7 @@ def diagnose_answers(  # noqa: PLR0913 - each is an option of its own
         reasons = {each.key: each for each in given if each.label == labels.get(each.key)}
     qrels = {each.id: dict.fromkeys(each.gold, 1) for each in answers if each.gold}
     if not qrels:
-        first = _poor_contexts(evaluation, bands, k)
-        return AnswerDiagnosis(evaluation, None, (), found, first, judged, reasons)
+        return AnswerDiagnosis(evaluation, None, (), found, _poor_contexts(evaluation, bands, k), judged, reasons)
     chosen = Bands.of(bands, k=k)
     names = [str(measure) for measure in chosen.measures]
     run = {

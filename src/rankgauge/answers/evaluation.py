@@ -120,8 +120,7 @@ class AnswerEvaluation(Evaluation):
     @property
     def judge_note(self) -> str:
         """The stamp as a note, with a warning if the judge is not usable."""
-        notes = (one.note for one in self.findings if one.message.startswith("judge: "))
-        return next(notes, f"judge: {self.stamp}")
+        return next((one.note for one in self.findings if one.message.startswith("judge: ")), f"judge: {self.stamp}")
 
     def bounds(self) -> dict[str, tuple[float, float]]:
         """Return the bounds of each mean: with all missing verdicts negative, and all positive.
@@ -185,8 +184,7 @@ class AnswerEvaluation(Evaluation):
 
 def mean_intervals(evaluation: Evaluation) -> dict[str, tuple[float, float]]:
     """Return the 95% interval of the mean of each measure; NaN without interval."""
-    nan = (math.nan, math.nan)
-    return {str(each): mean_interval(evaluation, each) or nan for each in evaluation.measures}
+    return {str(each): mean_interval(evaluation, each) or (math.nan, math.nan) for each in evaluation.measures}
 
 
 def span(ends: tuple[float, float]) -> str | None:
@@ -271,12 +269,9 @@ def evaluate_answers(
     if not len(answers):
         raise InputError("there are no answers", where=answers.system, fix="pass at least one")
     own = [f"Criterion(name={name})" for name in criteria]
-    if measures is None:
-        some = SIMILARITIES if encoder is not None else ()
-        asked: Any = (*DEFAULT_MEASURES, *OVERLAP_MEASURES, *some)
-    else:
-        asked = measures
-    chosen = tuple(dict.fromkeys((*answer_measures(asked), *answer_measures(own))))
+    default = (*DEFAULT_MEASURES, *OVERLAP_MEASURES, *(SIMILARITIES if encoder is not None else ()))
+    asked = answer_measures(default if measures is None else measures)
+    chosen = tuple(dict.fromkeys((*asked, *answer_measures(own))))
     _check_criteria(chosen, criteria)
     if calibration is not None and not isinstance(calibration, Calibration):
         calibration = Calibration.read(calibration)
@@ -477,8 +472,7 @@ def _uncorrected(judge: Mapping[str, Any], measures: Sequence[Measure]) -> Itera
     for each in measures:
         about = known.get(str(each), {})
         if about.get("state") == "usable" and "corrected" not in about:
-            share = each.name in CORRECTABLE
-            why = "too few questions" if share else "not a share of units of one kind"
+            why = "too few questions" if each.name in CORRECTABLE else "not a share of units of one kind"
             reasons.setdefault(why, []).append(str(each))
     for why, names in reasons.items():
         yield Finding(
@@ -521,5 +515,4 @@ def _findings(measures: Sequence[Measure], scores: Sequence[Sequence[Score]]) ->
         for pair in reasons.items():
             undefined.setdefault(pair, []).append(str(measure))
     for (reason, count), names in undefined.items():
-        text = f"{many(count, 'question')} undefined because {reason}: {', '.join(names)}"
-        yield Finding("", "info", text)
+        yield Finding("", "info", f"{many(count, 'question')} undefined because {reason}: {', '.join(names)}")

@@ -516,8 +516,7 @@ def _support(claim: _Content, text: _Text) -> tuple[str, str, str, float]:
     if not terms.any():
         return "not stated", "", "no sentence has a term of the claim", 0.0
     most = max(1, len(claim.terms))
-    agree = (numbers == len(claim.numbers)) & (text.negated == claim.negated)
-    good = agree & (terms >= _ENOUGH * most)
+    good = (numbers == len(claim.numbers)) & (text.negated == claim.negated) & (terms >= _ENOUGH * most)
     best = int(np.argmax(np.where(good, terms, -1) if good.any() else terms))
     covered, quote = int(terms[best]) / most, text.sentences[best]
     reason = f"{Ratio(covered):.0%} of the claim's terms in one sentence"

@@ -162,7 +162,7 @@ def answer_questions(function: Callable[[str], Any], questions: Any, *, system: 
         >>> asked.records[0].answer
         '5 m'
     """
-    found = []
+    rows = []
     for each in _numbered(_records(questions, None, [], answers=False)):
         returned = function(each.record.question)
         if isinstance(returned, tuple) and len(returned) == len(("answer", "contexts")):
@@ -173,11 +173,10 @@ def answer_questions(function: Callable[[str], Any], questions: Any, *, system: 
                 where=each.place,
                 fix="return (answer, contexts)",
             )
-        row = {"question": each.record.question, **returned}
-        answered = _record(row, each.place, None, {}, answers=True).record
-        found.append(replace(each, record=_merged(answered, each.record)))
-    _check(found)
-    return AnswerSet(system, tuple(each.record for each in found))
+        answered = _record({"question": each.record.question, **returned}, each.place, None, {}, answers=True)
+        rows.append(replace(each, record=_merged(answered.record, each.record)))
+    _check(rows)
+    return AnswerSet(system, tuple(each.record for each in rows))
 
 
 def _name(source: Any) -> str:
@@ -354,8 +353,7 @@ def _parts(row: Mapping[str, Any], unread: dict[str, None], *, answers: bool) ->
     """Return the fields of a record with their original names, without missing values."""
     named = {_plain(key): value for key, value in row.items()}
     if isinstance(named.get("metadata"), Mapping):
-        inner = named.pop("metadata")
-        named = {_plain(key): value for key, value in inner.items()} | named
+        named = {_plain(key): value for key, value in named.pop("metadata").items()} | named
     named = {key: _parsed_cell(value) for key, value in named.items() if not is_null(value)}
     if _is_segments(named.get("answer")) and is_list(named.get("references")):
         # TREC RAG: `references` are the passages, and citations are their numbers from 0.
@@ -538,8 +536,7 @@ def _cited_context(value: Any, contexts: Sequence[Context], *, start: int = 1) -
     """Return the identifier of a context cited by identifier or number."""
     text = _text("citations", value)
     number = int(text) - start if text.isdecimal() else -1
-    is_id = any(context.id == text for context in contexts)
-    if is_id and not (start == 0 and isinstance(value, int)):
+    if any(context.id == text for context in contexts) and not (start == 0 and isinstance(value, int)):
         return text
     return contexts[number].id if 0 <= number < len(contexts) else f"[{text}]"
 
@@ -549,8 +546,7 @@ def _references(parts: _Parts) -> tuple[str | None, tuple[str, ...]]:
     if "reference" not in parts:
         return None, ()
     key, value = parts["reference"]
-    given = listed(value) if is_list(value) else [value]
-    texts = [text for each in given if (text := _text(key, each)).strip()]
+    texts = [text for each in (listed(value) if is_list(value) else [value]) if (text := _text(key, each)).strip()]
     return (texts[0], tuple(texts[1:])) if texts else (None, ())
 
 

@@ -10,7 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -116,8 +116,7 @@ class ModelJudge:
         """Return the name of the prompt and the hash of its text."""
         name = _PROMPTS[relation][0]
         version = prompt_version(name, self._prompts[name])
-        searched = relation == "answerability" and self._search is not None
-        return f"{version}+search" if searched else version
+        return f"{version}+search" if relation == "answerability" and self._search is not None else version
 
     def other_models(self) -> tuple[str, ...]:
         """Return model names reported by the server that differ from the requested name.
@@ -134,8 +133,7 @@ class ModelJudge:
             items: Different items.
             replicate: The number of the repetition.
         """
-        shown = map(self._with_passages, items)
-        batches = self._batches(item for item in shown if self._without_call(item) is None)
+        batches = self._batches(item for item in map(self._with_passages, items) if self._without_call(item) is None)
         return self.model.estimate(
             (self._request(batch, replicate) for batch in batches),
             (_PER_REPLY + _PER_VERDICT * len(batch) for batch in batches),
@@ -204,9 +202,8 @@ class ModelJudge:
         if item.relation != "answerability" or self._search is None:
             return item
         query = [text for role, text in item.history if role == "user"]
-        found = self._search("\n".join([*query, item.subject]))
-        unique = {passage.text: passage for passage in (*found, *item.passages)}
-        return replace(item, passages=tuple(unique.values()))
+        passages = (*self._search("\n".join([*query, item.subject])), *item.passages)
+        return replace(item, passages=tuple({passage.text: passage for passage in passages}.values()))
 
     def _batches(self, items: Iterable[Item]) -> list[list[Item]]:
         """Return batches of items by claim number, so that a resumed run repeats the same calls."""
@@ -237,13 +234,16 @@ class ModelJudge:
         self, batch: Sequence[Item], result: Reply | ModelError, replicate: int
     ) -> tuple[dict[str, Verdict | MissingVerdict], tuple[str, str]]:
         """Return the verdicts of a reply by key, and code and reason for the missing verdicts."""
+        entries: list[dict[str, str]] = []
         if isinstance(result, Reply):
             self._served.add(result.model)
             entries = result.data["verdicts"]
             why = ("no verdict", "the reply has no verdict on it, or several that differ")
         else:
-            entries = _complete_entries(result.text) if result.code == "invalid" else []
             why = (result.code, result.what)
+            if result.code == "invalid":  # it may have complete entries
+                with suppress(InvalidReply):
+                    entries = read_reply(result.text, _verdicts_schema(_STRING, _STRING, 10_000))["verdicts"]
         verdicts: dict[str, Verdict | MissingVerdict] = {}
         for number, item in enumerate(batch, 1):
             own = [entry for entry in entries if entry["id"] == str(number)]
@@ -290,15 +290,6 @@ def _conversation(history: Iterable[tuple[str, str]]) -> str:
     return "\n".join(json.dumps({"role": role, "text": text}, ensure_ascii=False) for role, text in history)
 
 
-def _complete_entries(text: str) -> list[dict[str, str]]:
-    """Return the complete entries of an invalid reply, without checks."""
-    schema = _verdicts_schema(_STRING, _STRING, 10_000)
-    try:
-        return list(read_reply(text, schema)["verdicts"])
-    except InvalidReply:
-        return []
-
-
 # ---- claims and nuggets
 
 
@@ -328,11 +319,10 @@ class ClaimExtraction(Result):
 
     def claims(self, record: AnswerRecord) -> ClaimSet:
         """Return the claims of a record, for ``claims=`` of `judge_answers`."""
-        nuggets = self._of(record, "nuggets", record.reference) if self.nuggets else None
         return ClaimSet(
             self._of(record, "claims", record.answer),
             self._of(record, "claims", record.reference),
-            nuggets,
+            self._of(record, "nuggets", record.reference) if self.nuggets else None,
             self.extractor,
         )
 
@@ -431,8 +421,7 @@ def extract_claims(
         def keep(some: Sequence[tuple[tuple[str, str], tuple[Claim, ...]]]) -> None:
             found.update(some)
             for prompt, name in names.items():
-                own = {source: claims for (kind, source), claims in some if kind == prompt}
-                store.add_claims(own, name)
+                store.add_claims({source: claims for (kind, source), claims in some if kind == prompt}, name)
 
         store_in_batches(results(), keep)
         if failures and not found:

@@ -33,8 +33,7 @@ _Similar: TypeAlias = Mapping[str, Sequence[Score]]
 
 def _normalized(text: str) -> str:
     """Normalize as in SQuAD: lower case, no punctuation, no articles, single spaces."""
-    plain = text.lower().translate(_PUNCTUATION)
-    return " ".join(_ARTICLES.sub(" ", plain).split())
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
 def _tokens(text: str) -> list[str]:

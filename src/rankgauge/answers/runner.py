@@ -208,8 +208,7 @@ def judge_answers(  # noqa: PLR0913 - each is an option of its own
                 spent = (model.model.usage() - start).cost or 0.0
                 left = None if max_cost is None else max(0.0, max_cost - spent)
                 outcomes = model.judge(some, replicate, max_cost=left)
-            new = verdicts(outcomes, waiting, replicate)
-            store_in_batches(new, store.add, lambda verdict: texts[verdict.key])
+            store_in_batches(verdicts(outcomes, waiting, replicate), store.add, lambda verdict: texts[verdict.key])
         if model is not None and start is not None:
             usage = model.model.usage() - start
     elif model is not None:

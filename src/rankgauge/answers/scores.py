@@ -308,16 +308,12 @@ def _abstains(judged: JudgedAnswer) -> Ternary:
     return judged.known("abstention", "abstains")
 
 
-def _answerable(judged: JudgedAnswer) -> Ternary:
-    given = judged.record.answerable
-    if given is not None:
-        return Ternary(np.array([given]), np.array([given]))
-    return judged.known("answerability", "answerable")
-
-
 def _abstention_if(judged: JudgedAnswer, *, answerable: bool) -> Score:
     """Return whether the system abstains, only for questions that are (or are not) answerable."""
-    known = _answerable(judged)
+    known = judged.known("answerability", "answerable")
+    if judged.record.answerable is not None:
+        stated = np.array([judged.record.answerable])
+        known = Ternary(stated, stated)
     if not answerable:
         known = ~known
     if not known.possible[0]:

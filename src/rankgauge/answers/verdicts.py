@@ -99,8 +99,7 @@ class AnswerSet:
 
     def __post_init__(self) -> None:
         """Reject duplicate identifiers, and give all blank answers the same value."""
-        answered = any((record.answer or "").strip() for record in self.records)
-        blank = "" if answered else None
+        blank = "" if any((record.answer or "").strip() for record in self.records) else None
         records = tuple(
             each if each.answer == blank or (each.answer or "").strip() else replace(each, answer=blank)
             for each in self.records
@@ -147,9 +146,8 @@ class AnswerSet:
             source, system=system, reference=reference, texts=texts
         )
         if len(sets) > 1:
-            names = ", ".join(each.system for each in sets)
             raise InputError(
-                f"there are answers of {len(sets)} systems: {names}",
+                f"there are answers of {len(sets)} systems: {', '.join(each.system for each in sets)}",
                 where="system",
                 fix="name one: system=..., or read all: read_answers(...)",
             )
@@ -315,8 +313,7 @@ def _other_items(record: AnswerRecord, criteria: Mapping[str, str]) -> Iterator[
         known[context.id] = before + context.text
     for row, citation in enumerate(record.citations):
         if citation.context in known:
-            text = known[citation.context]
-            yield Item("citation-context", record.id, citation.text, text, row)
+            yield Item("citation-context", record.id, citation.text, known[citation.context], row)
     for row, context in enumerate(record.contexts):
         yield Item("context-question", record.id, context.text, record.question, row, history=record.history)
     if record.answerable is None:
@@ -399,16 +396,15 @@ def cited(answer: str, contexts: Sequence[Context]) -> tuple[Citation, ...]:
         >>> cited("It rains [2].", [Context("a", ""), Context("b", "")])
         (Citation(context='b', text='It rains.'),)
     """
-    found = []
+    citations = []
     for sentence in split_sentences(answer):
         text = without_marks(sentence)
         for mark in _CITATION.finditer(sentence):
             for digits in map(str.strip, mark.group(1).split(",")):
                 number = int(digits) if len(digits) <= _MOST_DIGITS else 0
                 known = 1 <= number <= len(contexts)
-                to = contexts[number - 1].id if known else f"[{number or digits}]"
-                found.append(Citation(to, text))
-    return tuple(found)
+                citations.append(Citation(contexts[number - 1].id if known else f"[{number or digits}]", text))
+    return tuple(citations)
 
 
 def sentence_claims(record: AnswerRecord) -> ClaimSet:

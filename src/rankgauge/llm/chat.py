@@ -181,8 +181,7 @@ class ChatModel:
             ModelError: If there is no valid reply.
             InputError: If the messages are invalid, or the cache cannot be used.
         """
-        request = ChatRequest(messages, schema, sample)
-        ((_, result),) = self.complete_each([request], refresh=refresh)
+        ((_, result),) = self.complete_each([ChatRequest(messages, schema, sample)], refresh=refresh)
         if isinstance(result, ModelError):
             raise result
         return result
@@ -234,7 +233,10 @@ class ChatModel:
             InputError: If a request is invalid, the cache cannot be used, or prices for `max_cost`
                 are missing; nothing is sent.
         """
-        listed = [_checked(one if isinstance(one, ChatRequest) else ChatRequest(one)) for one in requests]
+        listed = [one if isinstance(one, ChatRequest) else ChatRequest(one) for one in requests]
+        for request in listed:
+            if request.schema is not None:
+                check_schema(request.schema)
         keys = [self._key(request) for request in listed]
         unique = dict(zip(keys, listed, strict=True))
         places: dict[str, list[int]] = {}
@@ -444,8 +446,7 @@ class ChatModel:
         """Send a body within all limits, count it, and return the response."""
 
         def expected() -> Usage:
-            output = self._sampling["max_tokens"] or self._longest_output
-            usage = estimated_usage(body["messages"], output)
+            usage = estimated_usage(body["messages"], self._sampling["max_tokens"] or self._longest_output)
             return replace(usage, input_tokens=math.ceil(usage.input_tokens * self._excess))
 
         def once() -> tuple[Any, Usage]:
@@ -487,12 +488,6 @@ def _next(ended: SimpleQueue[Future[Any]]) -> Future[Any]:
             return ended.get(timeout=_POLL)
         except Empty:
             continue
-
-
-def _checked(request: ChatRequest) -> ChatRequest:
-    if request.schema is not None:
-        check_schema(request.schema)
-    return request
 
 
 def _plain_parameters(given: Mapping[str, Any] | None) -> dict[str, Any]:

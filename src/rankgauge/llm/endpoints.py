@@ -150,8 +150,7 @@ class EmbeddingEndpoint(ModelEndpoint):
             self._vectors(["."], attempts)
         vectors: list[Any] = []
         for start in range(0, len(filled), self._batch):
-            some = filled[start : start + self._batch]
-            vectors += self._vectors([prompt + texts[n] for n in some], attempts)
+            vectors += self._vectors([prompt + texts[n] for n in filled[start : start + self._batch]], attempts)
         rows = np.zeros((len(texts), self._width or 0), dtype=np.float32)
         if filled:
             rows[filled] = vectors

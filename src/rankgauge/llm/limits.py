@@ -199,10 +199,9 @@ class Stop:
         """
         if self._event.wait(seconds):
             reason = self._reason
-            budget = isinstance(reason, ModelError) and reason.code == "budget"
             raise ModelError(
                 f"not sent: {reason.what if reason else 'interrupted'}",
-                code="budget" if budget else "skipped",
+                code="budget" if isinstance(reason, ModelError) and reason.code == "budget" else "skipped",
                 where=reason.where if reason else "",
                 fix=reason.fix if reason else "",
             )

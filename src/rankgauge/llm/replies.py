@@ -12,10 +12,10 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any, TypeGuard
 
-from rankgauge.core.arguments import integer, is_number
+from rankgauge.core.arguments import integer, is_number, known_name
 from rankgauge.core.http_client import RETRYABLE, Endpoint, EndpointError
 from rankgauge.core.libraries import library
-from rankgauge.errors import InputError, RankgaugeError, UnknownName
+from rankgauge.errors import InputError, RankgaugeError
 
 _MOST_COUNTED = 10**8  # per call; no model accepts more tokens
 _ROLES = ("system", "developer", "user", "assistant")
@@ -189,8 +189,7 @@ def prompt_texts(package: str, names: Collection[str], replaced: Mapping[str, st
         UnknownName: If a replacement has another name.
     """
     for name in replaced or ():
-        if name not in names:
-            raise UnknownName.of("prompt", name, names, where="prompts")
+        known_name("prompt", name, names, where="prompts")
     folder = resources.files(package) / "prompts"
     return {name: (replaced or {}).get(name) or (folder / f"{name}.md").read_text("utf-8") for name in names}
 

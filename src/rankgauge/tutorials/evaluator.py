@@ -185,8 +185,7 @@ class RetrievalEvaluator:
         if not self.k_values:
             raise InputError("there is no cut-off", where="k_values", fix="write k_values=[1, 3, 5, 10]")
         at_k = {attribute: [(k, parse(f"{measure}@{k}")) for k in self.k_values] for attribute, _, measure, _ in _AT_K}
-        every = [measure for pairs in at_k.values() for _, measure in pairs]
-        self._measures = (*every, *map(parse, _WHOLE))
+        self._measures = (*(measure for pairs in at_k.values() for _, measure in pairs), *map(parse, _WHOLE))
         self._names = {attribute: [(k, str(measure)) for k, measure in pairs] for attribute, pairs in at_k.items()}
 
     def evaluate_single(
@@ -198,29 +197,23 @@ class RetrievalEvaluator:
     ) -> QueryEvaluation:
         """Return the values of one query: at each cut-off, for the whole ranking, and counts."""
         plain = type(query_id) is str and are_ids(query_id, (query_id,)) and relevance_scores is None
-        found = None
+        grades = None
         if plain and type(relevant_ids) is not dict:
-            found = self._measured(retrieved_ids, relevant_ids)
-        if found is not None:
-            return self._of_query(query_id, *found)
-        record = {
-            "id": query_id,
-            "retrieved": retrieved_ids,
-            "relevant": relevant_ids,
-            "relevance_scores": relevance_scores,
+            grades = grades_of(retrieved_ids, relevant_ids)
+        if grades is None:  # it needs an evaluation
+            record = {
+                "id": query_id,
+                "retrieved": retrieved_ids,
+                "relevant": relevant_ids,
+                "relevance_scores": relevance_scores,
+            }
+            done = self._evaluated([record])
+            return self._of_query(query_id, done.mean(), done.value(done.query_ids[0], "FirstRel"))
+        values = measure_grades(self._measures, *grades)
+        means = {
+            str(measure): 0.0 if isnan(value) else value for measure, value in zip(self._measures, values, strict=True)
         }
-        done = self._evaluated([record])
-        return self._of_query(query_id, done.mean(), done.value(done.query_ids[0], "FirstRel"))
-
-    def _measured(self, retrieved: Any, relevant: Any) -> tuple[dict[str, float], float] | None:
-        """Return the values of one query without an evaluation; None if it needs an evaluation."""
-        grades = grades_of(retrieved, relevant)
-        if grades is None:
-            return None
-        found = measure_grades(self._measures, *grades)
-        first = found[self._measures.index(_FIRST)]
-        values = (0.0 if isnan(value) else value for value in found)
-        return dict(zip(map(str, self._measures), values, strict=True)), first
+        return self._of_query(query_id, means, values[self._measures.index(_FIRST)])
 
     def _of_query(self, query_id: Any, means: dict[str, float], first: float) -> QueryEvaluation:
         return QueryEvaluation(
@@ -380,8 +373,7 @@ class RetrievalEvaluator:
         """Return the means by name, and the number of queries if known."""
         if isinstance(results, MetricValues):
             return MetricValues._values(results), results.count  # noqa: SLF001 - one module
-        plain = isinstance(results, Mapping) and all(map(_is_number, results.values()))
-        if plain and results:
+        if isinstance(results, Mapping) and results and all(map(_is_number, results.values())):
             count = results.get("count")
             named = {_canonical(str(key)): float(value) for key, value in results.items()}
             named.pop("count", None)

@@ -325,8 +325,7 @@ def hit_rate(retrieved: Any, relevant: Any = None, k: int | None = None, *, rel:
         >>> hit_rate([["d4", "d1"], ["d2"]], [{"d1"}, {"d1"}])
         0.5
     """
-    measure = _measure("Success", k=_LONGEST if k is None else k, rel=rel)
-    return _one_or_mean(measure, retrieved, relevant)
+    return _one_or_mean(_measure("Success", k=_LONGEST if k is None else k, rel=rel), retrieved, relevant)
 
 
 @_accept_aliases
@@ -391,8 +390,7 @@ def evaluate_retrieval(
         )
     names = {"precision": f"P@{k}", "recall": f"R@{k}", "hit_rate": f"Success@{k}", "mrr": "RR"}
     measures = {key: parse(name) for key, name in names.items()}
-    records = {"retrieved": columns[1], "relevant": columns[2]}
-    means = evaluate(records, measures=[*measures.values()]).mean()
+    means = evaluate({"retrieved": columns[1], "relevant": columns[2]}, measures=[*measures.values()]).mean()
     return {key: means[str(measure)] for key, measure in measures.items()}
 
 
@@ -435,8 +433,7 @@ def _value(measure: Measure, retrieved: Ranking, relevant: Judgments) -> float:
                 f"retrieved {ours!r} and relevant {theirs!r} differ only in leading zeros, spaces, or case",
                 fix="use the same ids in both",
             )
-    ranking = [grades.get(doc, UNJUDGED) for doc in docs]
-    return _number(measure, ranking, list(grades.values()))
+    return _number(measure, [grades.get(doc, UNJUDGED) for doc in docs], list(grades.values()))
 
 
 def _number(measure: Measure, grades: list[float], pool: list[float]) -> float:
@@ -529,5 +526,4 @@ def _mean(measure: Measure, retrieved: Any, relevant: Any) -> float:
             "one of retrieved and relevant is by query id, the other is not",
             fix="pass both as mappings by query id, or both as lists in the same order",
         )
-    columns = {"retrieved": retrieved, "relevant": relevant}
-    return evaluate(columns, measures=measure).mean()[str(measure)]
+    return evaluate({"retrieved": retrieved, "relevant": relevant}, measures=measure).mean()[str(measure)]
