@@ -248,7 +248,10 @@ class _PlanReader:
         integer("timed", timed, least=0)
         plan = BenchmarkPlan(
             path=self._path,
-            collection={key: self._resolve(value) for key, value in collection.items()},
+            collection={
+                key: str(self._folder / value) if isinstance(value, str) and (self._folder / value).exists() else value
+                for key, value in collection.items()
+            },
             retrievers=found,
             k=k,
             store=self._folder / self._typed(data, "store", str, f"{self._path.stem}.runs"),
@@ -298,12 +301,6 @@ class _PlanReader:
     def _check_keys(self, table: Mapping[str, Any], known: Any, where: str) -> None:
         for key in table:
             known_name(f"key of {where}", key, known, where=str(self._path))
-
-    def _resolve(self, value: Any) -> Any:
-        """Resolve a path relative to the file, if it exists there."""
-        if isinstance(value, str) and (self._folder / value).exists():
-            return str(self._folder / value)
-        return value
 
     def _error(self, what: str, fix: str, where: str = "") -> FormatError:
         return FormatError(f"{where}: {what}" if where else what, path=str(self._path), fix=fix)

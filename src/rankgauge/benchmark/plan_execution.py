@@ -209,9 +209,13 @@ def explore_plan(
     bench = plan.load(store=store, progress=progress)
 
     def build(configuration: Mapping[str, Any]) -> Any:
-        table = copy.deepcopy(today)
+        table: Any = copy.deepcopy(today)
         for setting, value in configuration.items():
-            _write(table, setting, value)
+            *parts, last = setting.split(".")
+            inner = table
+            for part in parts:
+                inner = _inside(inner, part)
+            inner[int(last) if isinstance(inner, list) else last] = value
         return PlanBuilder(plan, bench).value("", table, "explore")
 
     exploration = explore(
@@ -266,13 +270,3 @@ def _inside(table: Any, part: str) -> Any:
     if isinstance(table, list) and part.isdecimal() and int(part) < len(table):
         return table[int(part)]
     return None
-
-
-def _write(table: Any, setting: str, value: Any) -> None:
-    *parts, last = setting.split(".")
-    for part in parts:
-        table = _inside(table, part)
-    if isinstance(table, list):
-        table[int(last)] = value
-    else:
-        table[last] = value

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal
@@ -154,11 +153,11 @@ def evaluate(
     history = saving.open()
     if output is not None:
         check_writable(output)
-    with _judged(file, judging, values, dry_run=dry_run) as judged:
-        if dry_run:
-            return
-        found = [each.measured(package.evaluate_answers, values.measures) for each in judged]
-        shown = [each.measured(package.diagnose_answers, values.measures) for each in judged] if out.full else found
+    judged = _judged(file, judging, values, dry_run=dry_run)
+    if dry_run:
+        return
+    found = [each.measured(package.evaluate_answers, values.measures) for each in judged]
+    shown = [each.measured(package.diagnose_answers, values.measures) for each in judged] if out.full else found
     if output is not None:
         write_report(output, "".join(f"{each.to_json()}\n" for each in found))
     if history is not None:
@@ -198,13 +197,12 @@ def gate(
     own = [f"Criterion(name={name})" for name in judging.criteria]
     chosen = values.measures or ((_PRIMARY,) if not own else ())
     wanted = rankgauge.GateRules.of(rules or {"measures": {name: {"margin": 0.02} for name in (*chosen, *own)}})
-    with _judged(file, judging, replace(values, measures=chosen)) as judged:
-        if len(judged) > 1:
-            raise click.UsageError("FILE has several systems: name one with --system")
-        found = judged[0].measured(package.evaluate_answers, chosen)
+    judged = _judged(file, judging, replace(values, measures=chosen))
+    if len(judged) > 1:
+        raise click.UsageError("FILE has several systems: name one with --system")
+    found = judged[0].measured(package.evaluate_answers, chosen)
     if gating.update_baseline:
-        made = rankgauge.Baseline.from_evaluation(found)
-        write_baseline(made, baseline, wanted, force=gating.force)
+        write_baseline(rankgauge.Baseline.from_evaluation(found), baseline, wanted, force=gating.force)
         return 0
     result = rankgauge.gate(found, rules=wanted, baseline=baseline, allow_uncalibrated=gating.allow_uncalibrated)
     out.print(result, rankgauge.reports.Options(strict=gating.strict))
@@ -240,12 +238,12 @@ def calibrate(
     """
     if output is not None:
         check_writable(output)
-    with _judged(file, judging) as judged:
-        sets, claims, criteria = ([each.answers for each in judged], judged[0].claims, judged[0].criteria)
-        verdicts = {verdict: None for each in judged for verdict in each.verdicts}
-        people = _people(human, judged, verdicts)
-        found = package.calibrate(sets, verdicts, people, claims=claims, criteria=criteria, seed=seed)
-        means = package.correct_means(sets, verdicts, people, measures or None, claims=claims)
+    judged = _judged(file, judging)
+    sets, claims, criteria = ([each.answers for each in judged], judged[0].claims, judged[0].criteria)
+    verdicts = {verdict: None for each in judged for verdict in each.verdicts}
+    people = _people(human, judged, verdicts)
+    found = package.calibrate(sets, verdicts, people, claims=claims, criteria=criteria, seed=seed)
+    means = package.correct_means(sets, verdicts, people, measures or None, claims=claims)
     if output is not None:
         found.write(output)
     out.print(found)
@@ -321,8 +319,7 @@ def demo(*, out: Output = output_format("Show all measures, causes, and groups o
     for prompt in (1, 2):
         file = sample_path(f"answers/prompt-{prompt}.jsonl")
         [answers] = package.read_answers(file, reference=sample_path("answers/questions.jsonl"))
-        settings = {"retrieval": "bm25", "prompt": prompt}
-        judged = _judged_by_rules(replace(answers, settings=settings))
+        judged = _judged_by_rules(replace(answers, settings={"retrieval": "bm25", "prompt": prompt}))
         shown.append(judged.measured(package.diagnose_answers, ()))
     out.print(shown)
 
@@ -346,11 +343,8 @@ class _Judged:
         return by(given.pop("answers"), given.pop("verdicts"), measures or None, **given)
 
 
-@contextmanager
-def _judged(
-    file: str, judging: _Judging, values: _Values | None = None, *, dry_run: bool = False
-) -> Iterator[list[_Judged]]:
-    """Yield the judged answers of each system in a file."""
+def _judged(file: str, judging: _Judging, values: _Values | None = None, *, dry_run: bool = False) -> list[_Judged]:
+    """Return the judged answers of each system in a file."""
     chat, encoder = judging.chat, None
     key = None if values is None else values.encoder_key_env
     if values is not None and values.encoder:
@@ -382,7 +376,7 @@ def _judged(
             ]
     found = [replace(each, criteria=judging.criteria, encoder=encoder) for each in found]
     human = values and values.human
-    yield [
+    return [
         replace(
             each,
             judge={"person": True} if values and values.person else {},
@@ -434,9 +428,8 @@ def _texts(collection: str | None) -> Mapping[str, str] | None:
 def _judged_by_rules(answers: package.AnswerSet) -> _Judged:
     judge = package.RuleJudge()
     items = {item.key: item for record in answers for item in package.items_of(record, package.sentence_claims(record))}
-    outcomes = judge.judge(list(items.values()))
-    found = [each for each in outcomes if isinstance(each, package.Verdict)]
-    return _with_verdicts(answers, found, judge.name)
+    verdicts = [each for each in judge.judge(list(items.values())) if isinstance(each, package.Verdict)]
+    return _with_verdicts(answers, verdicts, judge.name)
 
 
 def _judged_by(

@@ -120,8 +120,7 @@ class _Address:
         """Serve a project until Ctrl-C."""
         from rankgauge.web import serve
 
-        echo = _open if self.browser else _print
-        serve(project, host=self.host, port=self.port, log=log, echo=echo)
+        serve(project, host=self.host, port=self.port, log=log, echo=_open if self.browser else _print)
 
 
 @dataclass(frozen=True)
@@ -258,12 +257,17 @@ def pool(
       rankgauge judge pool judging.db --collection data --bm25 --dense --random 3
       rankgauge judge pool judging.db --collection data --run release-2.run -k 5
     """
+    from rankgauge import retrievers
+
+    searches: dict[str, Any] = {"bm25": retrievers.BM25()} if bm25 else {}
+    if dense is not None:
+        searches["dense"] = retrievers.Dense(encoder_of(dense, "--dense"))
     with chat.open() as model, working("building the pool"), judging.JudgingProject(project) as opened:
         found = judging.build_pool(
             opened,
             collection,
             read_runs(runs, run_format, k=k),
-            retrievers=_retrievers(dense, bm25=bm25),
+            retrievers=searches,
             model=model,
             k=k,
             random=random,
@@ -438,16 +442,6 @@ def status(*, project: str, out: Output = output_format("Show all judges.")) -> 
 
 for _command in (generate, relevance, agreement, size, answers, votes, export, import_, backup, restore):
     judge.add_command(_command)
-
-
-def _retrievers(dense: str | None, *, bm25: bool) -> dict[str, Any]:
-    """Return the retrievers that search the collection, by name."""
-    from rankgauge import retrievers
-
-    found: dict[str, Any] = {"bm25": retrievers.BM25()} if bm25 else {}
-    if dense is not None:
-        found["dense"] = retrievers.Dense(encoder_of(dense, "--dense"))
-    return found
 
 
 def _value(value: Any) -> str:

@@ -123,8 +123,7 @@ def answers(*, project: str, file: str) -> None:
     with judging.JudgingProject(project) as opened:
         opened.add_answers(found)
         asked = len({each.question for each in found} & set(opened.questions))
-    added = counted(len(found), "answer")
-    print_message(f"{added} to {counted(asked, 'question')} of the project")
+    print_message(f"{counted(len(found), 'answer')} to {counted(asked, 'question')} of the project")
 
 
 @command(short_help="Compute win rates of systems from votes on their answers.")
@@ -241,6 +240,7 @@ def import_(
       rankgauge judge import judging.db ratings.csv --columns query=q,document=url,grade=stars
       rankgauge judge import judging.db prefs.txt --preferences
     """
+    pairs = [part.partition("=") for part in (columns or "").split(",")]
     with judging.JudgingProject(project) as opened, working(f"importing {file}"):
         done = judging.import_judgments(
             opened,
@@ -248,7 +248,7 @@ def import_(
             name,
             kind=kind,
             preferences=preferences,
-            columns=_columns(columns),
+            columns=None if columns is None else {key.strip(): name.strip() for key, _, name in pairs},
             several=several,
             add_questions=add_questions,
             skip_bad=skip_bad,
@@ -285,10 +285,3 @@ def restore(*, file: str, project: str) -> None:
     with working("restoring"):
         done = judging.restore(file, project)
     print_message(done.summary())
-
-
-def _columns(given: str | None) -> dict[str, str] | None:
-    if given is None:
-        return None
-    pairs = [part.partition("=") for part in given.split(",")]
-    return {key.strip(): name.strip() for key, _, name in pairs}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import click
 
@@ -22,9 +22,6 @@ from rankgauge.cli.output import (
     write_report,
 )
 from rankgauge.cli.parameters import Count, Group, Positive, argument, command, option
-
-if TYPE_CHECKING:
-    from rankgauge.production import QuestionSet
 
 
 @command(short_help="Compute rates with intervals: thumbs, clicks, abstentions, latency.")
@@ -313,7 +310,7 @@ def sample(
         with JudgingProject(project) as opened:  # it may not exist: check before changing the set
             known = set(opened.questions)
     with working(f"reading {log}"):
-        before = _set(into)
+        before = QuestionSet() if into is None or not Path(into).exists() else QuestionSet.read(into)
         fixed = [] if sentinels is None else list(QuestionSet.read(sentinels).questions)
         staying = before.part("core", "sentinel", *(["rotating"] if part == "core" else []))
         others = [each for path in exclude for each in QuestionSet.read(path).questions]
@@ -345,12 +342,6 @@ def sample(
             f"{counted(len(new), 'question')} added to {project}. Next: rankgauge judge pool {shlex.quote(project)} ..."
         )
     out.print(result)
-
-
-def _set(path: str | None) -> QuestionSet:
-    from rankgauge.production import QuestionSet
-
-    return QuestionSet() if path is None or not Path(path).exists() else QuestionSet.read(path)
 
 
 _ENDINGS = (".html", ".json", ".png", ".svg")

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
-from rankgauge.core.arguments import integer
+from rankgauge.core.arguments import integer, known_name
 from rankgauge.core.libraries import library, versions
 from rankgauge.corpus.collection import Document
-from rankgauge.errors import InputError, UnknownName
+from rankgauge.errors import InputError
 
 Cut: TypeAlias = Callable[[str], Sequence[str]]
 
@@ -250,24 +250,19 @@ class _ChunkedDocuments:
     def __iter__(self) -> Iterator[Document]:
         for document in self.documents:
             title = document.title if self.titles else ""
-            chunks = self.chunker(document.text)
+            chunks: Sequence[Any] = self.chunker(document.text)
             if not chunks and title:
                 chunks = [Chunk(0, len(document.text), document.text)]
             for number, chunk in enumerate(chunks, start=1):
-                _check_chunk(chunk, document)
+                fits = isinstance(chunk, Chunk) and 0 <= chunk.start <= chunk.end <= len(document.text)
+                if not fits or document.text[chunk.start : chunk.end] != chunk.text:
+                    raise InputError(
+                        f"got {chunk!r:.80}, which is not part of the text of {document.id!r}",
+                        where="chunker",
+                        fix="pass Chunk(start, end, text) with text[start:end] == chunk.text",
+                    )
                 fields = {"document": document.id, "start": chunk.start, "end": chunk.end}
-                name = f"{document.id}{_MARK}{number:04d}"
-                yield Document(name, title, chunk.text, {**document.fields, **fields})
-
-
-def _check_chunk(chunk: Any, document: Document) -> None:
-    fits = isinstance(chunk, Chunk) and 0 <= chunk.start <= chunk.end <= len(document.text)
-    if not fits or document.text[chunk.start : chunk.end] != chunk.text:
-        raise InputError(
-            f"got {chunk!r:.80}, which is not part of the text of {document.id!r}",
-            where="chunker",
-            fix="pass Chunk(start, end, text) with text[start:end] == chunk.text",
-        )
+                yield Document(f"{document.id}{_MARK}{number:04d}", title, chunk.text, {**document.fields, **fields})
 
 
 # ---- interface to chonkie
@@ -309,8 +304,7 @@ _CUTS: Mapping[str, Cut] = {"word": _WORD.findall, "character": list}
 
 def _tokenizer_function(tokenizer: Any) -> Cut:
     if isinstance(tokenizer, str):
-        if tokenizer not in _CUTS:
-            raise UnknownName.of("tokenizer", tokenizer, _CUTS)
+        known_name("tokenizer", tokenizer, _CUTS)
         return _CUTS[tokenizer]
     if not callable(tokenizer):
         raise InputError(

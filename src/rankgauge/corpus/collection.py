@@ -305,8 +305,7 @@ class Collection:
     def fingerprint(self) -> str:
         """SHA-256 of documents and queries, independent of their source."""
         queries = _digest(b"rankgauge queries 1\n", ((q, (q.text,)) for q in self.queries.values()))
-        both = f"rankgauge collection 1\n{self.documents_fingerprint}{queries}"
-        return hashlib.sha256(both.encode()).hexdigest()
+        return hashlib.sha256(f"rankgauge collection 1\n{self.documents_fingerprint}{queries}".encode()).hexdigest()
 
     def __getstate__(self) -> dict[str, Any]:
         # A mapping proxy cannot be pickled.

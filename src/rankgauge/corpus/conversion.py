@@ -188,7 +188,13 @@ def convert(
         held = content_of(text, kind=kind, form=source_format, target=request.target_name)
         if held.kind in {"qrels", "run"}:
             return _pairs_converted(text, held, source_format, request)
-        return _texts_converted(text, held, source_format, request)
+        refuse_ending(request.target, request.format)
+        # Read everything once to check all texts and ids before the first is written.
+        if held.kind == "queries" and held.form in {"csv", "tsv", "jsonl"} and may_be_questions(text):
+            rows = read_questions(text, {})[0]
+        else:
+            rows = kept(TextReader(text, source_format))
+        return _lines_written(rows.values, held, text.name, request)
 
 
 @dataclass(frozen=True)
@@ -203,8 +209,7 @@ class _Request:
     @property
     def pairs_form(self) -> str:
         """Target format for judgments or a run."""
-        named = None if self.target == "-" else target_format(source_name(self.target))
-        return self.format or named or "trec"
+        return self.format or (None if self.target == "-" else target_format(source_name(self.target))) or "trec"
 
     @property
     def target_name(self) -> str:
@@ -217,8 +222,7 @@ def _is_collection(source: Any) -> bool:
     if source == "-" or not isinstance(source, str | os.PathLike):
         return False
     name = os.fspath(source)
-    member = ".zip!" in name.lower()
-    return os.path.isdir(name) or name.lower().endswith(".zip") or member  # noqa: PTH112
+    return os.path.isdir(name) or name.lower().endswith(".zip") or ".zip!" in name.lower()  # noqa: PTH112
 
 
 def _refuse_itself(source: Source, target: Source) -> None:
@@ -262,8 +266,7 @@ def _pairs_converted(source: TextSource, held: FileContent, given: str | None, r
         tally = Tally(request.pairs_form)
         tag = next(iter(unread.tags), b"").decode("utf-8", "replace")
         tag = request.name or tag or (first.name if isinstance(first, Run) else "")
-        origin = (source.name, held.form, tag)
-        done = _written(chain([first], blocks), request, origin, tally)
+        done = _written(chain([first], blocks), request, (source.name, held.form, tag), tally)
         losses = [*unread_losses(tally, unread, layout, name=request.name), *column_losses(source, held, layout)]
         if format_named(held.form).dropped:
             losses.append(format_named(held.form).dropped)
@@ -272,8 +275,7 @@ def _pairs_converted(source: TextSource, held: FileContent, given: str | None, r
     layout = RUN if held.kind == "run" else JUDGMENTS
     form = _read_as(source, given)
     if layout is RUN and _is_plain(source):
-        file = InFormat(source.path, form) if form else source.path
-        blocks = read_blocks(file, RUN, ranks=held.form == "trec")
+        blocks = read_blocks(InFormat(source.path, form) if form else source.path, RUN, ranks=held.form == "trec")
         with suppress(InputError):
             return copied(Run(block, name=run_name(source.path)) for block in blocks)
     # If a block is refused, read the whole file to report the error with line numbers.
@@ -379,20 +381,19 @@ def _without_empty(held: Qrels | Run, request: _Request) -> tuple[PairTable, tup
 # ---------------------------------------------------------------- queries and documents
 
 
-def _texts_converted(source: TextSource, held: FileContent, given: str | None, request: _Request) -> Conversion:
-    refuse_ending(request.target, request.format)
-    # Read everything once to check all texts and ids before the first is written.
-    if held.kind == "queries" and held.form in {"csv", "tsv", "jsonl"} and may_be_questions(source):
-        texts = read_questions(source, {})[0]
-    else:
-        texts = kept(TextReader(source, given))
-    return _lines_written(texts.values, held, source.name, request)
-
-
 def _lines_written(
     texts: Callable[[], Iterable[TextRow]], held: FileContent, source: str, request: _Request
 ) -> Conversion:
-    form, name = _texts_form(held.kind, request), request.target_name
+    name = request.target_name
+    form = request.format or (None if request.target == "-" else target_format(name))
+    if form is None and _TREC_NAME.search(unpacked(name).lower()):
+        form = "trec"
+    if form not in _TEXT_TARGETS:
+        raise InputError(
+            f"{form} cannot store {held.kind}" if form else f"the file name does not show the format of {held.kind}",
+            where=name,
+            fix=f"choose one of: {', '.join(_TEXT_TARGETS)} (--to, in Python target_format=...)",
+        )
     loss_counter = LossCounter(form, name, request.lossy)
     with written(request.target) as stream:
         for line in text_lines(texts, form, held.kind, loss_counter):
@@ -406,20 +407,6 @@ def _lines_written(
         queries=loss_counter.texts if held.kind == "queries" else 0,
         rows=loss_counter.texts,
         losses=tuple(loss_counter.messages()),
-    )
-
-
-def _texts_form(kind: str, request: _Request) -> str:
-    """Return the target format for texts."""
-    name = request.target_name
-    form = request.format or (None if request.target == "-" else target_format(name))
-    if form is None and _TREC_NAME.search(unpacked(name).lower()):
-        form = "trec"
-    if form in _TEXT_TARGETS:
-        return form
-    wrong = f"{form} cannot store {kind}" if form else f"the file name does not show the format of {kind}"
-    raise InputError(
-        wrong, where=name, fix=f"choose one of: {', '.join(_TEXT_TARGETS)} (--to, in Python target_format=...)"
     )
 
 

@@ -349,16 +349,18 @@ def describe_collection(
         [('documents with the same text as another', ('d2 = d1',)),
          ('judged documents not in the collection', ('d3',))]
     """
-    known: Collection = (
-        collection if isinstance(collection, Collection) and queries is None else _loaded(collection, queries, split)
-    )
+    known = collection
+    if not isinstance(collection, Collection):
+        known = Collection.load(collection, queries=queries, split=split, invalid="skip")
+    elif queries is not None:
+        texts, own = collection.documents, collection.qrels
+        known = Collection.load(documents=texts, queries=queries, qrels=own, invalid="skip")
     judged = known.qrels if qrels is None else Qrels.of(qrels)
     scanned = scan(known, judged, runs)
-    others = _other_splits(collection, split)
     findings = (
         _of_reading(known, collection),
         *_of_documents(scanned),
-        *_of_queries(known, scanned, others, judged),
+        *_of_queries(known, scanned, _other_splits(collection, split), judged),
         *_of_judgments(known, scanned, judged),
         *(
             _finding(
@@ -381,12 +383,6 @@ def describe_collection(
         findings=tuple(found for found in findings if found.evidence.count),
         notes=known.notes,
     )
-
-
-def _loaded(given: Any, queries: Any, split: str | None) -> Collection:
-    if isinstance(given, Collection):
-        return Collection.load(documents=given.documents, queries=queries, qrels=given.qrels, invalid="skip")
-    return Collection.load(given, queries=queries, split=split, invalid="skip")
 
 
 def _other_splits(given: Any, split: str | None) -> dict[str, Qrels]:
@@ -417,8 +413,7 @@ def _relevant(judged: Qrels) -> dict[str, int]:
 
 
 def _finding(kind: FindingKind, message: str, found: Sequence[str], of: int, *, count: int | None = None) -> Finding:
-    number = len(found) if count is None else count
-    evidence = Evidence(count=number, of=of, examples=tuple(found[:_EXAMPLES]))
+    evidence = Evidence(count=len(found) if count is None else count, of=of, examples=tuple(found[:_EXAMPLES]))
     return Finding(kind.code, kind.severity, message, kind.effect, kind.fix, evidence)
 
 
@@ -428,8 +423,7 @@ def _of_reading(known: Collection, given: Any) -> Finding:
     above = os.fspath(given).rstrip("/") if isinstance(given, str | os.PathLike) else ""
     first = [one.removeprefix(f"{above}/").removeprefix(f"{above}!") for one in faults.first]
     total = faults.count + len(known.documents) + len(known.queries)
-    message = "lines or files that were skipped"
-    return _finding(UNREADABLE_TEXT, message, first, total, count=faults.count)
+    return _finding(UNREADABLE_TEXT, "lines or files that were skipped", first, total, count=faults.count)
 
 
 def _of_documents(scanned: Scan) -> Iterator[Finding]:

@@ -101,12 +101,6 @@ def _ir_row(found: Any) -> dict[str, Any]:
     return {"id": key, "title": title, "text": text, **plain}
 
 
-def _judgments(data: Any) -> Qrels:
-    if isinstance(data, Mapping) or not hasattr(data, "column_names"):
-        return Qrels.of(data)
-    return Qrels(judged_rows(data))
-
-
 def rows_reader(data: Any, name: str) -> RowReader:
     """Return a reader of a Hugging Face dataset or another sequence of mappings.
 
@@ -252,7 +246,9 @@ class _Loader:
         notes: tuple[str, ...] = ()
         qrels = None
         if judged is not None:
-            qrels = _judgments(one_split(judged, self.split, f"{name}, judgments", [TEST]))
+            data = one_split(judged, self.split, f"{name}, judgments", [TEST])
+            is_table = hasattr(data, "column_names") and not isinstance(data, Mapping)
+            qrels = Qrels(judged_rows(data)) if is_table else Qrels.of(data)
             if len(splits_in(judged)) > 1:
                 queries, notes = _judged_of(queries, qrels, self.split or TEST)
         return Loaded(texts["corpus"], queries, qrels, name.partition(":")[2] or name, notes)

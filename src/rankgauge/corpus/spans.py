@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias, get_args
 
-from rankgauge.core.arguments import of_kind
+from rankgauge.core.arguments import known_name, of_kind
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection, Document
-from rankgauge.errors import FormatError, InputError, MismatchError, UnknownName
+from rankgauge.errors import FormatError, InputError, MismatchError
 from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import Source, numbered_lines, opened, source_name
 from rankgauge.formats.texts import id_of, located
@@ -170,8 +170,7 @@ def span_scores(
         >>> span_scores(found, wanted).mean()
         {'precision': 0.5, 'recall': 1.0, 'iou': 0.5}
     """
-    if repeats not in get_args(Repeats):
-        raise UnknownName.of("choice of repeats", str(repeats), get_args(Repeats))
+    known_name("choice of repeats", repeats, get_args(Repeats))
     wanted = {query: _spans(spans, query) for query, spans in relevant.items()}
     given = {query: _spans(spans, query) for query, spans in retrieved.items()}
     units = _Units(texts)
@@ -190,8 +189,7 @@ def span_scores(
     queries = tuple(
         _counted(query, units.ranges(given.get(query, [])), ranges, repeats) for query, ranges in asked.items()
     )
-    left_out = len(given.keys() - asked.keys())
-    return SpanScores(queries, units.name, repeats, left_out)
+    return SpanScores(queries, units.name, repeats, len(given.keys() - asked.keys()))
 
 
 def read_spans(path: Source) -> dict[str, list[Span]]:
@@ -246,8 +244,7 @@ class _Units:
     def __init__(self, texts: Any) -> None:
         if isinstance(texts, Collection):
             texts = texts.documents
-        fix = 'pass a Collection, or {"d1": "its text"}'
-        of_kind("the texts", texts, Mapping | None, fix, where="texts")
+        of_kind("the texts", texts, Mapping | None, 'pass a Collection, or {"d1": "its text"}', where="texts")
         self._texts = texts
         self.name = "character" if texts is None else "token"
         self._ends: dict[str, tuple[list[int], list[int]]] = {}

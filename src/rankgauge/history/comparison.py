@@ -164,8 +164,7 @@ def compare_saved(
             where="history",
             fix="evaluate both runs on the same judgments; or compare the queries they share with --force (force=True)",
         )
-    tested = pairs[0][0]
-    design = Design((tested,), _BEFORE)
+    design = Design((pairs[0][0],), _BEFORE)
     found: list[Difference] = []
     withheld: list[str] = []
     for own, its in pairs:
@@ -289,10 +288,6 @@ def _notes(
         yield (f"queries without a value in one or both evaluations are excluded; queries compared: {', '.join(fewer)}")
     if before.ranking is not None and before.ranking == after.ranking:
         yield "both are evaluations of the same ranking"
-    made = [_release(entry) for entry in (before, after)]
-    if made[0] != made[1]:
-        yield (f"saved by rankgauge {made[0]} and {made[1]}: the changelog lists changed numbers")
-
-
-def _release(entry: HistoryEntry) -> str:
-    return ".".join(str(entry.versions.get("rankgauge", "?")).split(".")[:2])
+    releases = [".".join(str(entry.versions.get("rankgauge", "?")).split(".")[:2]) for entry in (before, after)]
+    if releases[0] != releases[1]:
+        yield (f"saved by rankgauge {releases[0]} and {releases[1]}: the changelog lists changed numbers")

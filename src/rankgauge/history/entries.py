@@ -263,8 +263,7 @@ def read_entry(number: int, time: str, head: str) -> HistoryEntry:
         known["policies"] = Policies(**known["policies"])
         known["notes"] = tuple(known["notes"])
         # Earlier versions stored only the notes.
-        saved = [*map(Finding.from_dict, known.get("findings", ()))]
-        known["findings"] = findings_of_notes(known["notes"], saved)
+        known["findings"] = findings_of_notes(known["notes"], [*map(Finding.from_dict, known.get("findings", ()))])
         known["coverage"] = {int(k): share for k, share in known["coverage"].items()}
         applied = known.get("profile")
         known["profile"] = None if applied is None else AppliedProfile.from_dict(applied)

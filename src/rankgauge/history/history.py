@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -107,8 +107,7 @@ class History(Store):
             MissingExtra: If SQLAlchemy or the PostgreSQL driver is not installed.
             InputError: If the URL is invalid.
         """
-        place = where if where is not None else os.environ.get(_VARIABLE) or _PLACE
-        super().__init__(place, wait=wait)
+        super().__init__(where if where is not None else os.environ.get(_VARIABLE) or _PLACE, wait=wait)
 
     @classmethod
     def open(cls, where: str | os.PathLike[str] | None = None, *, wait: float = 30.0) -> Self:
@@ -297,8 +296,20 @@ class History(Store):
         with self._database.reading() as connection:
             entries = list(self._entries(connection, run))
             chosen = [entry for entry in entries if str(wanted) in entry.means]
+            if run is not None and not entries:
+                runs = dict.fromkeys(entry.run for entry in self._entries(connection, None))
+                raise InputError(
+                    f"there is no saved evaluation of a run {run!r}",
+                    where=self.where,
+                    fix=f"runs are: {', '.join(runs) or 'none'}",
+                )
             if not chosen:
-                raise self._without(wanted, entries, run)
+                names = dict.fromkeys(name for entry in entries for name in entry.means)
+                raise InputError(
+                    f"no saved evaluation has {wanted}",
+                    where=self.where,
+                    fix=f"saved measures: {', '.join(names) or 'none'}",
+                )
             followed = [(entry, self._load(connection, entry, str(wanted))) for entry in chosen]
         return trend_of(wanted, followed)
 
@@ -354,34 +365,20 @@ class History(Store):
             entry = replace(entry, means={name: entry.means[name]})
             asked = asked.where(table.c.kind == VALUES, table.c.name == name)
         parts = {(kind, own): body for kind, own, body in connection.execute(asked)}
-        try:
-            return unpack(entry, self._query_ids(connection, entry.query_set), parts)
-        except ValueError as error:
-            raise self._broken(error) from None
-
-    def _query_ids(self, connection: Connection, query_set: str) -> tuple[str, ...]:
-        table = SCHEMA.table("queries")
-        ids = connection.scalar(table.select().with_only_columns(table.c.ids).where(table.c.hash == query_set))
+        queries = SCHEMA.table("queries")
+        ids = connection.scalar(
+            queries.select().with_only_columns(queries.c.ids).where(queries.c.hash == entry.query_set)
+        )
         if ids is None:
             raise self._database.damaged("the ids of its queries are missing")
-        return unpack_ids(ids, query_set)
+        try:
+            return unpack(entry, unpack_ids(ids, entry.query_set), parts)
+        except ValueError as error:
+            raise self._broken(error) from None
 
     def _broken(self, error: ValueError) -> RankgaugeError:
         """Return the error for an unreadable evaluation."""
         return error if isinstance(error, RankgaugeError) else self._database.damaged(str(error))
-
-    def _without(self, wanted: Measure, entries: Sequence[HistoryEntry], run: str | None) -> InputError:
-        runs = dict.fromkeys(entry.run for entry in self.entries())
-        if run is not None and not entries:
-            return InputError(
-                f"there is no saved evaluation of a run {run!r}",
-                where=self.where,
-                fix=f"runs are: {', '.join(runs) or 'none'}",
-            )
-        names = dict.fromkeys(name for entry in entries for name in entry.means)
-        return InputError(
-            f"no saved evaluation has {wanted}", where=self.where, fix=f"saved measures: {', '.join(names) or 'none'}"
-        )
 
 
 def _fingerprints(evaluation: Evaluation, qrels: Any, run: Any) -> tuple[str | None, str | None]:
@@ -401,8 +398,7 @@ def _fingerprints(evaluation: Evaluation, qrels: Any, run: Any) -> tuple[str | N
         both = [fingerprint(qrels.qrels), fingerprint(qrels.graded)]
         own = both[0] if both[0] == both[1] else hashlib.sha256("".join(both).encode()).hexdigest()
         return own, of_run or fingerprint(qrels.run)
-    judged = qrels if hasattr(type(qrels), "reads") else truth
-    return fingerprint(judged), of_run
+    return fingerprint(qrels if hasattr(type(qrels), "reads") else truth), of_run
 
 
 def _seal(time: str, head: str) -> str:

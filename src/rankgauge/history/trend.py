@@ -289,7 +289,9 @@ def _points(measure: Measure, found: Sequence[tuple[HistoryEntry, Evaluation]], 
         change = None
         if place:
             before, one = found[place - 1]
-            breaks = tuple(_breaks(before, one, entry, evaluation))
+            breaks = tuple(obstacles(before, entry))
+            if one.query_ids != evaluation.query_ids and set(one.query_ids) != set(evaluation.query_ids):
+                breaks += (f"different queries ({before.queries} in {before.id}, {entry.queries} in {entry.id})",)
             change = None if breaks else difference_between(one, evaluation, measure, 1 - _ALPHA)
         mean, (low, high) = entry.means[str(measure)], _interval(entry, evaluation, measure)
         if by_judge:
@@ -298,12 +300,6 @@ def _points(measure: Measure, found: Sequence[tuple[HistoryEntry, Evaluation]], 
             mean, low, high = about["corrected"]
         points.append(TrendPoint(entry, mean, low, high, change, breaks))
     return points
-
-
-def _breaks(before: HistoryEntry, one: Evaluation, after: HistoryEntry, other: Evaluation) -> Iterator[str]:
-    yield from obstacles(before, after)
-    if one.query_ids != other.query_ids and set(one.query_ids) != set(other.query_ids):
-        yield f"different queries ({before.queries} in {before.id}, {after.queries} in {after.id})"
 
 
 def _interval(entry: HistoryEntry, evaluation: Evaluation, measure: Measure) -> tuple[float, float]:
@@ -366,8 +362,7 @@ def _decline_text(text: str, stretch: Sequence[tuple[HistoryEntry, Evaluation]],
     for (entry, one), (after, other), point in zip(stretch, stretch[1:], points[1:], strict=False):
         found = point.change and difference_between(one, other, measure, level)
         if found and found.is_worse:
-            commits = _commits(entry, after)
-            parts.append(f"from {entry.id} to {after.id} ({found.difference:+.3f}{commits})")
+            parts.append(f"from {entry.id} to {after.id} ({found.difference:+.3f}{_commits(entry, after)})")
     if parts:
         return f"{text}; it fell {', '.join(parts)}"
     return f"slow decline: {text}; none of the {between} steps is significant by itself" + _commits(since, latest)

@@ -14,7 +14,7 @@ from rankgauge.core.redaction import redact
 from rankgauge.core.text import inflect, many
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
-from rankgauge.retrievers.base import indexed
+from rankgauge.retrievers.base import batches, indexed
 from rankgauge.retrievers.http import filled, masked
 
 _LINES = "application/x-ndjson"
@@ -212,8 +212,7 @@ class Elasticsearch:
             indexed(self, self._count)
         size = k if self._count is None else max(1, min(k, self._count))
         found: list[list[tuple[str, float]]] = []
-        for start in range(0, len(queries), _BATCH_QUERIES):
-            some = queries[start : start + _BATCH_QUERIES]
+        for some in batches(queries, _BATCH_QUERIES):
             lines = b"".join(b"{}\n" + _json(self._search_body(query, size)) for query in some)
             answer = self._endpoint.ask("POST", f"{self._index}/_msearch", lines, kind=_LINES)
             answers = answer.get("responses") if isinstance(answer, Mapping) else None

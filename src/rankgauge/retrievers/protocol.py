@@ -253,7 +253,9 @@ def responses_of(retriever: Any, *, batched: bool = False) -> Callable[[Sequence
         raise InputError(
             f"got {shown(retriever)}, expected a retriever", fix=adapter_hint(retriever) or _retriever_fix(retriever)
         )
-    ask = (lambda text, k: retriever(text, k=k)) if takes_k(retriever) else (lambda text, _: retriever(text))
+    ask: Callable[[Any, int], Any] = (
+        (lambda text, k: retriever(text, k=k)) if takes_k(retriever) else (lambda text, _: retriever(text))
+    )
     if batched:
         return lambda queries, k: ask([query.text for query in queries], k)
     if is_async(retriever):

@@ -137,7 +137,13 @@ class Tantivy:
         # random.
         writer = index.writer(self._heap, 1)
         for document in documents:
-            writer.add_document(self._row(document))
+            row = self._tantivy.Document()
+            row.add_text(self._id_field, document.id)
+            row.add_text(self._fields[0], document.full_text)
+            value = document.fields.get(self._filter_field) if self._filter_field else None
+            if isinstance(value, str | int):
+                row.add_text(self._filter_field, _text_of(value))
+            writer.add_document(row)
         writer.commit()
         writer.wait_merging_threads()
         index.reload()
@@ -189,15 +195,6 @@ class Tantivy:
             index = self._tantivy.Index(schema, path=str(self._folder))
         index.register_tokenizer(name, self._analyzer)
         return index
-
-    def _row(self, document: Document) -> Any:
-        row = self._tantivy.Document()
-        row.add_text(self._id_field, document.id)
-        row.add_text(self._fields[0], document.full_text)
-        value = document.fields.get(self._filter_field) if self._filter_field else None
-        if isinstance(value, str | int):
-            row.add_text(self._filter_field, _text_of(value))
-        return row
 
     def _clear(self) -> None:
         folder = self._folder
