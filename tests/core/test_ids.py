@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from rankgauge.core import native
 from rankgauge.core.ids import Ids, id_bytes, near_match, renumbered, show_id
 from rankgauge.errors import InputError
 
@@ -105,10 +106,18 @@ def test_hashes_and_equality_follow_the_bytes(values: list[bytes], random: Any) 
     ]
 
 
-@given(COLUMNS)
-def test_a_hash_does_not_depend_on_the_rest_of_the_column(values: list[bytes]) -> None:
+@pytest.mark.parametrize("compiled_core", [native.core, None])
+@given(values=COLUMNS)
+def test_a_hash_does_not_depend_on_the_rest_of_the_column(compiled_core: Any, values: list[bytes]) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(native, "core", compiled_core)
+        check_hashes(values)
+
+
+def check_hashes(values: list[bytes]) -> None:
     alone = [int(Ids.of([value]).hashes()[0]) for value in values]
     assert Ids.of(values).hashes().tolist() == alone
+    assert len({*alone}) == len({*values})
 
 
 @given(COLUMNS)

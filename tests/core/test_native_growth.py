@@ -99,6 +99,7 @@ def test_positions_of_judged_documents_are_those_of_a_loop():
 def test_ids_with_one_hash(monkeypatch, tmp_path, of, compiled_core):
     if not compiled_core:
         monkeypatch.setattr(native, "core", None)
+        monkeypatch.setattr(Ids, "hashes", lambda ids: np.zeros(len(ids), np.uint64))
 
     def prepare(count):
         ids = colliding_ids(count)

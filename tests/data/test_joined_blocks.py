@@ -89,6 +89,8 @@ def test_a_file_is_measured_as_its_blocks_are(tmp_path, monkeypatch, ties, piece
         assert (len(compiled) > 2) == (piece == 600)
         with monkeypatch.context() as patch:
             patch.setattr(native, "core", None)
+            # Hashes of the judgments that the core made are not used without it.
+            context = make_context(run_file(path, seed), make_plan(MEASURES), Policies(ties=ties), None)
             blocks = map_blocks(path, lambda block, of=context: measure_block(block, of))
         assert outcome(compiled) == outcome(blocks)
 
@@ -157,16 +159,20 @@ def test_a_table_is_measured_as_its_blocks_are(tmp_path, monkeypatch, ties, memo
     plain = tmp_path / "a.run"
     qrels = run_file(plain, 3, queries=300)
     pools = {query[1:] if queries is int else query: qrels[query] for query in qrels}
-    qrels = rg.Qrels.of({q: {d + odd: g for d, g in pool.items()} for q, pool in pools.items()})
     path = as_table(plain, kind, queries=queries, odd=odd)
-    context = make_context(qrels, make_plan(MEASURES), Policies(ties=ties), None)
-    compiled = measure_file(path, context, memory)
+
+    def make():
+        qrels = rg.Qrels.of({q: {d + odd: g for d, g in pool.items()} for q, pool in pools.items()})
+        return make_context(qrels, make_plan(MEASURES), Policies(ties=ties), None)
+
+    compiled = measure_file(path, make(), memory)
     if kind == "csv" and odd and memory is None:
         assert compiled is None
         return
     assert len(compiled) > 2
     with monkeypatch.context() as patch:
         patch.setattr(native, "core", None)
+        context = make()
         blocks = map_blocks(path, lambda block: measure_block(block, context), memory=memory)
     assert outcome(compiled) == outcome(blocks)
 

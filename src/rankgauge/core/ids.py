@@ -34,8 +34,7 @@ _MARGIN = 16
 _LINE_FEED = 10
 # Mask n keeps the first n bytes of a little-endian word.
 _MASKS = np.array([(1 << (8 * n)) - 1 for n in range(_WORD)] + [2**64 - 1], dtype=np.uint64)
-_MIX_1 = np.uint64(0x9E3779B97F4A7C15)
-_MIX_2 = np.uint64(0xD6E8FEB86659FD93)
+_MIX = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
 # Above this ratio of spanned bytes to used bytes, ids are sliced one by one.
 _SPARSE = 16
@@ -43,7 +42,6 @@ _SPARSE = 16
 _PIECE = 1 << 15
 # Maximum number of bytes objects in memory at once.
 _AT_ONCE = 1 << 17
-_FEW = 8
 _MANY = 10_000
 _LONG = 128
 _SHOWN = 60
@@ -228,9 +226,10 @@ class Ids:
         hashed = np.empty(len(self), dtype=np.uint64)
         if native.core is not None:
             native.core.hash_ids(*self.columns(), hashed)
-        for start in range(0, len(self), _PIECE) if native.core is None else ():
-            part: Ids = self.take(slice(start, start + _PIECE))
-            hashed[start : start + _PIECE] = part._hash()
+        else:
+            for start in range(0, len(self), _PIECE):
+                part = self.take(slice(start, start + _PIECE))
+                hashed[start : start + _PIECE] = part._hash()
         freeze(hashed)
         # Judgments and runs are read several times.
         object.__setattr__(self, "_hashed", hashed)
@@ -246,38 +245,28 @@ class Ids:
 
     def _hash(self) -> npt.NDArray[np.uint64]:
         hashed = self.lengths.astype(np.uint64)
-        hashed *= _MIX_1
-        if not len(self):
-            return hashed
-        for row in np.flatnonzero(self.lengths > _LONG).tolist() if self.longest > _LONG else ():
+        for row in np.flatnonzero(self.lengths > _LONG).tolist():
             hashed[row] ^= np.uint64(zlib.crc32(self[row]))
-        shortest = int(self.lengths.min())
-        for number in range(-(-min(self.longest, _LONG) // _WORD)):
-            # Skip shorter ids: a hash must not depend on the other ids of the column.
-            all_reach = shortest > number * _WORD
-            rows = None if all_reach else np.flatnonzero(self.lengths > number * _WORD)
-            part = hashed if rows is None else hashed[rows]
-            part ^= self._words(number, rows)
-            part *= _MIX_2
-            part ^= part >> _HALF
-            if rows is not None:
-                hashed[rows] = part
+        factors = np.multiply.accumulate(np.full(self._word_count, _MIX))
+        for number, factor in enumerate(factors):
+            # A missing word is 0: a hash must not depend on the other ids of the column.
+            words = self._words(number)
+            words ^= words >> _HALF
+            words *= factor
+            hashed += words
+        hashed ^= hashed >> _HALF
+        hashed *= _MIX
         return hashed
 
-    def same(self, rows: IntArray, other: Ids, other_rows: IntArray) -> npt.NDArray[np.bool_]:
+    def same(self, rows: IntArray | slice, other: Ids, other_rows: IntArray | slice) -> npt.NDArray[np.bool_]:
         """Return whether each of these ids equals the corresponding id of the other column."""
-        equal: npt.NDArray[np.bool_] = self.lengths[rows] == other.lengths[other_rows]
-        longest = min(self.longest, other.longest)
-        for number in range(-(-min(longest, _LONG) // _WORD)):
-            if number == 0:
-                equal &= self._words(0, rows) == other._words(0, other_rows)
-                continue
-            left = np.flatnonzero(equal & (self.lengths[rows] > number * _WORD))
-            if not len(left):
-                break
-            equal[left] = self._words(number, rows[left]) == other._words(number, other_rows[left])
-        for place in np.flatnonzero(equal & (self.lengths[rows] > _LONG)).tolist():
-            equal[place] = self[int(rows[place])] == other[int(other_rows[place])]
+        ours, theirs = self.take(rows), other.take(other_rows)
+        equal = ours.lengths == theirs.lengths
+        for number in range(ours._word_count):
+            left = np.flatnonzero(equal & (ours.lengths > number * _WORD)) if number else slice(None)
+            equal[left] &= ours.take(left)._words(number) == theirs.take(left)._words(number)
+        for row in np.flatnonzero(equal & (ours.lengths > _LONG)).tolist():
+            equal[row] = ours[row] == theirs[row]
         return equal
 
     def descending(self, rows: IntArray, groups: IntArray) -> IntArray:
@@ -313,58 +302,37 @@ class Ids:
 
     def _changes(self, start: int) -> IntArray:
         """Return the rows of one piece after ``start`` at which the id changes."""
-        part: Ids = self.take(slice(start, start + _PIECE + 1))
-        other = part.lengths[1:] != part.lengths[:-1]
-        moved = np.flatnonzero(other | (part.starts[1:] != part.starts[:-1]))
-        if _FEW * len(moved) < len(part):  # most rows share their bytes (dictionary encoding)
-            return moved[~part.same(moved + 1, part, moved)] + start + 1
-        words = part._words(0, None)
-        other |= words[1:] != words[:-1]
-        alike = np.flatnonzero(~other & (part.lengths[1:] > _WORD))
-        other[alike] = ~part.same(alike + 1, part, alike)
-        return np.flatnonzero(other) + start + 1
+        part = self.take(slice(start, start + _PIECE + 1))
+        return np.flatnonzero(~part.same(slice(1, None), part, slice(-1))) + start + 1
 
     def numbered(self) -> tuple[IntArray, Ids]:
         """Like :meth:`unique`, for ids that mostly differ."""
         hashes = self.hashes()
-        if _all_differ(hashes):
+        ordered = np.sort(hashes)
+        if (ordered[1:] != ordered[:-1]).all():
             return np.arange(len(self)), self.compact()
-        found = self._numbered_by_hash(hashes) if len(self) > _MANY else None
-        if found is None:
-            numbers_of: dict[bytes, int] = {}
-            codes = [numbers_of.setdefault(value, len(numbers_of)) for value in self.tolist()]
-            number = np.array(codes, dtype=np.int64)
-            new = np.append(-1, np.maximum.accumulate(number)[:-1]) < number
-            found = number, np.flatnonzero(new)
-        return found[0], self.take(found[1]).compact()
+        if len(self) > _MANY:
+            _, first, codes = np.unique(hashes, return_index=True, return_inverse=True)
+            if self.same(slice(None), self, first[codes]).all():
+                by_appearance = np.argsort(first)
+                number = np.empty(len(first), dtype=np.int64)
+                number[by_appearance] = np.arange(len(first))
+                return number[codes], self.take(first[by_appearance]).compact()
+        number_of: dict[bytes, int] = {}
+        numbers_of_rows = [number_of.setdefault(value, len(number_of)) for value in self.tolist()]
+        return np.array(numbers_of_rows, dtype=np.int64), _packed(b"".join(number_of), map(len, number_of))
 
-    def _numbered_by_hash(self, hashes: npt.NDArray[np.uint64]) -> tuple[IntArray, IntArray] | None:
-        """Return the number of each id and a row for each number; None if two hashes collide."""
-        _, first, codes = np.unique(hashes, return_index=True, return_inverse=True)
-        if not self.same(np.arange(len(self)), self, first[codes]).all():
-            return None
-        by_appearance = np.argsort(first)
-        number = np.empty(len(first), dtype=np.int64)
-        number[by_appearance] = np.arange(len(first))
-        return number[codes], first[by_appearance]
+    @property
+    def _word_count(self) -> int:
+        """Number of words that are compared: longer ids are compared as a whole."""
+        return -(-min(self.longest, _LONG) // _WORD)
 
-    def _words(self, number: int, rows: IntArray | None) -> npt.NDArray[np.uint64]:
+    def _words(self, number: int) -> npt.NDArray[np.uint64]:
         """Return the ``number``-th eight bytes of each id, zero after its end."""
-        if rows is not None and not number and 2 * len(rows) >= len(self):
-            # Sequential reads are faster.
-            return self._words(0, None)[rows]
-        starts = self.starts if rows is None else self.starts[rows]
-        lengths = self.lengths if rows is None else self.lengths[rows]
-        left = lengths - number * _WORD if number else lengths
-        places = starts + number * _WORD if number else starts
-        if len(left) and int(left.min()) >= _WORD:
-            whole: npt.NDArray[np.uint64] = self._unaligned[places]
-            return whole
-        if number:
-            # Eight bytes are readable at every start of an id, but not always at later offsets.
-            places = np.minimum(places, len(self.data) - _WORD)
-        words: npt.NDArray[np.uint64] = self._unaligned[places]
-        words &= _MASKS.take(np.clip(left, 0, _WORD))
+        # Eight bytes are readable at every start of an id, but not always at later offsets.
+        starts = np.minimum(self.starts + number * _WORD, len(self.data) - _WORD) if number else self.starts
+        words = self._unaligned[starts]
+        words &= _MASKS.take(self.lengths - number * _WORD, mode="clip")
         return words
 
     @property
@@ -396,11 +364,6 @@ class IdRuns:
         starts, lengths = self.ids.starts, self.ids.lengths
         counts = self.counts
         return Ids(self.ids.data, np.repeat(starts, counts), np.repeat(lengths, counts))
-
-
-def _all_differ(hashes: npt.NDArray[np.uint64]) -> bool:
-    ordered = np.sort(hashes)
-    return bool((ordered[1:] != ordered[:-1]).all())
 
 
 def are_ids(text: str, ids: Container[str]) -> bool:

@@ -1,7 +1,7 @@
 /* The compiled core of rankgauge: one pass where NumPy needs several.
 
-   Each function below has a Python equivalent that returns bitwise equal results; tests compare the
-   two:
+   Each function below has a Python equivalent that returns bitwise equal results, except for hashes;
+   tests compare the two:
 
    scan          lines of a TREC file -> columns of ids, hashes, and numbers  (formats/fast_trec.py)
    pack_ids      ids within a text -> contiguous ids                          (formats/fast_trec.py)
