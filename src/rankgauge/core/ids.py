@@ -228,8 +228,7 @@ class Ids:
             native.core.hash_ids(*self.columns(), hashed)
         else:
             for start in range(0, len(self), _PIECE):
-                part = self.take(slice(start, start + _PIECE))
-                hashed[start : start + _PIECE] = part._hash()
+                hashed[start : start + _PIECE] = _hashes(self.take(slice(start, start + _PIECE)))
         freeze(hashed)
         # Judgments and runs are read several times.
         object.__setattr__(self, "_hashed", hashed)
@@ -243,28 +242,13 @@ class Ids:
             np.ascontiguousarray(self.lengths, dtype=np.int64),
         )
 
-    def _hash(self) -> npt.NDArray[np.uint64]:
-        hashed = self.lengths.astype(np.uint64)
-        for row in np.flatnonzero(self.lengths > _LONG).tolist():
-            hashed[row] ^= np.uint64(zlib.crc32(self[row]))
-        factors = np.multiply.accumulate(np.full(self._word_count, _MIX))
-        for number, factor in enumerate(factors):
-            # A missing word is 0: a hash must not depend on the other ids of the column.
-            words = self._words(number)
-            words ^= words >> _HALF
-            words *= factor
-            hashed += words
-        hashed ^= hashed >> _HALF
-        hashed *= _MIX
-        return hashed
-
     def same(self, rows: IntArray | slice, other: Ids, other_rows: IntArray | slice) -> npt.NDArray[np.bool_]:
         """Return whether each of these ids equals the corresponding id of the other column."""
         ours, theirs = self.take(rows), other.take(other_rows)
         equal = ours.lengths == theirs.lengths
-        for number in range(ours._word_count):
+        for number in range(_word_count(ours)):
             left = np.flatnonzero(equal & (ours.lengths > number * _WORD)) if number else slice(None)
-            equal[left] &= ours.take(left)._words(number) == theirs.take(left)._words(number)
+            equal[left] &= _words(ours.take(left), number) == _words(theirs.take(left), number)
         for row in np.flatnonzero(equal & (ours.lengths > _LONG)).tolist():
             equal[row] = ours[row] == theirs[row]
         return equal
@@ -322,24 +306,6 @@ class Ids:
         numbers_of_rows = [number_of.setdefault(value, len(number_of)) for value in self.tolist()]
         return np.array(numbers_of_rows, dtype=np.int64), _packed(b"".join(number_of), map(len, number_of))
 
-    @property
-    def _word_count(self) -> int:
-        """Number of words that are compared: longer ids are compared as a whole."""
-        return -(-min(self.longest, _LONG) // _WORD)
-
-    def _words(self, number: int) -> npt.NDArray[np.uint64]:
-        """Return the ``number``-th eight bytes of each id, zero after its end."""
-        # Eight bytes are readable at every start of an id, but not always at later offsets.
-        starts = np.minimum(self.starts + number * _WORD, len(self.data) - _WORD) if number else self.starts
-        words = self._unaligned[starts]
-        words &= _MASKS.take(self.lengths - number * _WORD, mode="clip")
-        return words
-
-    @property
-    def _unaligned(self) -> npt.NDArray[np.uint64]:
-        """View of the eight bytes at every offset."""
-        return np.ndarray((len(self.data) - _WORD + 1,), dtype="<u8", buffer=self.data.data, strides=(1,))
-
 
 @dataclass(frozen=True, eq=False)
 class IdRuns:
@@ -364,6 +330,39 @@ class IdRuns:
         starts, lengths = self.ids.starts, self.ids.lengths
         counts = self.counts
         return Ids(self.ids.data, np.repeat(starts, counts), np.repeat(lengths, counts))
+
+
+def _hashes(ids: Ids) -> npt.NDArray[np.uint64]:
+    """Return a hash of each id: a sum over its words."""
+    hashed = ids.lengths.astype(np.uint64)
+    for row in np.flatnonzero(ids.lengths > _LONG).tolist():
+        hashed[row] ^= np.uint64(zlib.crc32(ids[row]))
+    for number, factor in enumerate(np.multiply.accumulate(np.full(_word_count(ids), _MIX))):
+        # A missing word is 0: a hash must not depend on the other ids of the column.
+        words = _words(ids, number)
+        words ^= words >> _HALF
+        words *= factor
+        hashed += words
+    hashed ^= hashed >> _HALF
+    hashed *= _MIX
+    return hashed
+
+
+def _word_count(ids: Ids) -> int:
+    """Return the number of words in the longest id; of long ids, only the first words are read."""
+    return -(-min(ids.longest, _LONG) // _WORD)
+
+
+def _words(ids: Ids, number: int) -> npt.NDArray[np.uint64]:
+    """Return the ``number``-th eight bytes of each id, zero after its end."""
+    data = ids.data.data
+    # The eight bytes at every offset.
+    unaligned = np.ndarray((len(data) - _WORD + 1,), dtype="<u8", buffer=data, strides=(1,))
+    # Eight bytes are readable at every start of an id, but not always at later offsets.
+    starts = np.minimum(ids.starts + number * _WORD, len(data) - _WORD) if number else ids.starts
+    words: npt.NDArray[np.uint64] = unaligned[starts]
+    words &= _MASKS.take(ids.lengths - number * _WORD, mode="clip")
+    return words
 
 
 def are_ids(text: str, ids: Container[str]) -> bool:
