@@ -136,25 +136,13 @@ class Buckets:
         return Positioned(table, np.concatenate(positions)[first])
 
     def _segment(self, place: list[int]) -> tuple[npt.NDArray[np.generic], ...]:
-        _, start, queries, rows, *sizes = place
+        _, start, queries, rows, names, docs = place
+        *ends, size = np.cumsum([8 * queries, 8 * queries, 4 * rows, 8 * rows, names, docs]).tolist()
         self._file.seek(start)
-        raw = self._file.read(_bytes(queries, rows, *sizes))
-        at = 0
-
-        def column(count: int, kind: str) -> npt.NDArray[np.generic]:
-            nonlocal at
-            found = np.frombuffer(raw, kind, count, at)
-            at += found.nbytes
-            return found
-
-        return (
-            column(2 * queries, "<i4").reshape(-1, 2),
-            column(queries, "<i8"),
-            column(rows, "<i4"),
-            column(rows, "<f8"),
-            column(sizes[0], "u1"),
-            column(sizes[1], "u1"),
-        )
+        parts = np.split(np.frombuffer(self._file.read(size), np.uint8), ends)
+        kinds = ("<i4", "<i8", "<i4", "<f8", "u1", "u1")
+        head, *others = (part.view(kind) for part, kind in zip(parts, kinds, strict=True))
+        return head.reshape(-1, 2), *others
 
 
 def most_bytes(memory: int) -> int:
@@ -198,10 +186,6 @@ def _ids_of(parts: Iterable[npt.NDArray[np.generic]], lengths: IntArray) -> Ids:
     return Ids(data.view(np.uint8), offsets_of(lengths)[:-1], lengths)
 
 
-def _bytes(queries: int, rows: int, names: int, docs: int) -> int:
-    return 16 * queries + 12 * rows + names + docs
-
-
 def _bytes_of(segments: IntArray) -> IntArray:
     found: IntArray = segments[:, 2:] @ np.array([16, 12, 1, 1])
     return found
@@ -229,30 +213,19 @@ def _split(piece: Positioned, level: int, end: int) -> tuple[IntArray, list[memo
     )
     of_queries = np.searchsorted(bucket[order], np.arange(_COUNT + 1))
     of_rows = offsets_of(sizes)[of_queries]
-    cuts = (
-        of_queries,
-        of_queries,
-        of_rows,
-        of_rows,
-        offsets_of(queries.lengths)[of_queries],
-        offsets_of(docs.lengths)[of_rows],
-    )
-    found = np.zeros((_COUNT, 6), dtype=np.int64)
-    found[:, 0] = np.arange(_COUNT)
-    for place, cut in zip((2, 3, 4, 5), (cuts[0], cuts[2], cuts[4], cuts[5]), strict=True):
-        found[:, place] = np.diff(cut)
-    found[:, 1] = end + offsets_of(_bytes_of(found))[:-1]
-    there = np.flatnonzero(found[:, 2])
-    bounds = [cut.tolist() for cut in cuts]
+    of_names, of_docs = offsets_of(queries.lengths)[of_queries], offsets_of(docs.lengths)[of_rows]
+    segments = np.zeros((_COUNT, 6), dtype=np.int64)
+    segments[:, 0] = np.arange(_COUNT)
+    segments[:, 2:] = np.diff(np.stack([of_queries, of_rows, of_names, of_docs], axis=1), axis=0)
+    segments[:, 1] = end + offsets_of(_bytes_of(segments))[:-1]
+    filled = np.flatnonzero(segments[:, 2])
+    cuts = [cut.tolist() for cut in (of_queries, of_queries, of_rows, of_rows, of_names, of_docs)]
     parts = [
         column[cut[bucket] : cut[bucket + 1]].data
-        for bucket in there.tolist()
-        for column, cut in zip(columns, bounds, strict=True)
+        for bucket in filled.tolist()
+        for column, cut in zip(columns, cuts, strict=True)
     ]
-    return found[there], [part.cast("B") for part in parts if part.nbytes]
-
-
-_SPARE = 8
+    return segments[filled], [part.cast("B") for part in parts if part.nbytes]
 
 
 class StoredQrels:
@@ -379,7 +352,10 @@ class StoredQrels:
         parts = []
         for start, size in zip((starts[heads] * item).tolist(), sizes.tolist(), strict=True):
             file.seek(start)
-            parts.append(_all_of(file, size * item))
+            left = size * item
+            while left:  # one read may return only a part
+                parts.append(file.read(left))
+                left -= len(parts[-1])
         return b"".join(parts)
 
     def outline(self, numbers: Iterable[int] = (), leading: int = 0) -> Qrels:
@@ -441,11 +417,3 @@ def _highest(table: PairTable) -> FloatArray:
     filled = sizes > 0
     found[filled] = np.maximum.reduceat(table.values, table.offsets[:-1][filled])
     return found
-
-
-def _all_of(file: BinaryIO, size: int) -> bytes:
-    """Read exactly `size` bytes, in several reads if necessary."""
-    data = file.read(size)
-    while len(data) < size:
-        data += file.read(size - len(data))
-    return data
