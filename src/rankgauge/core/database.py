@@ -93,7 +93,13 @@ class Database:
         if self._url is None:
             self.path = Path(where)
         elif self._url.get_backend_name() == "sqlite":
-            self.path = _file_of(self._url)
+            if not self._url.database or self._url.database == ":memory:":
+                raise InputError(
+                    "this URL names no file",
+                    where=self._url.render_as_string(hide_password=True),
+                    fix="write sqlite:///history.db, or the path",
+                )
+            self.path = Path(self._url.database)
         self._secrets = Secrets()
         if self._url is not None:
             self._secrets.add_login(self._url.username or "", self._url.password or "")
@@ -148,7 +154,14 @@ class Database:
         """
         with self._errors("written"):
             if self.path is not None:
-                self._make_folder()
+                folder = Path(os.path.abspath(self.path)).parent  # noqa: PTH100 - a link stays a link
+                if folder.name == ".rankgauge" and not folder.exists() and folder.parent.is_dir():
+                    folder.mkdir(exist_ok=True)
+                # Other folders are not created: their names may be typos.
+                if not folder.is_dir():
+                    raise InputError(
+                        f"there is no folder {str(folder)!r}", where=self.where, fix="create it, or correct the path"
+                    )
                 self._refuse_folder(self.path)
                 if not self._keeps or self._prepared != self._file():
                     self._prepare_file()
@@ -301,16 +314,6 @@ class Database:
     def _refuse_folder(self, path: Path) -> None:
         if path.is_dir():
             raise InputError("this is a folder", where=self.where, fix="name a file in it")
-
-    def _make_folder(self) -> None:
-        """Create the default folder; refuse other missing folders, which may be typos."""
-        folder = Path(os.path.abspath(self.path or "")).parent  # noqa: PTH100 - a link stays a link
-        if folder.name == ".rankgauge" and not folder.exists() and folder.parent.is_dir():
-            folder.mkdir(exist_ok=True)
-        if not folder.is_dir():
-            raise InputError(
-                f"there is no folder {str(folder)!r}", where=self.where, fix="create it, or correct the path"
-            )
 
     # ---- tables and their revision
 
@@ -534,13 +537,3 @@ def _url_of(where: str) -> URL:
         where=f"{scheme}://...",
         fix="pass the path of a file (SQLite), or postgresql://user:password@host/database",
     )
-
-
-def _file_of(url: URL) -> Path:
-    if not url.database or url.database == ":memory:":
-        raise InputError(
-            "this URL names no file",
-            where=url.render_as_string(hide_password=True),
-            fix="write sqlite:///history.db, or the path",
-        )
-    return Path(url.database)

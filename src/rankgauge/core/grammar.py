@@ -296,14 +296,10 @@ def format_name(name: str, params: Iterable[tuple[str, Value]], at: str) -> str:
         if word == at:
             behind = f"@{value}"
         else:
-            inside.append(f"{word}={_shown(value)}")
+            if isinstance(value, tuple):
+                value = "{" + ",".join(f"{_number(grade)}:{_number(gain)}" for grade, gain in value) + "}"  # noqa: PLW2901
+            inside.append(f"{word}={value}")
     return name + (f"({','.join(inside)})" if inside else "") + behind
-
-
-def _shown(value: Value) -> str:
-    if isinstance(value, tuple):
-        return "{" + ",".join(f"{_number(g)}:{_number(gain)}" for g, gain in value) + "}"
-    return str(value)
 
 
 def plain_key(name: str) -> str:

@@ -27,12 +27,8 @@ _BYTES = 32
 def keyed_hash(value: Any) -> str:
     """Return the first 32 hexadecimal digits of the HMAC-SHA256 of a value as JSON."""
     text = json.dumps(value, sort_keys=True)
-    return hmac.new(_key(_place()), text.encode(), "sha256").hexdigest()[:32]
-
-
-def _place() -> Path:
-    named = os.environ.get("XDG_STATE_HOME") or os.environ.get("LOCALAPPDATA")
-    return Path(named or Path("~/.local/state").expanduser()) / "rankgauge" / "key"
+    folder = os.environ.get("XDG_STATE_HOME") or os.environ.get("LOCALAPPDATA") or Path("~/.local/state").expanduser()
+    return hmac.new(_key(Path(folder) / "rankgauge" / "key"), text.encode(), "sha256").hexdigest()[:32]
 
 
 @cache
@@ -40,15 +36,11 @@ def _key(place: Path) -> bytes:
     """Read the key or create it; without a writable folder, make a key for this process."""
     try:
         if not place.exists():
-            _make(place)
+            place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            # Readable by its owner only; the first of several processes wins.
+            with suppress(FileExistsError), create_privately(place) as part:
+                part.write_bytes(secrets.token_bytes(_BYTES))
         key = place.read_bytes()
     except OSError:
         key = b""
     return key if len(key) >= _BYTES else secrets.token_bytes(_BYTES)
-
-
-def _make(place: Path) -> None:
-    """Write a new key, readable by its owner only; the first of several processes wins."""
-    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with suppress(FileExistsError), create_privately(place) as part:
-        part.write_bytes(secrets.token_bytes(_BYTES))

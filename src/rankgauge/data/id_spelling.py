@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -113,7 +114,10 @@ def way_of(
     ours, theirs = set(run_ids), set(judged_ids)
     met = len(ours & theirs)
     ours, theirs = ours - theirs, theirs - ours
-    if not ours or not theirs or _plain(ours, theirs):
+    if not ours or not theirs:
+        return None
+    # Integers without leading zeros have only one spelling.
+    if all(value.isdigit() and not value.startswith(b"0") for value in ours | theirs):
         return None
     best, most = None, 0
     every = "\n".join(map(_text, ours | theirs))
@@ -137,21 +141,15 @@ def way_of(
     return best
 
 
-def _plain(ours: Iterable[bytes], theirs: Iterable[bytes]) -> bool:
-    """Return whether all ids are integers without leading zeros, which have only one spelling."""
-    return all(
-        all(map(bytes.isdigit, ids)) and not any(value.startswith(b"0") for value in ids) for ids in (ours, theirs)
-    )
-
-
 def _shared(ours: Collection[bytes], theirs: Collection[bytes]) -> Iterator[Way]:
     """Yield the removal of a prefix or suffix up to a separator that only one side's ids share."""
     if min(len(ours), len(theirs)) < 2:
         return
-    heads, tails = ([_head(ids) for ids in (ours, theirs)], [_tail(ids) for ids in (ours, theirs)])
+    heads = [_head(ids) for ids in (ours, theirs)]
+    tails = [_head([value[::-1] for value in ids])[::-1] for ids in (ours, theirs)]
     for one, other in ((0, 1), (1, 0)):
-        prefix = heads[one].removesuffix(heads[other])
-        suffix = tails[one].removeprefix(tails[other])
+        prefix = _text(heads[one].removesuffix(heads[other]))
+        suffix = _text(tails[one].removeprefix(tails[other]))
         if prefix:
             yield _without(prefix, "")
         if suffix:
@@ -160,21 +158,10 @@ def _shared(ours: Collection[bytes], theirs: Collection[bytes]) -> Iterator[Way]
             yield _without(prefix, suffix)
 
 
-def _head(ids: Collection[bytes]) -> str:
-    found = _HEAD.match(_common(min(ids), max(ids)))
-    return _text(found[0] if found else b"")
-
-
-def _tail(ids: Collection[bytes]) -> str:
-    backwards = [value[::-1] for value in ids]
-    found = _HEAD.match(_common(min(backwards), max(backwards)))
-    return _text(found[0][::-1] if found else b"")
-
-
-def _common(one: bytes, other: bytes) -> bytes:
-    """Return the common prefix of two ids."""
-    pairs = zip(one, other, strict=False)
-    return one[: next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))]
+def _head(ids: Collection[bytes]) -> bytes:
+    """Return the part up to the last separator of the prefix that all ids share."""
+    head = _HEAD.match(os.path.commonprefix([*ids]) or b"")  # noqa: RUF071 - not of paths
+    return head[0] if head else b""
 
 
 def _without(prefix: str, suffix: str) -> Way:
@@ -274,22 +261,16 @@ def spelled(way: Way, run_ids: Iterable[Ids], judged_ids: Collection[bytes]) -> 
     return Spelling(named(way, names.items()), names, one_to_one)
 
 
-def _replaced(ids: Ids, names: Mapping[bytes, bytes]) -> Ids:
-    """Rename some ids of a column."""
-    ours = np.unique(Ids.of(list(names)).hashes())
-    rows = np.flatnonzero(np.isin(ids.hashes(), ours))
-    old = ids.take(rows).tolist()
-    both = Ids.joined([ids, Ids.of([names.get(value, value) for value in old] or [b"-"])])
-    places = np.arange(len(ids))
-    places[rows] = len(ids) + np.arange(len(rows))
-    return both.take(places)
-
-
 def renamed(table: PairTable, queries: Spelling | None, docs: Spelling | None) -> PairTable:
     """Rename the ids of a run to those of the judgments."""
     if docs is not None:
-        names = docs.names
-        table = replace(table, docs=_replaced(table.docs, names), unique=table.unique and docs.one_to_one)
+        ids, names = table.docs, docs.names
+        rows = np.flatnonzero(np.isin(ids.hashes(), np.unique(Ids.of(list(names)).hashes())))
+        changed = [names.get(value, value) for value in ids.take(rows).tolist()]
+        places = np.arange(len(ids))
+        places[rows] = len(ids) + np.arange(len(rows))
+        ids = Ids.joined([ids, Ids.of(changed or [b"-"])]).take(places)
+        table = replace(table, docs=ids, unique=table.unique and docs.one_to_one)
     if queries is None:
         return table
     known = queries.names

@@ -82,24 +82,21 @@ def ranked(run: Run, *, ties: Order = "trec", depth: int | None = None) -> Run:
     ties = order_of(ties)
     table = run.without_repeats("error").table
     depth = None if depth is None else min(integer("depth", depth, least=0), len(table))
-    order = _rank_rows(table, ties)
+    order: IntArray | None
+    if native.core is None:
+        order = table.best_first(by_id=ties == "trec")[0]
+    else:
+        values = np.ascontiguousarray(table.values)
+        rows = native.core.rank_rows(*table.docs.columns(), values, table.offsets, ties == "trec")
+        order = None if rows is None else np.frombuffer(rows, np.int64)
     if depth is not None:
         sizes = np.minimum(np.diff(table.offsets), depth)
-        rows = ranges_of(table.offsets[:-1], sizes)
-        order = rows if order is None else order[rows]
+        top = ranges_of(table.offsets[:-1], sizes)
+        order = top if order is None else order[top]
         table = replace(table, offsets=offsets_of(sizes))
     if order is not None:
         table = replace(table, docs=table.docs.take(order), values=table.values[order])
     return replace(run, table=replace(table, unique=True, lines=None, ranks=None))
-
-
-def _rank_rows(table: PairTable, ties: str) -> IntArray | None:
-    """Return the rows of each query in ranked order; None if unchanged."""
-    if native.core is None:
-        return table.best_first(by_id=ties == "trec")[0]
-    values = np.ascontiguousarray(table.values)
-    rows = native.core.rank_rows(*table.docs.columns(), values, table.offsets, ties == "trec")
-    return None if rows is None else np.frombuffer(rows, np.int64)
 
 
 def tie_groups(table: PairTable) -> tuple[IntArray, IntArray]:

@@ -354,7 +354,8 @@ def _with(group: _Group, there: int, most: int) -> tuple[_Group, int]:
 def _paired(ranked: _Ranked) -> tuple[float, ...]:
     """Return `PreferenceRun.pairs` of a query."""
     if len(ranked.groups) <= 1:
-        return _single(ranked)
+        counts = [_counted(*ranked.ordered(group)) for group in ranked.groups] or [(0,) * 5]
+        return tuple(map(float, counts[0]))
     there, size = ranked.retrieved, len(ranked.place)
     over = np.zeros((size, size), dtype=np.int64)
     for group in ranked.groups:
@@ -370,12 +371,6 @@ def _paired(ranked: _Ranked) -> tuple[float, ...]:
         float(np.count_nonzero(one)),
         float(np.count_nonzero(judged[there:, there:])),
     )
-
-
-def _single(ranked: _Ranked) -> tuple[float, ...]:
-    """Return `PreferenceRun.pairs` of a query with at most one group."""
-    counts = [_counted(*ranked.ordered(group)) for group in ranked.groups] or [(0,) * 5]
-    return tuple(map(float, counts[0]))
 
 
 def _shares(kept: IntArray, lost: IntArray) -> float:
