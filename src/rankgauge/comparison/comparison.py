@@ -40,7 +40,7 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import map_blocks, named_sources
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.context import make_plan, prepare_judgments
-from rankgauge.evaluation.evaluation import Queries, evaluate_blocks, queries_policy, selected_ids
+from rankgauge.evaluation.evaluation import Queries, evaluate_blocks, read_queries
 from rankgauge.evaluation.result import Evaluation, settings_change
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
@@ -468,19 +468,16 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         return _compared([select(e, wanted) for e in evaluations], design, jobs=jobs)
     judged = prepare_judgments(qrels, wanted)
     truth = Qrels.of(judged)
-    which = selected_ids(queries)
-    word = queries_policy(queries)
-    if word == "intersection":
+    policy, ids = read_queries(queries)
+    if policy == "intersection":
         # The common queries must be known before the first run is evaluated.
         outlines = list(map_in_threads(_outline, named, jobs))
-        which, word = _common(truth, outlines), "given"
-    policies = Policies(ties=ties, queries=word, duplicates=duplicates, undefined=undefined)
+        policy, ids = "given", _common(truth, outlines)
+    policies = Policies(ties=ties, queries=policy, duplicates=duplicates, undefined=undefined)
 
     def evaluated(one: tuple[str, Any]) -> tuple[Evaluation, Outline]:
         name, run = one
-        evaluation, parts = evaluate_blocks(
-            judged, run, wanted, Outline.of, name=name, policies=policies, queries=which
-        )
+        evaluation, parts = evaluate_blocks(judged, run, wanted, Outline.of, name=name, policies=policies, queries=ids)
         return evaluation, Outline.joined(parts)
 
     pairs_of = list(map_in_threads(evaluated, named, jobs))

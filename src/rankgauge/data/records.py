@@ -102,6 +102,14 @@ class Records:
             )
         return cls(qrels, graded, run, tuple(messages))
 
+    @classmethod
+    def of_inputs(cls, qrels: Any, run: Any) -> Records:
+        """Convert judgments and a run; without `run`, convert records with both."""
+        if run is None:
+            return cls.of(qrels)
+        judged = Qrels.of(qrels)
+        return cls(judged, judged, Run.of(run))
+
 
 def _queries(read: RecordRows) -> tuple[Ids, bool]:
     """Return the query ids, and whether they were generated because no record has one."""

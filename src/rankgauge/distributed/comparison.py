@@ -105,7 +105,11 @@ def compare_sums(  # noqa: PLR0917 - results of the workers
     for (run, name), value in values.items():
         means[run][name] = mean_of(name, value, skip_undefined=skip_undefined)
     tested = [key for key in sums if parse(key[2]) in design.tested]
-    raw = [_p_value(*moments_of(sums[key], spreads.get(key)), sums[key].queries) for key in tested]
+    raw = []
+    for key in tested:
+        mean, sd = moments_of(sums[key], spreads.get(key))
+        varied = sums[key].queries >= 2 and (mean or sd)
+        raw.append(stats.t_test_from_moments(mean, sd, sums[key].queries).p if varied else 1.0)
     corrected = dict(zip(tested, zip(raw, CORRECTIONS[design.correction](raw).tolist(), strict=True), strict=True))
     level = design.level_of(len(runs), len(design.pairs_of(runs)))
     found: list[Difference] = []
@@ -132,11 +136,6 @@ def compare_sums(  # noqa: PLR0917 - results of the workers
     primary = {run: of_run[str(design.tested[0])] for run, of_run in means.items()}
     sentences = (best_sentence(primary, design, found, None), *difference_sentences(found))
     return DistributedComparison(design, tuple(found), sentences, tuple(doubts), means)
-
-
-def _p_value(mean: float, sd: float, queries: int) -> float:
-    """Return the uncorrected p-value of a pair, equal to that of the t test in `compare`."""
-    return stats.t_test_from_moments(mean, sd, queries).p if queries >= 2 and (mean or sd) else 1.0
 
 
 def _interval(

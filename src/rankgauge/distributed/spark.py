@@ -348,8 +348,7 @@ def evaluate(  # noqa: PLR0913 - one parameter per choice
                 f"{word}={value} needs an order of rows, which Spark does not have", fix=f"use {word}={other}"
             )
     policies = Policies(ties=ties, queries=queries, duplicates=duplicates, unjudged=unjudged)
-    if policies.ties == "mean":
-        plan.refuse_open(0)
+    plan.check_ties(policies.ties, 0)
     names = column_names(columns, _ROLES)
     of_run = _column(run, names["run"])
     if of_run is None and (runs is not None or "run" in (columns or {})):
@@ -561,7 +560,10 @@ def _names_of(run: Any, column: Any, given: Iterable[str] | None) -> tuple[str, 
 
 
 def _rows(functions: Any, frame: Any, names: Mapping[str, str], *, value: str, run: str | None) -> Any:
-    """Return the rows of a run or of judgments, with the columns that workers read."""
+    """Return the rows of a run or of judgments, with the columns that workers read.
+
+    A task that reads an invalid number fails.
+    """
     what = "run" if value == "score" else "judgments"
     types = dict(frame.dtypes)
     names = {role: _column(frame, name) or name for role, name in names.items()}
@@ -585,24 +587,18 @@ def _rows(functions: Any, frame: Any, names: Mapping[str, str], *, value: str, r
                 where=what,
                 fix=f"cast it, or name another column: columns={{{role!r}: ...}}",
             )
-    column = functions.col
+    column, kind = functions.col, types[names[value]]
     name = functions.lit("run") if run is None else column(f"`{run}`").cast("string")
+    number = column(f"`{names[value]}`").cast("double")
+    if kind in {"string", "bigint"} or kind.startswith("decimal"):
+        # As on a single machine, text has to be a decimal number, and integers have to be exact.
+        number = functions.expr(_NUMBER_SQL.format(name=f"`{names[value]}`", value=value))
     return frame.select(
         column(f"`{names['query_id']}`").cast("string").alias("query_id"),
         column(f"`{names['doc_id']}`").cast("string").alias("doc_id"),
-        _number(functions, f"`{names[value]}`", types[names[value]], value).alias("value"),
+        number.alias("value"),
         name.alias("run"),
     )
-
-
-def _number(functions: Any, name: str, kind: str, value: str) -> Any:
-    """Return scores or grades as doubles; a task that reads an invalid number fails.
-
-    As on a single machine, text has to be a decimal number, and integers have to be exact.
-    """
-    if kind not in {"string", "bigint"} and not kind.startswith("decimal"):
-        return functions.col(name).cast("double")
-    return functions.expr(_NUMBER_SQL.format(name=name, value=value))
 
 
 def _measures_of(values: Any) -> tuple[str, ...]:

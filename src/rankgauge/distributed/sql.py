@@ -77,13 +77,21 @@ def sql_query(
     from rankgauge.measures.measure import Measure, parse_all
 
     given = [measures] if isinstance(measures, str | Measure) else measures
-    chosen = [each for name in given for each in parse_all(name)]
-    names = _output_names(chosen)
-    per_level = {level for each in chosen for level in _level_of(each)}
+    names = _output_names(measure for name in given for measure in parse_all(name))
     tables = _tables(dialect, run, qrels, columns)
-    values = ",\n".join(f"{_value_of(each)} AS {name}" for each, name in names.items())
-    levels = "".join(_LEVEL.format(level=level, tag=_tag(level)) for level in sorted(per_level))
-    text = _PER_QUERY.format(**tables, levels=levels, values=values, last=_NOT_RETRIEVED, collation=_collation(dialect))
+    value_of = {measure: _value_of(measure) for measure in names}
+    # Running counts of relevant documents, for the levels of the measures that read them.
+    levels = {
+        str(measure.arguments["rel"]) for measure, sql in value_of.items() if re.search(r"\b(relevant|found)_", sql)
+    }
+    text = _PER_QUERY.format(
+        **tables,
+        levels="".join(_LEVEL.format(level=level, tag=_tag(level)) for level in sorted(levels)),
+        values=",\n".join(f"{value_of[measure]} AS {name}" for measure, name in names.items()),
+        last=_NOT_RETRIEVED,
+        # Ids are ordered byte by byte, also where the default order depends on the locale.
+        collation=' COLLATE "C"' if dialect == "postgres" else "",
+    )
     if per_query:
         text += "SELECT * FROM per_query ORDER BY query_id"
     else:
@@ -305,12 +313,6 @@ def _value_of(measure: Measure) -> str:
     return template.write(measure.arguments)
 
 
-def _level_of(measure: Measure) -> list[str]:
-    """Return the relevance level whose running counts the SQL of the measure reads, if any."""
-    reads = re.search(r"\b(relevant|found)_", _value_of(measure))
-    return [str(measure.arguments["rel"])] if reads else []
-
-
 def _tag(text: object) -> str:
     """Return a number or measure as a part of a name; 1e-16 and 1e+16 differ."""
     return re.sub(r"\W+", "_", str(text).replace("-", "m")).strip("_").lower()
@@ -364,11 +366,6 @@ def _tables(dialect: str, run: str, qrels: str, columns: Mapping[str, str] | Non
             )
         identifiers[role] = ".".join(part.sql(dialect="duckdb") for part in parts)
     return identifiers
-
-
-def _collation(dialect: str) -> str:
-    """Return the collation that orders ids byte by byte, if the default depends on the locale."""
-    return ' COLLATE "C"' if dialect == "postgres" else ""
 
 
 def _translated(text: str, dialect: str) -> str:

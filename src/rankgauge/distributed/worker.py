@@ -20,7 +20,7 @@ from rankgauge.core.policies import Policies
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError, RankgaugeError
-from rankgauge.evaluation.blocks import Measured, measure_absent, measure_block, merge_measured
+from rankgauge.evaluation.blocks import add_absent, measure_block
 from rankgauge.evaluation.context import make_context, make_plan
 from rankgauge.measures.measure import parse
 from rankgauge.stats.resampling import query_keys, weighted_sums, whole_differences
@@ -66,6 +66,7 @@ def measure_batches(batches: Iterable[Any], job: Job) -> Iterator[Any]:
 def whole_queries(batches: Iterable[Any], rows: int) -> Iterator[Any]:
     """Yield tables of whole queries, of about `rows` rows each."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     held: list[Any] = []
     size, limit = 0, rows
@@ -82,7 +83,7 @@ def whole_queries(batches: Iterable[Any], rows: int) -> Iterator[Any]:
         table = pa.Table.from_batches(held).combine_chunks()
         ids = table["query_id"]
         # Start of the last query, which may continue in the next batch.
-        start = _first_of(ids, last)
+        start = int(pc.index(ids, last).as_py())
         if start:
             yield table.slice(0, start)
         rest = table.slice(start)
@@ -91,12 +92,6 @@ def whole_queries(batches: Iterable[Any], rows: int) -> Iterator[Any]:
         limit = max(rows, 2 * size)
     if held:
         yield pa.Table.from_batches(held).combine_chunks()
-
-
-def _first_of(ids: Any, query: str) -> int:
-    import pyarrow.compute as pc
-
-    return int(pc.index(ids, query).as_py())
 
 
 def _check_order(batch: Any, last: str) -> None:
@@ -138,8 +133,15 @@ def _measure_table(table: Any, job: Job) -> Iterator[Any]:
         raise InputError(error.what, where="judgments", fix=error.fix) from None
     context = make_context(qrels, plan, job.policies, None)
     for name in job.runs:
-        measured = _measure_run(rows.filter(pc.equal(rows["run"], name)), name, context)
-        if measured is None:
+        own = rows.filter(pc.equal(rows["run"], name))
+        try:
+            run = Run.from_columns(*_columns(own), name=name) if own.num_rows else Run.of({})
+            measured = measure_block(run, context).measured
+        except RankgaugeError as error:
+            raise InputError(error.what, where=f"run {name}", fix=error.fix) from None
+        absent = np.setdiff1d(np.arange(len(qrels)), measured.numbers)
+        measured = add_absent(measured, absent, context)
+        if not len(measured.numbers):
             continue
         columns = [
             pa.array([name] * len(measured.numbers), pa.string()),
@@ -151,25 +153,6 @@ def _measure_table(table: Any, job: Job) -> Iterator[Any]:
 
 def _columns(rows: Any) -> tuple[Any, Any, Any]:
     return rows["query_id"], rows["doc_id"], rows["value"].to_numpy()
-
-
-def _measure_run(rows: Any, name: str, context: Any) -> Measured | None:
-    """Return the values of a run; None if it has no judged query, with queries='intersection'."""
-    parts = []
-    seen = np.zeros(len(context.judgments.qrels), dtype=bool)
-    if rows.num_rows:
-        try:
-            block = Run.from_columns(*_columns(rows), name=name)
-            result = measure_block(block, context)
-        except RankgaugeError as error:
-            raise InputError(error.what, where=f"run {name}", fix=error.fix) from None
-        if len(result.measured.numbers):
-            parts.append(result.measured)
-        seen[result.measured.numbers] = True
-    absent = np.flatnonzero(~seen)
-    if len(absent) and context.judgments.policies.queries != "intersection":
-        parts.append(measure_absent(absent, context))
-    return merge_measured(parts) if parts else None
 
 
 def sum_batches(batches: Iterable[Any], measures: Sequence[str]) -> Iterator[Any]:
@@ -408,10 +391,12 @@ def sum_spreads(batches: Iterable[Any], job: SpreadJob) -> Iterator[Any]:
             known, differences = _differences(tables, key, job.pairs)
             scaled = np.ldexp(differences, -exponent).tolist()
             # Not NumPy's powers: their last bit may differ from that in `stats.moments`.
+            weights = weighted_sums(keys[known], whole_differences(differences, exponent)[:, None], job.draws)
             part = SpreadSums(
                 as_integer(np.array([(value - center) ** 2 for value in scaled])),
                 as_integer(np.array([(value - center) ** 3 for value in scaled])),
-                *_bootstrap(keys[known], whole_differences(differences, exponent), job.draws),
+                tuple(weights[:, 0].tolist()),
+                tuple(weights[:, 1].tolist()),
             )
             _add(spreads, key, part)
     yield _json_batch(sums=spreads)
@@ -436,11 +421,6 @@ def skewness_of(sums: PairSums, spread: SpreadSums | None) -> float:
         return 0.0
     variance = as_float(spread.squares) / sums.queries
     return as_float(spread.cubes) / sums.queries / variance**1.5
-
-
-def _bootstrap(keys: Any, whole: FloatArray, draws: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    sums = weighted_sums(keys, whole[:, None], draws)
-    return tuple(sums[:, 0].tolist()), tuple(sums[:, 1].tolist())
 
 
 def _differences(tables: Mapping[str, Mapping[str, FloatArray]], key: Key, job: PairJob) -> tuple[Any, FloatArray]:

@@ -19,7 +19,7 @@ from rankgauge.core.pair_table import distinct
 from rankgauge.core.policies import Policies
 from rankgauge.core.text import SHOWN, some
 from rankgauge.data.join import Joined
-from rankgauge.data.joined_blocks import InputSummary, JoinedBlock, Judgments, join_block, map_joined, merge_summaries
+from rankgauge.data.joined_blocks import InputSummary, JoinedBlock, join_block, map_joined, merge_summaries
 from rankgauge.data.judged_run import BoolArray, JudgedRun, Values
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
@@ -169,17 +169,15 @@ def _measure_columns(
             for place, column in enumerate(estimated):
                 measured.values[:, column][rows] = means[:, place]
                 measured.errors[:, context.estimated.index(column)][rows] = errors[:, place]
-        if describe:
-            _describe(block.averaged() if tied else block, rows, measured, context)
-
-
-def _describe(block: JudgedRun, rows: IntArray, measured: Measured, context: Context) -> None:
-    measured.judged[rows] = judged_shares(block, context.plan.depths)
-    for place, first in enumerate(context.first_ranks):
-        measured.first_ranks[:, place][rows] = first.values(block)
-    for place, recall in enumerate(context.plan.recalls):
-        relevant = block.relevant(recall.rel)  # type: ignore[arg-type] # a level
-        measured.beyond[:, place][rows] = relevant > recall.k  # type: ignore[operator] # a number
+        if not describe:
+            continue
+        measured.judged[rows] = judged_shares(block.averaged() if tied else block, context.plan.depths)
+        # No first ranks are measured if ties are averaged, and relevant documents have no order.
+        for place, first in enumerate(context.first_ranks):
+            measured.first_ranks[:, place][rows] = first.values(block)
+        for place, recall in enumerate(context.plan.recalls):
+            relevant = block.relevant(recall.rel)  # type: ignore[arg-type] # a level
+            measured.beyond[:, place][rows] = relevant > recall.k  # type: ignore[operator] # a number
 
 
 def _blocks(joined: Joined, numbers: IntArray, policies: Policies) -> Iterator[tuple[IntArray, JudgedRun, bool]]:
@@ -225,24 +223,22 @@ def merge_measured(parts: list[Measured]) -> Measured:
     return Measured(*merged)
 
 
-def measure_absent(numbers: IntArray, context: Context) -> Measured:
-    """Measure queries that are missing from the run: each has an empty ranking."""
-    judgments = context.judgments
-    if judgments.stored is None:
-        return _measure_empty(judgments, numbers, context)
-    batches = []
-    for start in range(0, len(numbers), _MISSING):
-        batch = numbers[start : start + _MISSING]
-        measured = _measure_empty(judgments.part(batch), np.arange(len(batch)), context)
-        batches.append(measured._replace(numbers=batch))
+def add_absent(measured: Measured, numbers: IntArray, context: Context) -> Measured:
+    """Add queries that are missing from the run, each with an empty ranking, if they are averaged."""
+    if not len(numbers) or context.judgments.policies.queries == "intersection":
+        return measured
+    batches = [measured]
+    most = len(numbers) if context.judgments.stored is None else _MISSING
+    for start in range(0, len(numbers), most):
+        batch = own = numbers[start : start + most]
+        judgments = context.judgments
+        if judgments.stored is not None:
+            judgments, own = judgments.part(batch), np.arange(len(batch))
+        joined = graded = Joined.empty(judgments.qrels)
+        if judgments.graded is not judgments.qrels:
+            graded = Joined.empty(judgments.graded)
+        batches.append(_measure(joined, graded, own, context)._replace(numbers=batch))
     return merge_measured(batches)
-
-
-def _measure_empty(judgments: Judgments, numbers: IntArray, context: Context) -> Measured:
-    joined = graded = Joined.empty(judgments.qrels)
-    if judgments.graded is not judgments.qrels:
-        graded = Joined.empty(judgments.graded)
-    return _measure(joined, graded, numbers, context)
 
 
 def build_evaluation(result: BlockResult, context: Context) -> Evaluation:
@@ -253,21 +249,25 @@ def build_evaluation(result: BlockResult, context: Context) -> Evaluation:
     seen = np.zeros(len(qrels), dtype=bool)
     seen[summary.numbers] = True
     if len(summary.numbers) > np.count_nonzero(seen):
-        raise _repeated_query(summary, qrels)
+        repeated = summary.numbers[1:][summary.numbers[1:] == summary.numbers[:-1]]
+        raise InputError(
+            f"query {qrels.query_ids[int(repeated[0])]!r} occurs in two blocks of the run",
+            where="run",
+            fix="yield all documents of a query in one block",
+        )
     if not len(result.measured.numbers):
         raise _no_common_query(qrels, context.selected, summary)
     checks = InputChecks(qrels, summary)
     checks.refuse_near_misses()
-    measured, absent = result.measured, np.flatnonzero(context.selected & ~seen)
-    missing = absent[:0] if policies.queries == "intersection" else absent
-    if len(missing):
-        measured = merge_measured([measured, measure_absent(missing, context)])
+    absent = np.flatnonzero(context.selected & ~seen)
+    measured = add_absent(result.measured, absent, context)
+    missing = len(measured.numbers) - len(result.measured.numbers)
     query_ids = qrels.query_ids
     if len(measured.numbers) < len(qrels):
         query_ids = tuple(map(query_ids.__getitem__, measured.numbers.tolist()))
     counts = {
         "queries": len(query_ids),
-        "missing_from_run": len(missing),
+        "missing_from_run": missing,
         "without_judgments": summary.without_judgments,
         "tied": result.tied,
         "documents": summary.tally.documents,
@@ -292,7 +292,7 @@ def build_evaluation(result: BlockResult, context: Context) -> Evaluation:
         if not explaining(faults):
             without = int(np.count_nonzero(np.isnan(measured.judged[:, 0])))
             faults += checks.no_matches()
-            empty_rankings = checks.empty_rankings(len(query_ids), without, len(missing))
+            empty_rankings = checks.empty_rankings(len(query_ids), without, missing)
         return coverage, (
             *faults,
             *empty_rankings,
@@ -344,15 +344,6 @@ def _coverage(measured: Measured, plan: Plan) -> dict[int, float]:
         known = known[~nothing]
     columns = zip(plan.depths, known.T.tolist(), strict=True)
     return {depth: math.fsum(column) / len(column) for depth, column in columns}
-
-
-def _repeated_query(summary: InputSummary, qrels: Qrels) -> InputError:
-    again = summary.numbers[1:][summary.numbers[1:] == summary.numbers[:-1]]
-    return InputError(
-        f"query {qrels.query_ids[int(again[0])]!r} occurs in two blocks of the run",
-        where="run",
-        fix="yield all documents of a query in one block",
-    )
 
 
 def _no_common_query(qrels: Qrels, selected: BoolArray, summary: InputSummary) -> MismatchError:

@@ -81,10 +81,9 @@ class Plan:
         self.first_ranks = list(dict.fromkeys(firsts))
         self.separate_judged = any(_reads_judged(measure) for measure in measures)
         self.max_cutoff = depths[-1] if depths else 0
-        levels = [rel for m in measures if (rel := _level(m)) is not None]
-        self.level = min(levels, default=0.0)
-        if self.level > 1:
-            self.level = 0.0
+        binary = (m.level for m in measures if m.declaration.reads in {"binary", *SPECIAL})
+        lowest = min((level for level in binary if level is not None), default=0.0)
+        self.level = lowest if lowest <= 1 else 0.0
         self.recalls = [m for m in measures if m.name == "R" and not dict(m.params).get("norm")]
         self.whole = [n for n in self.columns if measures[n].name in _WHOLE]
 
@@ -116,8 +115,12 @@ class Plan:
             ]
         )
 
-    def refuse_special(self, ties: str) -> None:
-        """Raise an error for measures of special judgments with a tie policy based on grades."""
+    def check_ties(self, ties: str, draws: int) -> None:
+        """Raise an error for measures that do not support a tie policy based on grades.
+
+        These are measures of special judgments, and those with no closed form for the mean over all
+        orders, unless orders are drawn.
+        """
         if self.special:
             known = {"best": "best order", "worst": "worst order"}
             raise InputError(
@@ -127,10 +130,7 @@ class Plan:
                 where=f"ties={ties}",
                 fix="use ties='trec' (the default) or ties='input'",
             )
-
-    def refuse_open(self, draws: int) -> None:
-        """Raise an error for measures with no closed form for the mean over all orders of ties."""
-        if self.open and not draws:
+        if ties == "mean" and self.open and not draws:
             raise InputError(
                 f"{', '.join(str(self.measures[n]) for n in self.open)}: no closed form for the "
                 "mean over all orders of equal scores",
@@ -162,11 +162,6 @@ def _sole(special: Sequence[Measure]) -> str:
             fix="evaluate each separately with the judgments it reads",
         )
     return next(iter(kinds), "")
-
-
-def _level(measure: Measure) -> float | None:
-    """Return the relevance level of a binary measure."""
-    return measure.level if measure.declaration.reads in {"binary", *SPECIAL} else None
 
 
 def _condenses(measure: Measure) -> bool:
@@ -246,9 +241,7 @@ def make_context(
     if not len(qrels):
         raise InputError("the judgments have no queries", where="judgments", fix="pass at least one")
     if policies.ties in BY_GRADE:
-        plan.refuse_special(policies.ties)
-    if policies.ties == "mean":
-        plan.refuse_open(policies.draws)
+        plan.check_ties(policies.ties, policies.draws)
     selected = np.ones(len(qrels), dtype=bool)
     if queries is not None:
         numbers = [judged_number(qrels, query) for query in queries]
@@ -286,22 +279,16 @@ def read_context(  # noqa: PLR0917 - what an evaluation is of
             context = make_context(judged.qrels, plan, policies, queries, special=judged)
         else:
             context = make_context(judged.outline(), plan, policies, queries, stored=judged)
-    if memory is not None:
-        _refuse_many_values(context, memory)
-    return context
-
-
-def _refuse_many_values(context: Context, memory: int) -> None:
-    """Raise an error if the values of all queries, which stay in memory, exceed the limit."""
-    plan, queries = context.plan, len(context.judgments.qrels)
+    # The values of all queries stay in memory.
     columns = len(plan.measures) + len(plan.depths) + len(context.first_ranks)
-    wanted = queries * (_QUERY_BYTES + _VALUE_BYTES * columns)
-    if wanted > memory:
+    wanted = len(context.selected) * (_QUERY_BYTES + _VALUE_BYTES * columns)
+    if memory is not None and wanted > memory:
         raise InputError(
-            f"the values of {queries:,} queries take about {wanted // 10**6:,} MB of memory",
+            f"the values of {len(context.selected):,} queries take about {wanted // 10**6:,} MB of memory",
             where="memory",
             fix=f'pass memory="{wanted // 10**9 + 1}GB", or fewer measures',
         )
+    return context
 
 
 def _judgments(source: Any, reads: str, memory: int | None = None) -> Qrels | SpecialQrels | StoredQrels:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
@@ -17,7 +16,7 @@ from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjud
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run, map_blocks
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.evaluation.blocks import BlockResult, build_evaluation, measure_block, measure_run, merge_blocks
+from rankgauge.evaluation.blocks import build_evaluation, measure_block, measure_run, merge_blocks
 from rankgauge.evaluation.context import make_plan, read_context, read_records
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.formats.readers import read_ids
@@ -114,12 +113,19 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
 
         fields = QueryFields.of(questions, weights, groups)
     plan = make_plan(measures, profile if isinstance(profile, str) else None)
-    words = (ties, queries_policy(queries), duplicates, undefined, unjudged)
-    policies = _make_policies(words, draws, seed)
-    ids = selected_ids(queries)
+    policy, ids = read_queries(queries)
+    choices = (ties, policy, duplicates, undefined, unjudged, draws, seed)
+    try:
+        policies = _cached_policies(*choices)
+    except TypeError:  # not hashable, and thus no policy
+        policies = Policies(*choices)
     limit = None if memory is None else memory_size(memory)
     if limit is not None and (profile is not None or run is None):
-        raise _read_whole(memory, "for records" if profile is None else "with a profile")
+        raise InputError(
+            f"got memory={memory!r:.60} {'for records' if profile is None else 'with a profile'}, which is read whole",
+            where="memory",
+            fix="leave it out, or pass judgments and a run without a profile",
+        )
     if profile is not None:
         from rankgauge.evaluation.profile_evaluation import evaluate_profile
 
@@ -135,44 +141,25 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
     return evaluation if fields is None else fields.add_to(evaluation, mix_origins=mix_origins)
 
 
-def queries_policy(queries: Queries) -> Literal["all", "intersection", "given"]:
-    """Return the policy for the argument ``queries`` of :func:`evaluate`."""
+# Typed, since 1.0 is not a valid number of draws.
+_cached_policies = lru_cache(maxsize=64, typed=True)(Policies)
+
+
+def read_queries(queries: Queries) -> tuple[Literal["all", "intersection", "given"], list[Any] | None]:
+    """Return the policy for the argument ``queries`` of :func:`evaluate`, and the ids if given."""
+    if isinstance(queries, os.PathLike):
+        return "given", list(read_ids(queries))
+    if queries == "all":
+        return "all", None
+    if queries == "intersection":
+        return "intersection", None
     if isinstance(queries, str):
-        if queries == "all":
-            return "all"
-        if queries == "intersection":
-            return "intersection"
         raise UnknownName(f"queries={queries!r} is not valid", fix="choose all, intersection, or a list of ids")
-    if not isinstance(queries, Iterable | os.PathLike):
+    if not isinstance(queries, Iterable):
         raise InputError(
             f"got {queries!r:.60} for the queries", where="queries", fix="choose all, intersection, or a list of ids"
         )
-    return "given"
-
-
-def selected_ids(queries: Queries) -> list[Any] | None:
-    """Return the ids of the queries to average; None if a policy decides."""
-    if isinstance(queries, os.PathLike):
-        return list(read_ids(queries))
-    return None if isinstance(queries, str) else list(queries)
-
-
-def _make_policies(words: tuple[Any, ...], draws: int, seed: int) -> Policies:
-    # Policies reports values that are not text (and may not be hashable).
-    known = all(isinstance(word, str) for word in words)
-    policies = _cached_policies(*words) if known else Policies(*words)
-    return replace(policies, draws=draws, seed=seed) if (draws, seed) != (0, 0) else policies
-
-
-_cached_policies = lru_cache(maxsize=64)(Policies)
-
-
-def _read_whole(memory: object, what: str) -> InputError:
-    return InputError(
-        f"got memory={memory!r:.60} {what}, which is read whole",
-        where="memory",
-        fix="leave it out, or pass judgments and a run without a profile",
-    )
+    return "given", list(queries)
 
 
 def evaluate_blocks(
@@ -188,26 +175,6 @@ def evaluate_blocks(
     """Evaluate a run and apply `look` to each of its blocks, reading a file only once."""
     context = read_context(judged, make_plan(measures), policies, queries)
 
-    def each(block: Run) -> tuple[BlockResult, _T]:
-        return measure_block(block, context), look(block)
-
-    pairs = map_blocks(run, each, name)
+    pairs = map_blocks(run, lambda block: (measure_block(block, context), look(block)), name)
     result = merge_blocks(result for result, _ in pairs)
     return build_evaluation(result, context), [seen for _, seen in pairs]
-
-
-def evaluate_each(
-    judgments: Sequence[Qrels],
-    run: Any,
-    measures: Sequence[Measure],
-    *,
-    name: str | None = None,
-    policies: Policies = Policies(),  # noqa: B008 - cannot be changed
-    queries: list[Any] | None = None,
-) -> list[Evaluation]:
-    """Evaluate a run with several sets of judgments, reading a file only once."""
-    plan = make_plan(measures)
-    contexts = [read_context(judged, plan, policies, queries) for judged in judgments]
-    blocks = map_blocks(run, lambda block: [measure_block(block, one) for one in contexts], name)
-    results = map(merge_blocks, zip(*blocks, strict=True))
-    return [build_evaluation(*each) for each in zip(results, contexts, strict=True)]

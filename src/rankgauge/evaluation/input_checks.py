@@ -11,6 +11,7 @@ import os
 import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
@@ -91,8 +92,12 @@ class InputChecks:
         self.documents = int(summary.ends[:, 0].sum())
         self.matched = int(summary.ends[:, 1].sum())
         # Checked now: the file may be gone when the findings are read.
-        sources = (qrels.table.source, "QRELS"), (summary.source, "RUN")
-        self._paths = [shlex.quote(path) if _is_file(path) else name for path, name in sources]
+        self._paths = ["QRELS", "RUN"]
+        for place, source in enumerate((qrels.table.source, summary.source)):
+            # A path with a NUL raises ValueError.
+            with suppress(ValueError):
+                if os.path.isfile(source):  # noqa: PTH113 - no path of ours
+                    self._paths[place] = shlex.quote(source)
 
     @cached_property
     def pairs(self) -> list[Pair]:
@@ -486,13 +491,6 @@ def _shifts(pairs: Sequence[Pair], judged: _JudgedDocuments) -> Iterator[tuple[i
             else:
                 found = sum(doc in judged.docs(moved[query]) for query, doc in pairs)
             yield found, unit, word
-
-
-def _is_file(source: str) -> bool:
-    try:
-        return bool(source) and os.path.isfile(source)  # noqa: PTH113 - no path of ours
-    except ValueError:
-        return False
 
 
 def _finding(code: str, message: str, fix: str, severity: Severity = "error") -> Finding:

@@ -30,10 +30,6 @@ def info(message: str, code: str = "") -> Finding:
     return Finding(code, "info", message)
 
 
-def _warning(message: str, code: str) -> Finding:
-    return Finding(code, "warning", message)
-
-
 def queries_note(counts: Mapping[str, int], policies: Policies) -> Finding:
     """Return a note on the averaged and excluded queries."""
     which = {
@@ -186,7 +182,9 @@ def ranking_notes(longest: int, deepest: int, *, constant: bool) -> Iterator[Fin
     if 0 < longest < deepest:
         yield info(f"rankings have at most {longest} documents, cut-offs go to {deepest}", "R105")
     if constant:
-        yield _warning("all documents of a query have the same score: only the tie policy orders them", "R106")
+        yield Finding(
+            "R106", "warning", "all documents of a query have the same score: only the tie policy orders them"
+        )
 
 
 def perfect_note(plan: Plan, values: Values) -> Iterator[Finding]:
@@ -198,8 +196,8 @@ def perfect_note(plan: Plan, values: Values) -> Iterator[Finding]:
         if values[0, column] == 1 and (values[:, column] == 1).all()
     ]
     if perfect and len(values) >= _FEW:
-        text = ", ".join(perfect[:SHOWN])
-        yield _warning(f"{text} is 1 for every query: was the run made from the judgments?", "P107")
+        names = ", ".join(perfect[:SHOWN])
+        yield Finding("P107", "warning", f"{names} is 1 for every query: was the run made from the judgments?")
 
 
 def single_measure_note(measures: Sequence[Measure]) -> Iterator[Finding]:

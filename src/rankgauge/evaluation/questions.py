@@ -104,7 +104,11 @@ class QueryFields(NamedTuple):
                     f"{many(len(query_ids), 'query')}"
                 ),
             )
-        groups = None if self.groups is None else _groups(self.groups, query_ids)
+        groups = None
+        if self.groups is not None:
+            # Lone surrogates are escaped, so that files can store them.
+            labels = map(str, _per_query(self.groups, query_ids, "group"))
+            groups = tuple(label.encode("utf-8", "backslashreplace").decode() for label in labels)
         evaluation = replace(evaluation, findings=findings, weights=weights, groups=groups)
         return _add_origins(evaluation, self.questions, mix_origins=mix_origins)
 
@@ -146,12 +150,6 @@ def _per_query(given: Any, query_ids: Sequence[str], what: str) -> list[Any]:
                 fix=f"pass one for every evaluated query ({len(query_ids)} of them)",
             )
     return values
-
-
-def _groups(given: Any, query_ids: Sequence[str]) -> tuple[str, ...]:
-    """Return the group of each query, with lone surrogates escaped so that files can store them."""
-    groups = _per_query(given, query_ids, "group")
-    return tuple(str(group).encode("utf-8", "backslashreplace").decode() for group in groups)
 
 
 def _weights(given: Any, query_ids: Sequence[str]) -> tuple[float, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -53,12 +53,7 @@ class AppliedProfile:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return {
-            "name": self.name,
-            "tool": self.tool,
-            "asked": list(self.asked),
-            "deviations": [list(names) for names in self.deviations],
-        }
+        return asdict(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> AppliedProfile:
@@ -378,6 +373,8 @@ class Evaluation(Result):
                 [[math.nan if v is None else v for v in row] for row in data["values"]], dtype=float
             ).reshape(shape)
             kind = evaluation_class(data) if cls is Evaluation else cls
+            findings = tuple(map(Finding.from_dict, data.get("findings", ())))
+            applied, left_out = data.get("profile"), data.get("left_out")
             return kind(
                 run_name=data["run"],
                 query_ids=tuple(data["query_ids"]),
@@ -390,8 +387,10 @@ class Evaluation(Result):
                 weights=None if data["weights"] is None else tuple(map(float, data["weights"])),
                 groups=None if data["groups"] is None else tuple(data["groups"]),
                 settings=data["settings"],
-                findings=_findings_of(data),
-                **_profile_of(data, shape),
+                # Early files have notes as well or instead.
+                findings=findings_of_notes(data["notes"], findings) if "notes" in data else findings,
+                profile=None if applied is None else AppliedProfile.from_dict(applied),
+                left_out=None if left_out is None else np.array(left_out, dtype=bool).reshape(shape),
                 **kind.parse_extra_fields(data, shape),
             )
         except (KeyError, TypeError, ValueError, RecursionError) as error:
@@ -487,21 +486,14 @@ def evaluation_class(data: Collection[str]) -> type[Evaluation]:
     return found
 
 
-def _findings_of(data: Mapping[str, Any]) -> tuple[Finding, ...]:
-    """Return the findings of an evaluation in JSON; early files have notes as well or instead."""
-    found = tuple(map(Finding.from_dict, data.get("findings", ())))
-    return findings_of_notes(data["notes"], found) if "notes" in data else found
-
-
 def findings_of_notes(notes: Iterable[str], known: Iterable[Finding] = ()) -> tuple[Finding, ...]:
     """Return findings with these texts, reusing known findings."""
-    by_text = {found.note: found for found in known}
-    return tuple(by_text.get(note) or _finding_of_note(note) for note in notes)
-
-
-def _finding_of_note(note: str) -> Finding:
-    text = note.removeprefix("WARNING: ")
-    return Finding("", "info" if text == note else "warning", text)
+    by_text = {finding.note: finding for finding in known}
+    findings = []
+    for note in notes:
+        text = note.removeprefix("WARNING: ")
+        findings.append(by_text.get(note) or Finding("", "info" if text == note else "warning", text))
+    return tuple(findings)
 
 
 def of_answers(evaluation: Evaluation) -> bool:
@@ -728,12 +720,3 @@ def settings_change(one: Evaluation, settings: Mapping[str, Any], before: str, a
         "attributed to one of them",
         fix="change one thing at a time",
     )
-
-
-def _profile_of(data: Mapping[str, Any], shape: tuple[int, int]) -> dict[str, Any]:
-    """Return the profile in JSON as fields of an evaluation."""
-    if data.get("profile") is None:
-        return {}
-    cells = data.get("left_out")
-    left_out = None if cells is None else np.array(cells, dtype=bool).reshape(shape)
-    return {"profile": AppliedProfile.from_dict(data["profile"]), "left_out": left_out}

@@ -22,17 +22,11 @@ from rankgauge.data.join import join, tie_groups
 from rankgauge.data.judged_run import Values
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.records import Records
-from rankgauge.data.run import Run, named_sources
+from rankgauge.data.run import Run, map_blocks, named_sources
 from rankgauge.errors import InputError
-from rankgauge.evaluation.context import make_plan
-from rankgauge.evaluation.evaluation import (
-    Queries,
-    evaluate,
-    evaluate_blocks,
-    evaluate_each,
-    queries_policy,
-    selected_ids,
-)
+from rankgauge.evaluation.blocks import build_evaluation, measure_block, merge_blocks
+from rankgauge.evaluation.context import make_plan, read_context
+from rankgauge.evaluation.evaluation import Queries, evaluate, evaluate_blocks, read_queries
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
@@ -217,35 +211,25 @@ def tie_report(
         >>> tie_report(judged, run, "P@1").counts["deciding"]
         1
     """
-    records = Records.of(qrels) if run is None else None
-    truth = Qrels.of(qrels) if records is None else records.qrels
-    found = Run.of(run) if records is None else records.run
+    source = Records.of_inputs(qrels, run)
     plan = make_plan(measures)
-
-    def by(policy: Ties, chosen: Iterable[Measure]) -> Evaluation:
-        return evaluate(
-            truth if records is None else records,
-            None if records else found,
-            list(chosen),
-            ties=policy,
-            queries=queries,
-            duplicates=duplicates,
-            undefined=undefined,
-        )
-
-    evaluations = {
-        "value": by(ties, plan.measures),
-        "worst": by("worst", plan.measures),
-        "best": by("best", plan.measures),
-    }
     closed = [measure for measure in plan.measures if measure.has_tie_mean]
-    if closed:
-        evaluations["mean"] = by("mean", closed)
+    orders: dict[str, tuple[Ties, Sequence[Measure]]] = {
+        "value": (ties, plan.measures),
+        "worst": ("worst", plan.measures),
+        "best": ("best", plan.measures),
+        "mean": ("mean", closed),
+    }
+    evaluations = {
+        name: evaluate(source, None, own, ties=order, queries=queries, duplicates=duplicates, undefined=undefined)
+        for name, (order, own) in orders.items()
+        if own
+    }
     value = evaluations["value"]
     spans = tuple(_spans(evaluations))
-    once = found.without_repeats(duplicates)
-    deciding = join(truth, once, ties="best").deciding(separate_judged=plan.separate_judged)
-    counts, sizes = _tie_counts(truth, once, value, deciding)
+    once = source.run.without_repeats(duplicates)
+    deciding = join(source.qrels, once, ties="best").deciding(separate_judged=plan.separate_judged)
+    counts, sizes = _tie_counts(source.qrels, once, value, deciding)
     return TieReport(
         run_name=value.run_name,
         ties=ties,
@@ -476,8 +460,8 @@ def reliability(
     group_of = _grouped(named, groups)
     chosen = make_plan(measures).measures
     order = order_of(ties)
-    policies = Policies(ties=ties, queries=queries_policy(queries), duplicates=duplicates)
-    ids = selected_ids(queries)
+    policy, ids = read_queries(queries)
+    policies = Policies(ties=ties, queries=policy, duplicates=duplicates)
     if k is not None:
         VOCABULARY["k"].check(k, "reliability(k=...)")
 
@@ -497,10 +481,12 @@ def reliability(
     # Groups without own judgments change no value. Some queries may have no judgments left.
     less = {group: Qrels(truth.table.keep(np.flatnonzero(~own))) for group, own in owned.items() if own.any()}
     without: dict[str, _Means] = {group: {} for group in less}
+    contexts = [read_context(judged, make_plan(chosen), policies, ids) for judged in less.values()]
     for name, source in named.items() if less else ():
-        found = evaluate_each([*less.values()], source, chosen, name=name, policies=policies, queries=ids)
-        for means, evaluation in zip(without.values(), found, strict=True):
-            means[name] = tuple(evaluation.mean().values())
+        blocks = map_blocks(source, lambda block: [measure_block(block, context) for context in contexts], name)
+        results = map(merge_blocks, zip(*blocks, strict=True))
+        for means, result, context in zip(without.values(), results, contexts, strict=True):
+            means[name] = tuple(build_evaluation(result, context).mean().values())
     left = []
     for name, group in group_of.items():
         own, part = owned[group], without.get(group, whole)
@@ -512,8 +498,8 @@ def reliability(
         measure: kendall_tau([run.values[c] for run in left], [run.without[c] for run in left])
         for c, measure in enumerate(chosen)
     }
-    result = Reliability(chosen, tuple(left), tau, k, ())
-    return replace(result, notes=tuple(_pool_notes(result, groups_of, len(contributed))))
+    report = Reliability(chosen, tuple(left), tau, k, ())
+    return replace(report, notes=tuple(_pool_notes(report, groups_of, len(contributed))))
 
 
 def _grouped(named: Mapping[str, Any], groups: Mapping[str, str] | None) -> dict[str, str]:

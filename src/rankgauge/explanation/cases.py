@@ -19,7 +19,7 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.data.subsets import keep_queries
 from rankgauge.errors import UnknownName
-from rankgauge.evaluation.evaluation import Queries, evaluate, queries_policy, selected_ids
+from rankgauge.evaluation.evaluation import Queries, evaluate, read_queries
 from rankgauge.evaluation.profile_deviations import (
     AS_GIVEN,
     ASCENDING_IDS,
@@ -52,12 +52,11 @@ def make_case(
 ) -> Case:
     """Return the inputs and policies of a number, reduced to the selected queries."""
     truth = Qrels.of(qrels)
-    word = queries_policy(queries)
-    ids = selected_ids(queries)
+    policy, ids = read_queries(queries)
     if ids is not None:
         truth = keep_queries(truth, ids)
-        word = "all"
-    return Case(truth, Run.of(run), parse(measure), replace(policies, queries=word))
+        policy = "all"
+    return Case(truth, Run.of(run), parse(measure), replace(policies, queries=policy))
 
 
 def evaluate_case(case: Case, measures: Sequence[Measure] = (), source: Any = None) -> Evaluation:
