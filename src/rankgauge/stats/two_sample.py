@@ -9,6 +9,7 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.core.libraries import library
 from rankgauge.errors import InputError
 from rankgauge.stats.arrays import FloatArray, blocks, check_draws, check_share
 
@@ -17,7 +18,6 @@ _NEIGHBORS = 10
 _PENALTY = 1.0  # per point that the regression is fitted to
 _ROWS = 1000  # in a block of similarities
 _DIGITS = 10  # of rounded scores, so that equal points have equal scores with any BLAS
-CLASSIFIERS = ("linear", "neighbors")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,8 @@ class TwoSampleTest:
 
     Attributes:
         p: P-value of the larger standardized area.
-        areas: Area of each classifier, in the order of `CLASSIFIERS`.
+        areas: Area of each classifier, ``linear`` and ``neighbors``.
         z: Standardized area of each classifier.
-        decisive: Index of the classifier with the larger standardized area.
         permutations: Number of random permutations.
         center: (2,) means of the areas over the permutations and the observed labels.
         spread: (2,) standard deviations of the same areas.
@@ -54,7 +53,6 @@ class TwoSampleTest:
     p: float
     areas: tuple[AreaEstimate, ...]
     z: tuple[float, ...]
-    decisive: int
     permutations: int
     center: FloatArray
     spread: FloatArray
@@ -107,10 +105,9 @@ class LabelScores:
                 where="two_sample",
                 fix=f"pass (n, d) coordinates of at least {2 * _FOLDS} points",
             )
-        rng = np.random.Generator(np.random.PCG64(seed))
         # In random order, since ties between neighbors are broken by the order of the points,
         # which must not depend on the labels.
-        self.order = rng.permutation(len(given))
+        self.order = np.random.Generator(np.random.PCG64(seed)).permutation(len(given))
         ordered = given[self.order]
         self.folds = [np.arange(start, len(ordered), _FOLDS) for start in range(_FOLDS)]
         self._projections = list(_projections(ordered, self.folds))
@@ -118,13 +115,9 @@ class LabelScores:
         # Linear scores are comparable only within folds, scores of neighbors among all points.
         self._groups = (self.folds, [np.arange(len(ordered))])
 
-    def scores(self, labels: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
-        """Return the scores of each classifier for (n,) or (n, B) labels, in the same shape."""
-        found = self._scores(labels[self.order].astype(np.float64))
-        back = np.argsort(self.order)
-        return found[0][back], found[1][back]
-
-    def _scores(self, labels: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def scores(self, ordered: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
+        """Return the scores of each classifier for (n,) or (n, B) labels, both in `order`."""
+        labels = ordered.astype(np.float64)
         linear = np.empty_like(labels)
         for fold, (held_out, fitted, projection) in zip(self.folds, self._projections, strict=True):
             linear[fold] = held_out @ (projection @ labels[fitted])
@@ -135,10 +128,9 @@ class LabelScores:
         areas = np.empty((2, labels.shape[1]))
         ordered = labels[self.order]
         for start, count in blocks(labels.shape[1], 4 * len(labels)):
-            some = ordered[:, start : start + count]
-            found = self._scores(some.astype(np.float64))
-            for row, (scores, groups) in enumerate(zip(found, self._groups, strict=True)):
-                areas[row, start : start + count] = area_under_curve(scores, some, groups)
+            block = ordered[:, start : start + count]
+            for row, (scores, groups) in enumerate(zip(self.scores(block), self._groups, strict=True)):
+                areas[row, start : start + count] = area_under_curve(scores, block, groups)
         return np.nan_to_num(areas, nan=0.5)
 
     def test(
@@ -178,17 +170,15 @@ class LabelScores:
         z = _standardized(areas, center, spread)
         largest = np.sort(z[:, 1:].max(axis=0))
         reached = permutations - np.searchsorted(largest, z[:, 0].max() - _TIE, side="left")
+        ordered = labels[self.order]
         estimates = tuple(
-            _estimate(scores, labels[self.order], groups, (level, float(least)))
-            for scores, groups, least in zip(
-                self._scores(labels[self.order].astype(np.float64)), self._groups, spread, strict=True
-            )
+            _estimate(scores, ordered, groups, (level, float(least)))
+            for scores, groups, least in zip(self.scores(ordered), self._groups, spread, strict=True)
         )
         return TwoSampleTest(
             float((reached + 1) / (permutations + 1)),
             estimates,
             tuple(z[:, 0].tolist()),
-            int(z[:, 0].argmax()),
             permutations,
             center,
             spread,
@@ -199,9 +189,8 @@ class LabelScores:
         """Return the area of `linear` over pairs in the same fold and group; NaN without pairs."""
         ordered = groups[self.order]
         cells = [fold[ordered[fold] == group] for fold in self.folds for group in np.unique(ordered)]
-        some = labels[self.order][:, None]
-        scores = self._scores(some.astype(np.float64))[0]
-        return float(area_under_curve(scores, some, cells)[0])
+        column = labels[self.order][:, None]
+        return float(area_under_curve(self.scores(column)[0], column, cells)[0])
 
 
 def area_under_curve(
@@ -242,20 +231,7 @@ def middle_ranks(values: FloatArray) -> FloatArray:
         >>> middle_ranks(np.array([[3.0], [1.0], [3.0]])).T.tolist()
         [[2.5, 1.0, 2.5]]
     """
-    if not len(values):
-        return values.astype(np.float64)
-    order = values.argsort(axis=0, kind="stable")
-    ordered = np.take_along_axis(values, order, axis=0)
-    places = np.broadcast_to(np.arange(len(values))[:, None], values.shape)
-    starts = np.ones(values.shape, dtype=bool)
-    starts[1:] = ordered[1:] != ordered[:-1]
-    first = np.maximum.accumulate(np.where(starts, places, 0), axis=0)
-    ends = np.ones(values.shape, dtype=bool)
-    ends[:-1] = starts[1:]
-    last = np.minimum.accumulate(np.where(ends, places, len(values))[::-1], axis=0)[::-1]
-    ranks = np.empty(values.shape)
-    np.put_along_axis(ranks, order, (first + last) / 2 + 1, axis=0)
-    return ranks
+    return np.asarray(library("scipy.stats", extra="production", of="a two-sample test").rankdata(values, axis=0))
 
 
 def nearest(points: FloatArray, count: int) -> npt.NDArray[np.int64]:
