@@ -118,8 +118,7 @@ def krippendorff_alpha(
             squares = 2 * (sizes * (scale**2 @ counts.T) - (scale @ counts.T) ** 2)
             within = (weights * squares / (sizes - 1)).sum(axis=1)
             expected = 2 * number * (totals * scale**2).sum(axis=1)
-        varied = (totals > 0).sum(axis=1) > 1
-        return _one_minus(within * (number - 1), expected, varied)
+        return _one_minus(within * (number - 1), expected, (totals > 0).sum(axis=1) > 1)
 
     return _with_interval(alpha, groups, int(sizes.sum()), level=level, draws=draws, seed=seed)
 
@@ -206,14 +205,11 @@ def cohen_kappa(
     groups = _clusters_of(clusters, pairs, both)
     pairs = pairs[both]
     _check_finite(pairs)
-    values, codes = np.unique(pairs, return_inverse=True)
-    rows = np.arange(len(pairs))
-    by_rater = np.zeros((2, len(pairs), len(values)))
-    by_rater[0][rows, codes.reshape(pairs.shape)[:, 0]] = 1
-    by_rater[1][rows, codes.reshape(pairs.shape)[:, 1]] = 1
+    values = np.unique(pairs)
+    by_rater = (pairs.T[:, :, None] == values).astype(np.float64)
     apart = np.abs(values[:, None] - values)
     cost = {"none": (apart > 0).astype(np.float64), "linear": apart, "quadratic": apart**2}[weights]
-    observed = cost[codes.reshape(pairs.shape)[:, 0], codes.reshape(pairs.shape)[:, 1]]
+    observed = cost[tuple(np.searchsorted(values, pairs.T))]
 
     def kappa(drawn: FloatArray) -> FloatArray:
         one, other = drawn @ by_rater[0], drawn @ by_rater[1]
@@ -285,8 +281,7 @@ def _count_values(ratings: npt.ArrayLike) -> tuple[FloatArray, FloatArray, IntAr
 
 def _clusters_of(clusters: npt.ArrayLike | None, ratings: npt.ArrayLike, units: IntArray) -> IntArray:
     """Return the cluster number of each of these units."""
-    every = cluster_numbers(clusters, len(np.asarray(ratings)), "unit")
-    return np.unique(every[units], return_inverse=True)[1]
+    return np.unique(cluster_numbers(clusters, len(np.asarray(ratings)), "unit")[units], return_inverse=True)[1]
 
 
 def _check_finite(values: FloatArray) -> None:

@@ -86,11 +86,10 @@ def find_change_points(
     check_share(alpha, "alpha")
     chosen = seed_of(over, under) if seed is None else seed
     check_draws(draws, chosen)
-    rng = np.random.default_rng(chosen)
-    found = sorted(_splits(over, under, 0, alpha, draws, rng))
-    edges = [0, *(index for index, _ in found), len(over)]
+    splits = sorted(_splits(over, under, 0, alpha, draws, np.random.default_rng(chosen)))
+    edges = [0, *(index for index, _ in splits), len(over)]
     rates = [float(over[start:end].sum() / under[start:end].sum()) for start, end in pairwise(edges) if end > start]
-    return tuple(ChangePoint(int(kept[index]), rates[n], rates[n + 1], p) for n, (index, p) in enumerate(found))
+    return tuple(ChangePoint(int(kept[index]), rates[n], rates[n + 1], p) for n, (index, p) in enumerate(splits))
 
 
 def first_change(y: npt.ArrayLike, x: npt.ArrayLike, *, draws: int = 999, seed: int | None = None) -> float:

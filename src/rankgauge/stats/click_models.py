@@ -208,16 +208,14 @@ def fit_position_model(
             where="fit_position_model",
             fix="use clicks over expected clicks, or swap results at random",
         )
-    rows = rows.at(known)
-    found = theta, covariance, free = _examination(rows.informative(), np.flatnonzero(known), sparse)
+    rows = rows.where(known[rows.place])
+    examination = theta, covariance, free = _examination(rows.informative(), np.flatnonzero(known), sparse)
     alpha = _attraction(rows, theta)
     z = NormalDist().inv_cdf((1 + level) / 2)
-    most = z * z * _inflation(rows, alpha, found)
-    low, high = _likelihood_bounds(rows, theta, alpha, most)
+    low, high = _likelihood_bounds(rows, theta, alpha, z * z * _inflation(rows, alpha, examination))
     examined = rows.by_pair(rows.n * theta[rows.place])
-    unknown = examined <= 0
-    for each, value in ((alpha, np.nan), (low, 0.0), (high, 1.0)):
-        each[unknown] = value
+    for column, value in ((alpha, np.nan), (low, 0.0), (high, 1.0)):
+        column[examined <= 0] = value
     theta[~known] = np.nan
     factor = np.ones(len(ranks))
     factor[free] = np.exp(z * np.sqrt(np.diag(covariance)))
@@ -247,18 +245,14 @@ class _Rows:
     pairs: int
     ranks: int
 
-    def at(self, known: BoolArray) -> _Rows:
-        """Return the rows at these ranks."""
-        return self._where(known[self.place])
-
     def informative(self) -> _Rows:
         """Return the rows of pairs with clicks that were shown at several ranks."""
         clicks, places = self.by_pair(self.c), np.bincount(self.pair, minlength=self.pairs)
-        found = self._where(((clicks > 0) & (places > 1))[self.pair])
-        codes = np.unique(found.pair, return_inverse=True)[1]
-        return replace(found, pair=codes, pairs=int(codes.max()) + 1)
+        rows = self.where(((clicks > 0) & (places > 1))[self.pair])
+        codes = np.unique(rows.pair, return_inverse=True)[1]
+        return replace(rows, pair=codes, pairs=int(codes.max()) + 1)
 
-    def _where(self, keep: BoolArray) -> _Rows:
+    def where(self, keep: BoolArray) -> _Rows:
         return replace(self, pair=self.pair[keep], place=self.place[keep], n=self.n[keep], c=self.c[keep])
 
     def by_pair(self, values: FloatArray) -> FloatArray:
@@ -321,8 +315,7 @@ def _connected(rows: _Rows, sparse: Any) -> BoolArray:
     # Single ranks, such as those without clicks, are excluded even if they are frequent.
     several = np.bincount(parts) > 1
     heaviest = (np.bincount(parts, rows.by_rank(rows.n)) * several).argmax()
-    found: BoolArray = parts == heaviest
-    return found
+    return np.asarray(parts == heaviest)
 
 
 def _attraction(rows: _Rows, theta: FloatArray) -> FloatArray:
@@ -346,8 +339,7 @@ def _inflation(rows: _Rows, alpha: FloatArray, examination: _Examination) -> Flo
     exposure = rows.n * examination.theta[rows.place]
     examined = rows.by_pair(exposure)
     share = exposure / np.maximum(examined, _TINY)[rows.pair]
-    q = sparse.csr_matrix((share, (rows.pair, rows.place)), (rows.pairs, rows.ranks))
-    q = q[:, examination.free]
+    q = sparse.csr_matrix((share, (rows.pair, rows.place)), (rows.pairs, rows.ranks))[:, examination.free]
     # Variance of log attraction: q covariance q' from examination, (1 - a) / (a examined) from
     # clicks.
     more = np.asarray(q.multiply(q @ examination.covariance).sum(axis=1)).ravel()
@@ -367,7 +359,7 @@ def _likelihood_bounds(
         return hits + rows.by_pair(missed * room)
 
     least = log_likelihood(alpha) - most / 2
-    found = []
+    bounds = []
     for end in (0.0, 1.0):
         inside, outside = alpha.copy(), np.full_like(alpha, end)
         open_end = log_likelihood(outside) >= least
@@ -376,8 +368,8 @@ def _likelihood_bounds(
             within = log_likelihood(middle) >= least
             inside = np.where(within, middle, inside)
             outside = np.where(within, outside, middle)
-        found.append(np.where(open_end, end, inside))
-    return found[0], found[1]
+        bounds.append(np.where(open_end, end, inside))
+    return bounds[0], bounds[1]
 
 
 def _sums(codes: IntArray, values: FloatArray, size: int = 0) -> FloatArray:

@@ -94,18 +94,24 @@ class ClusterSums:
         return max(0.0, residual) * self.clusters / (self.clusters - 1) / self.x**2
 
     @property
+    def effective_clusters(self) -> float:
+        """Effective number of clusters with hits, (Σy)² / Σy², or with misses, whichever is smaller.
+
+        Without hits or without misses, the number cannot be estimated, and is 0.
+        """
+        misses, squares = self.x - self.y, self.xx - 2 * self.xy + self.yy
+        return min(self.y**2 / self.yy if self.yy else 0.0, misses**2 / squares if squares > 0 else 0.0)
+
+    @property
     def design_effect(self) -> float:
         """Variance of a proportion divided by that of independent items, at least 1.
 
         A weighted mean of the observed design effect and that of clusters whose items are all
-        equal, Σx² / Σx. The weight of the observed one is the effective number of clusters with
-        hits, (Σy)² / Σy², or of clusters with misses, whichever is smaller; the weight of the other
-        one is 1. Without hits or without misses, the spread is unknown, and only the sizes of the
-        clusters count.
+        equal, Σx² / Σx. The weight of the observed one is :attr:`effective_clusters`; the weight of
+        the other one is 1. Without hits or without misses, the spread is unknown, and only the
+        sizes of the clusters count.
         """
-        misses = self.x - self.y
-        missed = self.xx - 2 * self.xy + self.yy
-        weight = min(self.y**2 / self.yy if self.yy else 0.0, misses**2 / missed if missed > 0 else 0.0)
+        weight = self.effective_clusters
         independent = self.ratio * (1 - self.ratio) / self.x
         seen = max(1.0, self.variance / independent) if weight and independent > 0 else 1.0
         return (weight * seen + self.xx / self.x) / (weight + 1)
@@ -317,21 +323,14 @@ def variance_needed(difference: float, *, mixing: float, level: float = 0.95, po
 def difference_variance(new: ClusterSums, baseline: ClusterSums) -> tuple[float, float]:
     """Return the difference between the ratios of two independent arms, and its variance.
 
-    The variance is NaN while the effective number of clusters of either arm is below 10: (Σy)² /
-    Σy² over clusters with hits, or over those with misses, whichever is smaller.
+    The variance is NaN while the effective number of clusters of either arm
+    (:attr:`ClusterSums.effective_clusters`) is below 10.
 
     Example:
         >>> one, other = ClusterSums.of([1, 0] * 20, [1] * 40), ClusterSums.of([1] * 30, [2] * 30)
         >>> difference_variance(one, other)
         (0.0, 0.006410256410256411)
     """
-    enough = min(map(_informative, (new, baseline))) >= _LEAST
+    enough = min(new.effective_clusters, baseline.effective_clusters) >= _LEAST
     variance = new.variance + baseline.variance if enough else math.nan
     return new.ratio - baseline.ratio, variance if variance > 0 else math.nan
-
-
-def _informative(sums: ClusterSums) -> float:
-    """Return the effective number of clusters with hits or of those with misses, the smaller."""
-    misses, squares = sums.x - sums.y, sums.xx - 2 * sums.xy + sums.yy
-    # Without misses, the number of clusters cannot be estimated.
-    return min(sums.y**2 / sums.yy if sums.yy else 0.0, misses**2 / squares if squares else 0.0)

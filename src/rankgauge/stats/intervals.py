@@ -119,8 +119,7 @@ def effective_size(weights: npt.ArrayLike) -> float:
         >>> effective_size([1, 1, 1, 1]), round(effective_size([9, 1, 1, 1]), 2)
         (4.0, 1.71)
     """
-    found = _weights(weights)
-    return 1 / math.fsum((found**2).tolist())
+    return 1 / math.fsum((_weights(weights) ** 2).tolist())
 
 
 def weighted_mean_interval(values: npt.ArrayLike, weights: npt.ArrayLike, level: float = 0.95) -> Interval:
@@ -173,8 +172,7 @@ def _weights(given: npt.ArrayLike) -> FloatArray:
         )
     # Scaled to a maximum of 1, so that sums of huge weights do not overflow.
     weights = weights / weights.max()
-    shares: FloatArray = weights / math.fsum(weights.tolist())
-    return shares
+    return np.asarray(weights / math.fsum(weights.tolist()))
 
 
 # If a smaller share of differences is nonzero, the additional value is the lowest possible one.

@@ -9,7 +9,7 @@ group if rates are compared (Agresti and Caffo 2000), four for a mean (Agresti a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
@@ -431,8 +431,7 @@ def naive_rate(judge: npt.ArrayLike, clusters: npt.ArrayLike | None = None, *, l
     mean = float(values.mean())
     spread = math.sqrt(_variance((values - mean) / len(values), groups))
     half = spread * NormalDist().inv_cdf((1 + level) / 2)
-    found = Estimate(mean, mean - half, mean + half, level, len(values))
-    return replace(found, low=max(0.0, found.low), high=min(1.0, found.high))
+    return Estimate(mean, max(0.0, mean - half), min(1.0, mean + half), level, len(values))
 
 
 def _variance(influence: FloatArray, groups: npt.NDArray[np.intp]) -> float:

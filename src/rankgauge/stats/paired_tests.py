@@ -275,6 +275,14 @@ def non_inferiority(
     check_amount(margin, "margin")
     mean, sd = moments(column)
     usual, lower = _lower_bounds(column, level, lowest)
+    p_worse, queries = 1.0, len(column)
+    if not math.isinf(highest):
+        # The level at which `upper_bound` is 0.
+        p_worse = max(
+            student_t_cdf(t_statistic(mean, sd, queries), queries - 1),
+            weighted_mean_cdf(np.append(-column, unseen_value(-column, -highest)), 0.0),
+            collapse_p(-mean, sd, queries, -highest),
+        )
     return Bounds(
         mean=mean,
         sd=sd,
@@ -286,7 +294,7 @@ def non_inferiority(
         upper_level=upper_level,
         lowest=lowest,
         highest=highest,
-        p_worse=_p_worse(column, highest),
+        p_worse=p_worse,
     )
 
 
@@ -302,19 +310,6 @@ def _lower_bounds(column: FloatArray, level: float, lowest: float) -> tuple[floa
         return usual, -math.inf
     mean, sd = moments(column)
     return usual, min(usual, mean - collapse_distance(sd, len(column), mean - lowest, level))
-
-
-def _p_worse(column: FloatArray, highest: float) -> float:
-    """Return the level at which `upper_bound` is 0."""
-    if math.isinf(highest):
-        return 1.0
-    mean, sd = moments(column)
-    queries = len(column)
-    return max(
-        student_t_cdf(t_statistic(mean, sd, queries), queries - 1),
-        weighted_mean_cdf(np.append(-column, unseen_value(-column, -highest)), 0.0),
-        collapse_p(-mean, sd, queries, -highest),
-    )
 
 
 def bootstrap_interval(
@@ -370,11 +365,8 @@ def _bca_shares(shares: list[float], whole: FloatArray, sums: FloatArray) -> lis
     bias = _NORMAL.inv_cdf(min(max(below, 0.5 / len(sums)), 1 - 0.5 / len(sums)))
     away = (whole - observed / len(whole)) / float(np.abs(whole).max())
     skew = float(total(away**3)) / (6 * float(total(away**2)) ** 1.5)
-    moved = []
-    for share in shares:
-        z = bias + _NORMAL.inv_cdf(share)
-        moved.append(_NORMAL.cdf(bias + z / (1 - skew * z)))
-    return moved
+    shifted = [bias + _NORMAL.inv_cdf(share) for share in shares]
+    return [_NORMAL.cdf(bias + z / (1 - skew * z)) for z in shifted]
 
 
 def bonferroni(p: npt.ArrayLike) -> FloatArray:
@@ -400,8 +392,7 @@ def holm(p: npt.ArrayLike) -> FloatArray:
     """
     given = p_values(p)
     order = np.argsort(given, kind="stable")
-    steps = given[order] * np.arange(len(given), 0, -1)
-    return _in_input_order(np.maximum.accumulate(steps), order)
+    return _in_input_order(np.maximum.accumulate(given[order] * np.arange(len(given), 0, -1)), order)
 
 
 def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
@@ -416,8 +407,7 @@ def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
     """
     given = p_values(p)
     order = np.argsort(given, kind="stable")[::-1]
-    steps = given[order] * len(given) / np.arange(len(given), 0, -1)
-    return _in_input_order(np.minimum.accumulate(steps), order)
+    return _in_input_order(np.minimum.accumulate(given[order] * len(given) / np.arange(len(given), 0, -1)), order)
 
 
 def _in_input_order(corrected: FloatArray, order: npt.NDArray[np.intp]) -> FloatArray:

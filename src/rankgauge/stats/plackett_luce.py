@@ -66,9 +66,8 @@ class PlackettLuce:
     def probability_above(self, relevance: float = 0.5) -> FloatArray:
         """Return (n,) posterior probabilities that the relevance of an item is above this value."""
         check_share(relevance, "relevance")
-        away = self.utilities - math.log(relevance / (1 - relevance))
-        scores = (away / self.standard_errors).tolist()
-        return np.array([NormalDist().cdf(score) for score in scores])
+        scores = (self.utilities - math.log(relevance / (1 - relevance))) / self.standard_errors
+        return np.array([NormalDist().cdf(score) for score in scores.tolist()])
 
     def none_probability(self, sets: npt.ArrayLike) -> FloatArray:
         """Return (C,) probabilities that none is chosen from each set, at the mode.
@@ -92,8 +91,7 @@ class PlackettLuce:
         """
         members, fisher = self._choice_information(sets)
         covariance = self.covariance[members[:, :, None], members[:, None, :]]
-        logs: FloatArray = np.linalg.slogdet(np.eye(members.shape[1]) + fisher @ covariance)[1]
-        return logs
+        return np.asarray(np.linalg.slogdet(np.eye(members.shape[1]) + fisher @ covariance)[1])
 
     def expecting(self, sets: Sequence[Sequence[int]]) -> PlackettLuce:
         """Return the model with the covariance expected after one choice from each of these sets.

@@ -191,8 +191,7 @@ def max_t(differences: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, job
     observed = np.abs(total(whole)) / norm
 
     def largest_in(sums: FloatArray) -> FloatArray:
-        largest: FloatArray = (np.abs(sums, out=sums) / norm).max(axis=1)
-        return largest
+        return np.asarray((np.abs(sums, out=sums) / norm).max(axis=1))
 
     largest = np.concatenate(list(_flipped(whole, None if few else draws, seed, largest_in, jobs=jobs)))
     edge = observed - TIE * math.sqrt(len(whole))
@@ -281,8 +280,7 @@ def _flipped(
             yield raw.reshape(count, -1)
 
     def summed(pattern: npt.NDArray[np.uint64]) -> _T:
-        octets = pattern.view(np.uint8)
-        bits = np.unpackbits(octets, axis=1, count=queries, bitorder="little")
+        bits = np.unpackbits(pattern.view(np.uint8), axis=1, count=queries, bitorder="little")
         sums = bits.astype(np.float64) @ whole
         sums *= 2
         sums -= all_plus
