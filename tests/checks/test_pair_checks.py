@@ -183,6 +183,14 @@ def test_unjudged_documents_give_an_interval(pooled):
         assert high.after == pytest.approx(opinion(filled, run, theirs))
 
 
+def test_unjudged_documents_are_measured_at_the_level_of_the_measures():
+    qrels = {"q1": {"d1": 2, "d2": 0}, "q2": {"d1": 2, "d2": 1}}
+    run = {query: {"x": 3.0, "d1": 2.0, "d2": 1.0} for query in qrels}
+    problem = only(check(qrels, run, "AP(rel=2)"), "P106")
+    high = effect(problem, "every", "P(rel=2)@10")
+    assert (high.before, high.after) == pytest.approx((0.1, 0.2))
+
+
 def test_unjudged_documents_are_ignored_if_only_relevant_ones_were_recorded():
     qrels, run = good()
     only_good = {q: {d: g for d, g in docs.items() if g > 0} for q, docs in qrels.items()}

@@ -232,6 +232,12 @@ def test_rankings_cut_above_the_cutoff_are_measured_where_they_end():
     assert "R105" not in check(qrels, cut, ["nDCG@5", "P@5"]).codes
 
 
+def test_short_rankings_are_not_cut_for_a_measure_of_whole_rankings():
+    qrels, run = good()
+    cut = {query: dict(list(docs.items())[:5]) for query, docs in run.items()}
+    assert "R105" not in check(qrels, cut, "AP").codes
+
+
 def test_recall_of_truncated_rankings_is_compared_with_its_maximum():
     qrels = {f"q{n}": {f"d{m}": 1 for m in range(4 * n + 1)} for n in range(4)}
     run = {query: {"x": 3.0, "d0": 2.0, "y": 1.0, "z": 0.5} for query in qrels}

@@ -166,15 +166,16 @@ def check(
         ('nDCG@10', 0.5, 1.0, 'queries=intersection')
     """
     chosen = make_plan(measures or _DEFAULT).measures
-    ignored = _codes(ignore)
+    ignored = {ignore} if isinstance(ignore, str) else set(ignore)
+    for code in sorted(ignored - FINDING_KINDS.keys()):
+        raise UnknownName(f"unknown finding code {code!r}", where="ignore", fix=f"codes are {', '.join(FINDING_KINDS)}")
     grades = None if scale is None else Scale.of(scale)
     judged = open_qrels(qrels)
     truth = Qrels(without_repeats(judged.whole, "first"))
     if not len(truth):
         raise InputError("the judgments have no queries", where=judged.source, fix="pass at least one")
     given = open_runs(runs)
-    several = len(given) > 1
-    checked = [CheckedRun.of(one, truth, chosen, several=several) for one in given]
+    checked = [CheckedRun.of(run, truth, chosen, several=len(given) > 1) for run in given]
     asked = None if measures is None else chosen
     refused = [effect for run in checked for effect in run.effects_if_read(_READ)]
     findings = [
@@ -189,22 +190,11 @@ def check(
     findings += check_runs(checked)
     if collection is not None:
         # Collection checks are the only ones that load whole runs.
-        texts = collection_of(collection, truth)
-        whole = {one.source: Run(one.whole, name=one.name) for one in (r.given for r in checked)}
-        findings += check_texts(texts, truth, whole, chosen)
+        whole = {run.source: Run(run.given.whole, name=run.name) for run in checked}
+        findings += check_texts(collection_of(collection, truth), truth, whole, chosen)
     return CheckResult(
         findings=tuple(found for found in findings if found.code not in ignored),
         inputs=(judged.source, *(run.source for run in given)),
         measures=tuple(map(str, chosen)),
         notes=tuple(note for run in checked for note in run_notes(run)),
     )
-
-
-def _codes(given: Iterable[str]) -> frozenset[str]:
-    codes = frozenset([given] if isinstance(given, str) else given)
-    unknown = sorted(codes - FINDING_KINDS.keys())
-    if unknown:
-        raise UnknownName(
-            f"unknown finding code {unknown[0]!r}", where="ignore", fix=f"codes are {', '.join(FINDING_KINDS)}"
-        )
-    return codes

@@ -15,14 +15,14 @@ from rankgauge.checks.readers import CheckInput, read_into_memory
 from rankgauge.core.findings import Effect, Location
 from rankgauge.core.ids import IntArray, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable, pair_keys
-from rankgauge.data.join import Joined, join, query_of
+from rankgauge.data.join import Joined, join, query_of, ranked
 from rankgauge.data.judged_run import JudgedRun, Values
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 from rankgauge.evaluation.unjudged import filled
 from rankgauge.formats.pieces import NotInBlocksError
-from rankgauge.measures.measure import Measure, parse
+from rankgauge.measures.measure import Measure
 
 
 def without_repeats(
@@ -108,37 +108,22 @@ def least_rel(measures: Iterable[Measure]) -> float:
 
 def cutoff_of(measures: Iterable[Measure]) -> int:
     """Return the largest cut-off of the measures; 10 if there is none."""
-    found = [value for m in measures for word, value in m.params if word == "k"]
-    return max((int(value) for value in found if isinstance(value, int)), default=_DEPTH)
+    return max((k for m in measures if isinstance(k := m.arguments.get("k"), int)), default=_DEPTH)
 
 
 def reversed_rankings(joined: Joined) -> Joined:
     """Return the ranks for reversed rankings."""
-    sizes = np.diff(joined.offsets)
-    last = np.repeat(joined.retrieved, sizes) + 1
+    last = np.repeat(joined.retrieved, np.diff(joined.offsets)) + 1
     first = last - joined.tie_last
-    rank = first + (joined.rank - joined.tie_first)
-    order = np.lexsort((rank, np.repeat(np.arange(len(sizes)), sizes)))
-    return replace(
-        joined,
-        rank=rank[order],
-        tie_first=first[order],
-        tie_last=(last - joined.tie_first)[order],
-        grade=joined.grade[order],
-        rows=joined.rows[order],
-    )
+    ranks = (first + (joined.rank - joined.tie_first), first, last - joined.tie_first)
+    return Joined.of_entries(joined.qrels, joined.numbers, joined.rows, ranks, retrieved=joined.retrieved, ties="trec")
 
 
 def best_rankings(joined: Joined, depth: int) -> Joined:
     """Return the ideal rankings of the same queries, cut at this depth."""
     table = joined.qrels.table
-    query = table.query_numbers()
-    order, _ = table.best_first(by_id=False)
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order)) - table.offsets[query[order]]
-    rows = np.flatnonzero((place < depth) & np.isin(query, joined.numbers))
-    best = replace(table.keep(rows), values=-place[rows].astype(np.float64))
-    return join(joined.qrels, Run(best), ties="trec")
+    rows = np.flatnonzero(np.isin(table.query_numbers(), joined.numbers))
+    return join(joined.qrels, ranked(Run(table.keep(rows)), ties="input", depth=depth), ties="trec")
 
 
 def unjudged_as(k: int, grade: float) -> _View:
@@ -149,11 +134,6 @@ def unjudged_as(k: int, grade: float) -> _View:
         return filled(block, depth, np.full((len(block), int(depth.max(initial=0))), float(grade)))
 
     return view
-
-
-def precision(k: int, rel: float) -> Measure:
-    """Return P at this cut-off."""
-    return parse(f"P@{k}") if rel == 1 else parse("P")(rel=rel) @ k
 
 
 def relevant_counts(qrels: Qrels, rel: float) -> IntArray:
@@ -235,8 +215,7 @@ class CheckedRun:
                     found.digest.update(_digests(table))
         except NotInBlocksError:
             return cls.of(read_into_memory(given), qrels, measures, several=several)
-        columns = zip(*parts, strict=True) if parts else ((), ())
-        found.joined, found.in_32_bits = (_concatenated(column, qrels) for column in columns)
+        found.joined, found.in_32_bits = (_concatenated([part[at] for part in parts], qrels) for at in (0, 1))
         found.now = means(found.joined, measures)
         return found
 
@@ -258,11 +237,8 @@ class CheckedRun:
     def rejoined(self, change: _Change = without_repeats, *, qrels: Qrels | None = None, ties: str = "trec") -> Joined:
         """Return the judged documents with ranks, after applying a change to each table."""
         judged = self.qrels if qrels is None else qrels
-        parts = []
-        for table in self.given.blocks():
-            changed = change(table)
-            parts.append(join(judged, Run(changed, name=self.name), ties=ties))
-        return _concatenated(parts, judged)
+        changed = (Run(change(table), name=self.name) for table in self.given.blocks())
+        return _concatenated([join(judged, run, ties=ties) for run in changed], judged)
 
     def effects(
         self,
@@ -302,9 +278,9 @@ class CheckedRun:
             in_32_bits = self._join(replace(once, values=narrow))
         self._add_ranks(once)
         self._add_own(table)
-        place = np.arange(len(table)) - table.offsets[table.query_numbers()]
-        rows = np.flatnonzero(place < _TOP)[: _SAMPLE - len(self.sample)]
-        queries = table.queries.take(table.query_numbers()[rows]).tolist()
+        numbers = table.query_numbers()
+        rows = np.flatnonzero(np.arange(len(table)) - table.offsets[numbers] < _TOP)[: _SAMPLE - len(self.sample)]
+        queries = table.queries.take(numbers[rows]).tolist()
         self.sample += zip(queries, table.docs.take(rows).tolist(), strict=True)
         return joined, in_32_bits
 
@@ -410,9 +386,8 @@ def _concatenated(parts: Sequence[Joined], qrels: Qrels) -> Joined:
     """Concatenate the blocks of a run."""
     if not parts:
         return Joined.empty(qrels)
-    names = ("numbers", "rows", "rank", "tie_first", "tie_last", "retrieved")
-    columns = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
-    of_run, rows, *ranks, retrieved = columns
+    columns = zip(*((p.numbers, p.rows, p.rank, p.tie_first, p.tie_last, p.retrieved) for p in parts), strict=True)
+    of_run, rows, *ranks, retrieved = map(np.concatenate, columns)
     return Joined.of_entries(qrels, of_run, rows, ranks, retrieved=retrieved, ties="trec")
 
 

@@ -18,11 +18,10 @@ import numpy as np
 from rankgauge.checks.check_inputs import FINDING_KINDS, CheckResult
 from rankgauge.checks.checked_run import negated, ranks_as_scores, without_repeats, without_self_retrieved
 from rankgauge.checks.readers import CheckInput, open_qrels, open_runs, read_into_memory
-from rankgauge.core.ids import Ids, IntArray
-from rankgauge.core.pair_table import FloatArray, PairTable
+from rankgauge.core.ids import Ids
+from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import many
 from rankgauge.data.id_spelling import Spelling, Way, renamed, spelled, way_of
-from rankgauge.data.judged_run import BoolArray
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError, UnknownName
@@ -69,8 +68,8 @@ class _Copy:
         """Write the copy and return a sentence about it; empty if nothing changed."""
         source = self.given.source
         if self.left:
-            codes = " ".join(f"--fix-also {code}" for code in self.left)
-            return f"{source}: not copied: it has lines that cannot be kept in a copy: {codes}"
+            options = " ".join(f"--fix-also {code}" for code in self.left)
+            return f"{source}: not copied: it has lines that cannot be kept in a copy: {options}"
         if path is None:
             return ""
         same_lines = copy_lines(source, path, (self.before, self.after), self.layout)
@@ -212,8 +211,7 @@ def _fixed(found: CheckResult, pair: tuple[CheckInput, Layout], wanted: set[str]
 
 def _all_rows(given: CheckInput) -> PairTable:
     """Return all readable rows with their lines and ranks."""
-    found = given if given.table is not None else read_into_memory(given)
-    return found.whole
+    return (given if given.table is not None else read_into_memory(given)).whole
 
 
 def _as_judged(table: PairTable, judged: PairTable) -> tuple[PairTable, int]:
@@ -239,8 +237,8 @@ def _spelling(ours: Ids, theirs: Ids) -> Spelling | None:
     mine, known = set(ours.tolist()), set(theirs.tolist())
     # A sample shows the convention, as it did when the fault was found.
     spread = np.linspace(0, len(ours) - 1, _SAMPLE).astype(np.int64)
-    ids = ours.compact() if len(ours) <= _SAMPLE else ours.take(spread)
-    way = way_of(set(ids.tolist()), known)
+    sample = ours.compact() if len(ours) <= _SAMPLE else ours.take(spread)
+    way = way_of(set(sample.tolist()), known)
     found = None if way is None else spelled(way, [ours], known)
     if way is None or found is None or not found.one_to_one:
         return None
@@ -264,7 +262,7 @@ _RANKED = 3
 _Fields: TypeAlias = tuple[bytes, bytes, bytes | None]
 # Rows converted to Python objects at a time, to limit memory.
 _AT_ONCE = 1 << 16
-_END: tuple[int, bool, _Fields] = (0, False, (b"", b"", None))
+_END: tuple[int, None] = (0, None)
 
 
 def copy_name(source: str, layout: Layout) -> str:
@@ -285,15 +283,14 @@ def copy_lines(source: str, target: Path, pair: tuple[PairTable, PairTable], lay
             where=os.fspath(target.parent),
             fix="name another folder",
         ) from None
-    edit = _Edit.of(source, pair, layout)
-    ranked = edit is not None and _counts_ranks(source, pair[0], layout)
-    if edit is None or (ranked and len(pair[0]) != len(pair[1])):
+    rows = _edited_rows(source, pair, layout)
+    ranked = rows is not None and _counts_ranks(source, pair[0], layout)
+    if rows is None or (ranked and len(pair[0]) != len(pair[1])):
         # Ranks with gaps would be read as scores: write new ranks.
-        form = "msmarco" if ranked else None
-        write_table(pair[1], target, layout, PurePath(target).stem, form=form)
+        write_table(pair[1], target, layout, PurePath(target).stem, form="msmarco" if ranked else None)
         return False
     with written(target) as stream:
-        stream.writelines(edit.lines(source))
+        stream.writelines(_edited_lines(source, layout, rows))
     return True
 
 
@@ -303,8 +300,7 @@ def _counts_ranks(source: str, before: PairTable, layout: Layout) -> bool:
         return False
     row = int(np.argmin(before.lines))
     with opened(source) as stream:
-        lines = numbered_lines(stream, source)
-        line = next(line for number, line in lines if number == before.lines[row])
+        line = next(line for number, line in numbered_lines(stream, source) if number == before.lines[row])
     parts = line.split(b"\t") if line.count(b"\t") == _RANKED - 1 else line.split()
     return len(parts) == _RANKED and read_number(parts[-1]) != before.values[row]
 
@@ -322,80 +318,71 @@ def _rows_span_lines(source: str, layout: Layout) -> bool:
         return first.count(b'"') % 2 == 1 or any(line.count(b'"') % 2 for line in lines)
 
 
-@dataclass(frozen=True, eq=False)
-class _Edit:
-    """The lines of a file to keep, with changed fields."""
+def _edited_rows(
+    source: str, pair: tuple[PairTable, PairTable], layout: Layout
+) -> Iterator[tuple[int, _Fields | None]] | None:
+    """Return the line number of each row to keep and its new fields, None for an unchanged row.
 
-    layout: Layout
-    numbers: IntArray
-    changed: BoolArray
-    other_value: BoolArray
-    queries: Ids
-    docs: Ids
-    values: FloatArray
+    None if rows do not match lines, or if changed lines cannot be edited in place.
+    """
+    before, after = pair
+    if before.lines is None or after.lines is None or not Path(source).is_file():
+        return None
+    first, then = np.argsort(before.lines), np.argsort(after.lines)
+    numbers = after.lines[then]
+    ordered = before.lines[first]
+    if (ordered[1:] == ordered[:-1]).any() or target_format(source) in {"parquet", "arrow"}:
+        return None
+    old = first[np.searchsorted(ordered, numbers)]
+    queries = after.queries.take(after.query_numbers()[then])
+    docs, values = after.docs.take(then), after.values[then]
+    rows = np.arange(len(then))
+    other_value = before.values[old] != values
+    same = before.queries.take(before.query_numbers()[old]).same(rows, queries, rows)
+    same &= before.docs.take(old).same(rows, docs, rows) & ~other_value
+    # Fields are edited in place only in TREC format; other formats have quotes and escapes.
+    if not same.all() and format_of(source) is not None:
+        return None
+    if _rows_span_lines(source, layout):
+        return None
 
-    @classmethod
-    def of(cls, source: str, pair: tuple[PairTable, PairTable], layout: Layout) -> _Edit | None:
-        """Return None if rows do not match lines, or if changed lines cannot be edited in place."""
-        before, after = pair
-        if before.lines is None or after.lines is None or not Path(source).is_file():
-            return None
-        first, then = np.argsort(before.lines), np.argsort(after.lines)
-        numbers = after.lines[then]
-        ordered = before.lines[first]
-        if (ordered[1:] == ordered[:-1]).any() or target_format(source) in {"parquet", "arrow"}:
-            return None
-        old = first[np.searchsorted(ordered, numbers)]
-        queries = after.queries.take(after.query_numbers()[then])
-        docs, values = after.docs.take(then), after.values[then]
-        rows = np.arange(len(then))
-        other = before.values[old] != values
-        same = before.queries.take(before.query_numbers()[old]).same(rows, queries, rows)
-        same &= before.docs.take(old).same(rows, docs, rows) & ~other
-        # Fields are edited in place only in TREC format; other formats have quotes and escapes.
-        if not same.all() and format_of(source) is not None:
-            return None
-        if _rows_span_lines(source, layout):
-            return None
-        return cls(layout, numbers, ~same, other, queries, docs, values)
-
-    def lines(self, source: str) -> Iterator[bytes]:
-        """Yield the lines of the copy."""
-        # After a header, and in JSON Lines, a line that begins with # is an ordinary row.
-        remarks, begun = format_of(source) != "jsonl", False
-        rows = self._rows()
-        at, changed, new = next(rows, _END)
-        with opened(source) as stream:
-            if start_of(stream).startswith(_BOM):
-                yield _BOM
-            for number, line in numbered_lines(stream, source):
-                if number == at:
-                    yield self._with_fields(line, new) if changed else line
-                    at, changed, new = next(rows, _END)
-                    begun = True
-                elif not line.strip() or (remarks and line.lstrip().startswith(b"#")):
-                    yield line
-                elif not begun and is_header(line, self.layout):
-                    yield line
-                    remarks, begun = False, True
-
-    def _rows(self) -> Iterator[tuple[int, bool, _Fields]]:
-        """Yield for each row its line number, whether it changes, and the fields to write."""
-        for start in range(0, len(self.numbers), _AT_ONCE):
+    def edited() -> Iterator[tuple[int, _Fields | None]]:
+        for start in range(0, len(numbers), _AT_ONCE):
             part = slice(start, start + _AT_ONCE)
-            values = (
-                number_text(value, self.layout).encode() if other else None
-                for value, other in zip(self.values[part].tolist(), self.other_value[part].tolist(), strict=True)
-            )
-            fields = zip(self.queries.take(part).tolist(), self.docs.take(part).tolist(), values, strict=True)
-            yield from zip(self.numbers[part].tolist(), self.changed[part].tolist(), fields, strict=True)
+            columns = (queries.take(part), docs.take(part), values[part], other_value[part], numbers[part], same[part])
+            for query, doc, value, other, number, kept in zip(*(c.tolist() for c in columns), strict=True):
+                text = number_text(value, layout).encode() if other else None
+                yield number, None if kept else (query, doc, text)
 
-    def _with_fields(self, line: bytes, new: _Fields) -> bytes:
-        """Replace the fields of a line, keeping the separators."""
-        found = list(_FIELD.finditer(line))
-        places = places_of([one[0] for one in found], self.layout) or (0, 0, 0)
-        # From right to left, so that earlier positions stay valid.
-        for at, text in sorted(zip(places, new, strict=True), key=lambda pair: -pair[0]):
-            if text is not None:
-                line = line[: found[at].start()] + text + line[found[at].end() :]
-        return line
+    return edited()
+
+
+def _edited_lines(source: str, layout: Layout, rows: Iterator[tuple[int, _Fields | None]]) -> Iterator[bytes]:
+    """Yield the lines of the copy."""
+    # After a header, and in JSON Lines, a line that begins with # is an ordinary row.
+    remarks, begun = format_of(source) != "jsonl", False
+    at, new = next(rows, _END)
+    with opened(source) as stream:
+        if start_of(stream).startswith(_BOM):
+            yield _BOM
+        for number, line in numbered_lines(stream, source):
+            if number == at:
+                yield line if new is None else _with_fields(line, new, layout)
+                at, new = next(rows, _END)
+                begun = True
+            elif not line.strip() or (remarks and line.lstrip().startswith(b"#")):
+                yield line
+            elif not begun and is_header(line, layout):
+                yield line
+                remarks, begun = False, True
+
+
+def _with_fields(line: bytes, new: _Fields, layout: Layout) -> bytes:
+    """Replace the fields of a line, keeping the separators."""
+    fields = list(_FIELD.finditer(line))
+    places = places_of([field[0] for field in fields], layout) or (0, 0, 0)
+    # From right to left, so that earlier positions stay valid.
+    for at, text in sorted(zip(places, new, strict=True), key=lambda pair: -pair[0]):
+        if text is not None:
+            line = line[: fields[at].start()] + text + line[fields[at].end() :]
+    return line

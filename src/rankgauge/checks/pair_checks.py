@@ -15,7 +15,6 @@ from rankgauge.checks.checked_run import (
     cutoff_of,
     least_rel,
     means,
-    precision,
     relevant_counts,
     unjudged_as,
     values_of,
@@ -36,7 +35,7 @@ from rankgauge.core.text import Ratio, inflect, many, some
 from rankgauge.data.id_spelling import Spelling, renamed, spelled, way_of
 from rankgauge.data.qrels import Qrels
 from rankgauge.evaluation.input_checks import document_way
-from rankgauge.measures.measure import parse
+from rankgauge.measures.measure import Measure, parse
 
 _UNJUDGED = 0.1
 _LOW, _HIGH, _QUERIES, _TURNS = 0.1, 0.9, 10, 5
@@ -123,10 +122,9 @@ def check_pair(run: CheckedRun, *, ascending: bool) -> Iterator[Finding]:
     if not len(run.joined.rank):
         if not reasons:
             docs = [doc for _, doc in run.sample[:3]]
-            judged = run.qrels.table.docs
-            judged_ids = judged.take(np.arange(min(3, len(judged)))).shown()
+            judged = run.qrels.table.docs.take(slice(0, 3))
             yield NO_COMMON_DOCUMENT.finding(
-                f"the run has {some(map(show_id, docs))}, the judgments have {some(judged_ids)}",
+                f"the run has {some(map(show_id, docs))}, the judgments have {some(judged.shown())}",
                 run.source,
                 run.documents,
                 run.documents,
@@ -162,8 +160,7 @@ def _written_differently(run: CheckedRun) -> Iterator[Finding]:
         return
     joined = run.rejoined(lambda table: without_repeats(renamed(table, spellings["query"], spellings["document"])))
     # If this finds no more judged documents, the match is accidental.
-    more = len(joined.rank) > len(run.joined.rank)
-    if not more and len(joined.numbers) <= len(run.joined.numbers):
+    if len(joined.rank) <= len(run.joined.rank) and len(joined.numbers) <= len(run.joined.numbers):
         return
     of = {"query": len(run.qrels), "document": len(judged_docs)}
     for unit, spelling in found.items():
@@ -187,7 +184,6 @@ def _missing(run: CheckedRun) -> Iterator[Finding]:
     missing = np.delete(np.arange(len(run.qrels)), asked)
     if len(missing):
         names = [run.qrels.table.queries[number] for number in missing[:SHOWN].tolist()]
-        then = means(run.joined, run.measures, asked)
         yield QUERY_MISSING.finding(
             f"{len(missing)} of {many(len(run.qrels), 'judged query')} "
             f"{inflect(len(missing), 'is', 'are')} not in the run: {some(map(show_id, names))}",
@@ -196,7 +192,7 @@ def _missing(run: CheckedRun) -> Iterator[Finding]:
             len(run.qrels),
             "query",
             locations=_locations(run, names, "query"),
-            effects=run.effects(then, "queries=intersection"),
+            effects=run.effects(means(run.joined, run.measures, asked), "queries=intersection"),
         )
 
 
@@ -212,10 +208,10 @@ def _unjudged(run: CheckedRun) -> Iterator[Finding]:
     unjudged = shown - int(((joined.rank <= k) & (joined.grade >= 0)).sum())
     if unjudged <= _UNJUDGED * shown:
         return
-    measures = tuple(dict.fromkeys((*run.measures, precision(k, rel))))
+    measures = tuple(dict.fromkeys((*run.measures, Measure("P")(k=k, rel=rel))))
     now = means(joined, measures)
     filled = means(joined, measures, view=unjudged_as(k, rel))
-    none, every = "no unjudged document is relevant", f"every unjudged document has grade {rel:g}"
+    every = f"every unjudged document has grade {rel:g}"
     yield UNJUDGED_AT_K.finding(
         f"{unjudged} of {shown} documents in the first {k} of the rankings have no judgment "
         f"({Ratio(unjudged / shown):.0%})",
@@ -223,7 +219,7 @@ def _unjudged(run: CheckedRun) -> Iterator[Finding]:
         unjudged,
         shown,
         "document",
-        effects=run.effects(now, none, now=now, measures=measures)
+        effects=run.effects(now, "no unjudged document is relevant", now=now, measures=measures)
         + run.effects(filled, every, now=now, measures=measures),
     )
 

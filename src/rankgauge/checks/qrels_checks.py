@@ -223,13 +223,13 @@ def _repeats(table: PairTable, source: str, runs: Sequence[CheckedRun]) -> Itera
             effects=tuple(e for run in runs for e in run.effects_if_read("each judgment once")),
         )
     if other:
-        effects: list[Effect] = []
-        for word, keep in (("lowest", "lowest"), ("highest", "best")):
-            qrels = Qrels(without_repeats(table, keep))  # type: ignore[arg-type] # both are known
-            for run in runs:
-                refused = [math.nan] * len(run.measures)
-                then = run.rejoined(qrels=qrels)
-                effects += run.effects(then, f"the {word} of the grades", now=refused)
+        lowest, highest = Qrels(without_repeats(table, "lowest")), Qrels(without_repeats(table, "best"))
+        effects = [
+            effect
+            for qrels, condition in ((lowest, "the lowest of the grades"), (highest, "the highest of the grades"))
+            for run in runs
+            for effect in run.effects(run.rejoined(qrels=qrels), condition, now=[math.nan] * len(run.measures))
+        ]
         yield JUDGED_TWICE_DIFFERENTLY.finding(
             f"{many(len(other), 'document')} judged again for the same query, with another grade",
             source,
@@ -245,13 +245,12 @@ def _no_relevant(judged: _Checked, rel: float) -> Iterator[Finding]:
     counts = relevant_counts(judged.qrels, rel)
     without, rest = np.flatnonzero(counts == 0), np.flatnonzero(counts > 0)
     if len(without):
-        by = "only queries with a relevant document"
         yield judged.queries(
             NO_RELEVANT_DOCUMENT,
             f"{len(without)} of {many(len(counts), 'judged query')} "
             f"{inflect(len(without), 'has', 'have')} no document of grade {rel:g} or more",
             without,
-            judged.effects(lambda run: means(run.joined, run.measures, rest), by),
+            judged.effects(lambda run: means(run.joined, run.measures, rest), "only queries with a relevant document"),
         )
 
 
@@ -280,8 +279,7 @@ def _out_of_scale(judged: _Checked, scale: Scale | None) -> Iterator[Finding]:
     rows = _outliers(values) if scale is None else scale.outside(values)
     if not len(rows):
         return
-    grades = sorted(set(values[rows].tolist()))
-    shown = ", ".join(f"{grade:g}" for grade in grades[:SHOWN])
+    shown = ", ".join(f"{grade:g}" for grade in sorted(set(values[rows].tolist()))[:SHOWN])
     qrels = Qrels(judged.table.keep(np.delete(np.arange(len(values)), rows)))
     which = "the others" if scale is None else f"the scale {scale.low:g}..{scale.high:g}"
     yield judged.judgments(
@@ -338,14 +336,13 @@ def _out_of_reach(judged: _Checked, measures: Sequence[Measure]) -> Iterator[Fin
         known = np.where(counts > 0, np.minimum(counts, measure.k) / np.maximum(counts, 1), np.nan)
         if not len(over) or (reach := measure.mean(known)) >= _NEARLY:
             continue
-        by = "the maximum possible"
         yield judged.queries(
             RECALL_OUT_OF_REACH,
             f"{len(over)} of {many(len(counts), 'judged query')} "
             f"{inflect(len(over), 'has', 'have')} more than {measure.k} relevant documents: "
             f"{measure} can be at most {reach:.4f}",
             over,
-            [e for run in judged.runs for e in run.effects([reach], by, measures=[measure])],
+            [e for run in judged.runs for e in run.effects([reach], "the maximum possible", measures=[measure])],
         )
 
 

@@ -24,6 +24,8 @@ from rankgauge.checks.readers import CheckInput, fault_locations
 from rankgauge.core.findings import ASCENDING_SCORES, Effect, Finding, FindingKind, Location
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import inflect, many
+from rankgauge.data.join import ranked
+from rankgauge.data.run import Run
 from rankgauge.measures.measure import parse
 
 _MOST = 0.9
@@ -163,8 +165,7 @@ def check_lines(given: CheckInput, effects: Sequence[Effect], *, graded: bool = 
 def check_run(run: CheckedRun) -> Iterator[Finding]:
     """Check a run, and measure the effects on its means."""
     if run.not_text:
-        message = f"{many(len(run.not_text), 'id')} not in UTF-8"
-        yield IDS_NOT_UTF8.finding(message, run.source, len(run.not_text))
+        yield IDS_NOT_UTF8.finding(f"{many(len(run.not_text), 'id')} not in UTF-8", run.source, len(run.not_text))
     faults = run.given.faults
     if faults is not None and faults.numbers:
         yield SCORE_NOT_FINITE.finding(
@@ -191,8 +192,7 @@ def check_run(run: CheckedRun) -> Iterator[Finding]:
             effects=run.effects(fixed, "documents in the order of their ranks"),
         )
     yield from _cut(run)
-    constant = list(_constant(run))
-    yield from constant or _tied(run)
+    yield from _tied(run)
     yield from _collapsed(run)
     yield from _own(run)
 
@@ -271,8 +271,9 @@ def _cut(run: CheckedRun) -> Iterator[Finding]:
     # Rankings of varying lengths end where nothing more was found.
     if not 0 < deepest < k or len(run.sizes) < 2 or full < _MOST * len(run.sizes):
         return
-    cut = [m for m in run.measures if isinstance(dict(m.params).get("k"), int)]
-    deep = [m for m in cut if m.k > deepest]  # type: ignore[operator] # a whole number
+    deep = [m for m in run.measures if isinstance(cut := m.arguments.get("k"), int) and cut > deepest]
+    if not deep:
+        return
     shallow = [measure @ deepest for measure in deep]
     now = means(run.joined, deep)
     found = tuple(
@@ -300,14 +301,15 @@ def _cut(run: CheckedRun) -> Iterator[Finding]:
     )
 
 
-def _tie_bounds(run: CheckedRun) -> list[tuple[Effect, ...]]:
-    return [run.effects(run.joined.reordered(ties), f"the {ties} order of equal scores") for ties in ("worst", "best")]
-
-
-def _constant(run: CheckedRun) -> Iterator[Finding]:
-    if run.constant.count and run.constant.count * 2 > run.several:
-        low, high = _tie_bounds(run)
-        as_given = run.rejoined(ties="input")
+def _tied(run: CheckedRun) -> Iterator[Finding]:
+    """Report rankings whose scores are all equal, or else equal scores that decide the values."""
+    constant, tied = run.constant.count * 2 > run.several, run.joined.tied()
+    if not (constant or len(tied)):
+        return
+    low, high = (
+        run.effects(run.joined.reordered(ties), f"the {ties} order of equal scores") for ties in ("worst", "best")
+    )
+    if constant:
         yield CONSTANT_SCORES.finding(
             f"all scores are equal in {run.constant.count} of {many(run.several, 'ranking')} of two or more documents",
             run.source,
@@ -315,16 +317,9 @@ def _constant(run: CheckedRun) -> Iterator[Finding]:
             run.several,
             "query",
             locations=run.constant.locations,
-            effects=run.effects(as_given, "documents in the order given (ties=input)") + low + high,
+            effects=run.effects(run.rejoined(ties="input"), "documents in the order given (ties=input)") + low + high,
         )
-
-
-def _tied(run: CheckedRun) -> Iterator[Finding]:
-    tied = run.joined.tied()
-    if not len(tied):
-        return
-    low, high = _tie_bounds(run)
-    if any(abs(b.after - a.after) >= _VISIBLE for a, b in zip(low, high, strict=True)):
+    elif any(abs(b.after - a.after) >= _VISIBLE for a, b in zip(low, high, strict=True)):
         names = [run.qrels.query_ids[number] for number in tied[:5].tolist()]
         yield TIES_DECIDE.finding(
             f"equal scores could change a value of {len(tied)} of {many(len(run.joined.numbers), 'judged query')}",
@@ -395,10 +390,13 @@ def check_runs(runs: Sequence[CheckedRun]) -> Iterator[Finding]:
         whole = [m for m in run.measures if dict(m.params).get("k") is None and m.name not in _UNLIMITED]
         if not whole or not depth or depth * 2 > deepest:
             continue
-        effects: list[Effect] = []
-        for other in (one for one, its in zip(runs, depths, strict=True) if its == deepest):
-            cut = other.rejoined(partial(_top, depth=depth))
-            effects += other.effects(cut, f"cut at {depth} as {run.name} is", measures=whole)
+        top = partial(_top, depth=depth)
+        effects = [
+            effect
+            for other, its_depth in zip(runs, depths, strict=True)
+            if its_depth == deepest
+            for effect in other.effects(other.rejoined(top), f"cut at {depth} as {run.name} is", measures=whole)
+        ]
         yield CUT_BELOW_K.finding(
             f"the rankings end at rank {depth}, those of other runs at {deepest}; "
             f"{', '.join(map(str, whole))} {inflect(len(whole), 'needs', 'need')} all ranks",
@@ -421,9 +419,4 @@ def _common_depth(run: CheckedRun) -> int:
 
 def _top(table: PairTable, depth: int) -> PairTable:
     """Return the best documents of each query, without repeats."""
-    table = without_repeats(table)
-    numbers = table.query_numbers()
-    order, _ = table.best_first(by_id=False)
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order)) - table.offsets[numbers]
-    return table.keep(np.flatnonzero(place < depth))
+    return ranked(Run(without_repeats(table)), ties="input", depth=depth).table

@@ -61,8 +61,8 @@ class _Checked:
         found: list[Effect] = []
         for run in self.runs:
             now = self._means(self.qrels, run, self.qrels)
-            other = Run(_others(run.table, without), name=run.name) if without else run
-            then = self._means(judged, other, judged if queries is None else queries)
+            changed = Run(_others(run.table, without), name=run.name) if without else run
+            then = self._means(judged, changed, judged if queries is None else queries)
             found += [
                 Effect(run.name, name, now[name], then[name], by)
                 for name in now
@@ -96,8 +96,7 @@ def check_texts(
     collection: Collection, qrels: Qrels, runs: Mapping[str, Run], measures: Sequence[str | Measure]
 ) -> Iterator[Finding]:
     """Check the texts of a collection, and measure the effects on the runs."""
-    scanned = scan(collection, qrels, tuple(runs.values()))
-    checked = _Checked(collection, scanned, qrels, tuple(runs.values()), measures)
+    checked = _Checked(collection, scan(collection, qrels, tuple(runs.values())), qrels, tuple(runs.values()), measures)
     if collection.documents:
         yield from _empty(checked)
         yield from _repeated(checked)
@@ -215,8 +214,7 @@ def _absent_queries(checked: _Checked) -> Iterator[Finding]:
 
 def _others(table: PairTable, documents: Container[str]) -> PairTable:
     """Return the rows of other documents; queries remain even without rows."""
-    keep = [document not in documents for document in table.docs.shown()]
-    return table.keep(np.flatnonzero(keep))
+    return table.keep(np.flatnonzero([document not in documents for document in table.docs.shown()]))
 
 
 def _share_grades(qrels: Qrels, twins: Iterable[Sequence[str]]) -> tuple[Qrels, list[tuple[str, str, float]]]:
