@@ -5,15 +5,16 @@ import sys
 
 import pytest
 
+from rankgauge.gates import Baseline
+
 pytest_plugins = ["pytester"]
 
-COMMON = """
-QRELS = {f"q{n}": {"d"} for n in range(40)}
+QRELS = {f"q{n}": {"d": 1} for n in range(40)}
 GOOD = {q: ["d", "x"] for q in QRELS}
 BAD = {q: ["x", "d"] for q in QRELS}
 UNSURE = {q: ["x", "d"] if n < 2 else ["d", "x"] for n, q in enumerate(QRELS)}
 RULES = {"measures": {"RR": {"margin": 0.03}}, "baseline": "base.json"}
-"""
+COMMON = f"{QRELS=}\n{GOOD=}\n{BAD=}\n{UNSURE=}\n{RULES=}\n"
 
 
 @pytest.fixture
@@ -35,7 +36,11 @@ def test_retrieval(rankgauge):
 
 
 @pytest.fixture
-def baseline(tried, pytester):
+def baseline(pytester):
+    Baseline.from_run(QRELS, GOOD, RULES).write(pytester.path / "base.json")
+
+
+def test_a_baseline_is_written(tried, pytester):
     done = tried(GATE.format(run="GOOD"), "--rankgauge-update-baseline")
     done.assert_outcomes(passed=1)
     done.stdout.fnmatch_lines(["*= rankgauge =*", "wrote *base.json (*test_retrieval)"])

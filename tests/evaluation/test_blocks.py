@@ -69,7 +69,7 @@ def evaluated(qrels, blocks, policies, measures=MEASURES):
         return str(error)
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(
     given=inputs(),
     ties=st.sampled_from(["trec", "input", "best", "worst", "mean"]),

@@ -285,7 +285,7 @@ def check(write, name, suffix, folder, number, count):
 
 @pytest.mark.parametrize("number", range(len(CASES)))
 def test_mutated_rows_are_accounted_for_and_never_damage_the_log(tmp_path, number):
-    check(*CASES[number], tmp_path, number, 200)
+    check(*CASES[number], tmp_path, number, 120)
 
 
 @pytest.mark.slow

@@ -68,7 +68,7 @@ def test_each_question_is_drawn_as_often_as_its_probability_says(tmp_path, by):
         right = dict.fromkeys(sizes, 3 / 7)
     else:
         right = {text: {"head": 1.0, "torso": 0.5}.get(strata.get(text), 1 / 4) for text in sizes}
-    draws = 4000
+    draws = 1500
     counted = Counter()
     file = written(tmp_path, sizes)
     for seed in range(draws):

@@ -10,7 +10,7 @@ from rankgauge import InputError
 from rankgauge.corpus.collection import Query
 from rankgauge.retrievers import Elasticsearch, EndpointError, HTTPRetriever, RerankEndpoint
 
-CASES = 250
+CASES = 150
 QUERIES = [Query("q1", "fees")]
 
 
