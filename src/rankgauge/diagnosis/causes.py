@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Literal
 
 from rankgauge.core.text import either
-from rankgauge.corpus.collection import Collection
 from rankgauge.diagnosis.ranked_queries import Patterns, RankedQuery, overlap
 from rankgauge.diagnosis.terms import Texts
 
@@ -291,17 +290,12 @@ class Examiner:
     queries: tuple[RankedQuery, ...]
     patterns: Patterns
 
-    @property
-    def _collection(self) -> Collection:
-        return self.texts.collection
-
     @cached_property
     def checked(self) -> frozenset[str]:
         """Names of the causes that the inputs fully determine."""
-        documents, queries = self._collection.documents, self._collection.queries
-        unknown = {"documents and queries"} if not (documents and queries) else set()
-        unknown |= set() if documents else {"documents"}
-        names = {cause.name for cause in CAUSES if cause.reads not in unknown}
+        documents, queries = self.texts.collection.documents, self.texts.collection.queries
+        known = {"ranks": True, "documents": documents, "documents and queries": documents and queries}
+        names = {cause.name for cause in CAUSES if known[cause.reads]}
         return frozenset(names if self._judges_non_relevant else names - {UNJUDGED.name})
 
     @cached_property
@@ -310,7 +304,7 @@ class Examiner:
 
         Duplicates always count: if one query in ten has copies, the collection has many.
         """
-        shown = {
+        affects_run = {
             DUPLICATES: True,
             UNORDERED: self.patterns.unordered > 0,
             ABSENT: bool(self.patterns.absent),
@@ -318,7 +312,7 @@ class Examiner:
             IGNORED: self.patterns.many_terms,
             LENGTH: bool(self.patterns.hurting),
         }
-        return frozenset(cause for cause, systematic in shown.items() if systematic)
+        return frozenset(cause for cause, systematic in affects_run.items() if systematic)
 
     @cached_property
     def _judges_non_relevant(self) -> bool:
@@ -337,7 +331,7 @@ class Examiner:
         missed = tuple(self._missed(query, doc) for doc in query.missed(self.k))
         found = list(self._of_query(query, missed))
         names = {name for name, _ in found} | {name for doc in missed for name in doc.causes}
-        text = self._collection.queries.get(query.query_id)
+        text = self.texts.collection.queries.get(query.query_id)
         return QueryDiagnosis(
             query_id=query.query_id,
             text="" if text is None else text.text,
@@ -359,7 +353,7 @@ class Examiner:
         cut = rank is None and 0 < depth == self.patterns.cut
         beyond = f"may be below rank {depth}, at which the rankings are cut" if cut else ""
         limited = cut and self.patterns.limit > 0
-        texts = self._collection.documents
+        texts = self.texts.collection.documents
         unmatched = self.texts.query_terms(query.query_id) and not self.texts.shared(query.query_id, doc)
         absent = f"not among the {depth:,} retrieved" if depth else "the run has no document for this query"
         evidence = {
@@ -371,7 +365,7 @@ class Examiner:
             NOT_RETRIEVED: absent if rank is None and not cut else "",
             BELOW_K: ("" if limited else beyond) if rank is None else f"rank {rank}",
         }
-        document = self._collection.documents.get(doc)
+        document = self.texts.collection.documents.get(doc)
         return Missed(
             doc_id=doc,
             grade=query.grades[doc],
@@ -423,14 +417,12 @@ class Examiner:
             yield SUSPICIOUS.name, sentence
         top = query.docs[: self.k]
         if not missed:
-            low = _inverted(query, self.k)
-            if low:
-                yield LOW.name, low
+            yield from _inversions(query, self.k)
             return
         bare = query.unjudged(self.k)
         if UNJUDGED.name in self.checked and bare and len(bare) >= _HALF * len(top):
             yield UNJUDGED.name, f"{len(bare)} of the first {len(top)} are unjudged: {_few(bare)}"
-        repeats = self.texts.near_duplicates(top) if self._collection.documents else []
+        repeats = self.texts.near_duplicates(top) if self.texts.collection.documents else []
         pairs = {doc: f"{doc} repeats {first} ({alike:.2f})" for doc, first, alike in repeats}
         for doc, relevant in self._same_words(query):
             if doc in top and doc not in query.grades and relevant not in top:
@@ -447,7 +439,7 @@ class Examiner:
         grades = set(query.grades.values())
         if len(query.grades) >= _ENOUGH_JUDGED and len(grades) == 1 and self._grades_differ:
             yield f"all {len(query.grades)} judged documents have grade {grades.pop():g}"
-        if not self._collection.documents:
+        if not self.texts.collection.documents:
             return
         known = self.texts.knows
         for what, docs in (
@@ -472,7 +464,7 @@ class Examiner:
     def _same_words(self, query: RankedQuery) -> Iterator[tuple[str, str]]:
         """Yield pairs of documents with equal words: one of a lower or no grade, one relevant."""
         by_words: dict[tuple[str, ...], list[str]] = {}
-        docs = [*query.docs[: self.k], *query.grades] if self._collection.documents else ()
+        docs = [*query.docs[: self.k], *query.grades] if self.texts.collection.documents else ()
         for doc in dict.fromkeys(docs):
             by_words.setdefault(self.texts.words(doc), []).append(doc)
         by_words.pop((), None)
@@ -492,18 +484,15 @@ def _in_order(names: Iterable[str], missed: Sequence[Missed]) -> tuple[str, ...]
     return tuple(sorted(names, key=lambda name: (name in lesser, _PLACE[name])))
 
 
-def _inverted(query: RankedQuery, k: int) -> str:
-    """Describe the first document of the top k that is ranked above a better one."""
+def _inversions(query: RankedQuery, k: int) -> Iterator[tuple[str, str]]:
+    """Yield a cause for the first document of the top k that is ranked above a better one."""
     top = [query.grade(doc) for doc in query.docs[:k]]
     for place, grade in enumerate(top):
-        better = [below for below in range(place + 1, len(top)) if top[below] > grade]
-        if better:
-            best = max(better, key=lambda below: (top[below], -below))
-            return (
-                f"nothing is missed, but grade {top[best]:g} at rank {best + 1} is ranked below "
-                f"grade {grade:g} at rank {place + 1}"
-            )
-    return ""
+        best = max(range(place, len(top)), key=lambda below: (top[below], -below))
+        if top[best] > grade:
+            above = f"grade {grade:g} at rank {place + 1}"
+            yield LOW.name, f"nothing is missed, but grade {top[best]:g} at rank {best + 1} is ranked below {above}"
+            return
 
 
 def _few(items: Sequence[str]) -> str:
@@ -513,9 +502,8 @@ def _few(items: Sequence[str]) -> str:
 
 def shares(diagnoses: Sequence[QueryDiagnosis], name: str) -> Mapping[str, frozenset[str]]:
     """Return the missed documents with a cause, by query."""
-    found = {
-        finding.query_id: frozenset(doc.doc_id for doc in finding.missed if name in doc.causes)
+    return {
+        finding.query_id: docs
         for finding in diagnoses
-        if name in finding.causes
+        if (docs := frozenset(doc.doc_id for doc in finding.missed if name in doc.causes))
     }
-    return {query: docs for query, docs in found.items() if docs}

@@ -289,7 +289,8 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
     last_read = _last_read(by, k, depth, others)
     patterns = find_patterns(queries, texts, k, depth, last_read=last_read)
     examiner = Examiner(texts, k, queries, patterns)
-    diagnoses = _diagnoses(examiner, evaluation, by, truth)
+    values = _values(evaluation, by)
+    diagnoses = _diagnoses(examiner, values, by, truth)
     simulation = Simulation(truth, queries, evaluation, k, depth, rel, texts, filters)
     gains = tuple(simulation.gains(diagnoses))
     if others:
@@ -307,7 +308,6 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
         others=others,
         other_name=other_name,
     )
-    values = _values(evaluation, by)
     made = Diagnosis(
         run_name=evaluation.run_name,
         measure=by,
@@ -436,25 +436,28 @@ def _values(evaluation: Evaluation, by: Measure) -> dict[str, float]:
     return dict(zip(evaluation.query_ids, column, strict=True))
 
 
-def _diagnoses(examiner: Examiner, evaluation: Evaluation, by: Measure, truth: Qrels) -> tuple[QueryDiagnosis, ...]:
+def _diagnoses(
+    examiner: Examiner, values: Mapping[str, float], by: Measure, truth: Qrels
+) -> tuple[QueryDiagnosis, ...]:
     """Return the diagnosis of each query below its best attainable value, worst query first."""
     best = _values(evaluate(truth, {q.query_id: q.ideal() for q in examiner.queries}, by), by)
-    values = _values(evaluation, by)
-    found = [
+    diagnoses = (
         examiner.diagnose(query, values[query.query_id], best[query.query_id])
         for query in examiner.queries
         if values[query.query_id] < best[query.query_id] - _SAME or query.missed(examiner.k)
-    ]
+    )
     # Undefined values (NaN) come last.
-    found.sort(
-        key=lambda one: (
-            math.isnan(one.value),
-            one.value if one.value == one.value else 0.0,
-            -len(one.missed),
-            one.query_id,
+    return tuple(
+        sorted(
+            diagnoses,
+            key=lambda one: (
+                math.isnan(one.value),
+                one.value if one.value == one.value else 0.0,
+                -len(one.missed),
+                one.query_id,
+            ),
         )
     )
-    return tuple(found)
 
 
 def _not_checked(examiner: Examiner, diagnoses: tuple[QueryDiagnosis, ...]) -> Iterator[str]:

@@ -271,7 +271,15 @@ class Advice:
             if ignored:
                 yield f"{many(ignored, 'missed document')} whose terms were ignored (keyword)"
             if self.others:
-                yield self._in_other_run()
+                missed_docs = [(one.query_id, doc.doc_id) for one in self.diagnoses for doc in one.missed]
+                at_k, deeper = (
+                    sum(query in self.others and self.others[query].within(doc, depth) for query, doc in missed_docs)
+                    for depth in (self._k, self.depth)
+                )
+                yield (
+                    f"of {many(len(missed_docs), 'missed document')}, {self.other_name} ranks {at_k} in "
+                    f"the top {self._k} and {deeper} in the top {self.depth}"
+                )
 
     def _in_common(self) -> Iterator[str]:
         """Yield the field or term that is common only to relevant documents in no ranking."""
@@ -301,17 +309,6 @@ class Advice:
 
     def _terms(self, doc: str) -> Iterator[str]:
         return (f"the term {term!r}" for term in self.examiner.texts.terms(doc))
-
-    def _in_other_run(self) -> str:
-        missed = [(one.query_id, doc.doc_id) for one in self.diagnoses for doc in one.missed]
-        at_k, deeper = (
-            sum(q in self.others and self.others[q].within(doc, depth) for q, doc in missed)
-            for depth in (self._k, self.depth)
-        )
-        return (
-            f"of {many(len(missed), 'missed document')}, {self.other_name} ranks {at_k} in "
-            f"the top {self._k} and {deeper} in the top {self.depth}"
-        )
 
 
 def _change(name: str, now: float, then: float) -> str:

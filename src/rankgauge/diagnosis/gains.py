@@ -154,25 +154,25 @@ class Simulation:
             found = shares(diagnoses, cause.name)
             if found:
                 what = f"{many(count_documents(found), 'missed document')} at the top ({cause.name})"
-                yield self._gain(fix, what, _moved_up(found), "if retrieved")
+                yield self._gain(fix, what, partial(_move_up, found), "if retrieved")
         yield from self._filtered()
         deepest = min(self.depth, max(len(query.docs) for query in self.queries))
         # A reranker of slightly more documents adds no information.
         for depth in dict.fromkeys((_SMALL_DEPTH, deepest)):
             if self.k < depth <= deepest / 2 or depth == deepest > 0:
                 what = f"a perfect reranker of the first {depth}"
-                yield self._gain("reranking", what, _reranked(depth), "at most")
+                yield self._gain("reranking", what, partial(_rerank, depth), "at most")
         deeper = DEEPER * self.k
         repeats = self._chosen(lambda q: (doc for doc, _, _ in self.texts.near_duplicates(q.docs[:deeper])))
         if repeats:
             what = f"{many(count_documents(repeats), 'near-duplicate')} removed from the first {deeper}"
-            yield self._gain("no duplicates", what, _without(repeats), "measured")
+            yield self._gain("no duplicates", what, partial(_remove, repeats), "measured")
         # If only relevant documents are judged, the remaining ranking would be perfect.
         if any(grade < q.rel for q in self.queries for grade in q.grades.values()):
             unjudged = sum(len(query.docs) - len(query.ranks) for query in self.queries)
             if unjudged:
                 what = f"{many(unjudged, 'unjudged document')} removed"
-                yield self._gain("judging", what, _judged_only, "judged only")
+                yield self._gain("judging", what, lambda query: list(query.ranks), "judged only")
 
     def with_other(self, others: Mapping[str, RankedQuery]) -> Iterator[PotentialGain]:
         """Yield the gains of a perfect reranker of both runs: of the top documents, and of all.
@@ -254,7 +254,7 @@ class Simulation:
                 relevant = sum(len(removed.get(q.query_id, frozenset()).intersection(q.relevant)) for q in self.queries)
                 count = f"{count_documents(removed):,}, {relevant} relevant"
                 what = f"documents of another {name} removed ({count})"
-                yield self._gain("metadata filter", what, _without(removed), "measured")
+                yield self._gain("metadata filter", what, partial(_remove, removed), "measured")
 
     def _mismatched(self, name: str, query: RankedQuery) -> Iterator[str]:
         collection = self.texts.collection
@@ -318,49 +318,33 @@ def shared_fields(collection: Collection) -> list[str]:
     return sorted(of_queries & of_docs)
 
 
-def _moved_up(found: _Docs) -> _Change:
-    """Return a change that moves documents up to the rank of the first one with a lower grade.
+def _move_up(raised_docs: _Docs, query: RankedQuery) -> Sequence[str]:
+    """Move documents up to the rank of the first one with a lower grade.
 
     The replaced document moves to the next document of a still lower grade, and so on; the last one
     is appended. The grade at each rank does not decrease.
     """
-
-    def change(query: RankedQuery) -> Sequence[str]:
-        raised = found.get(query.query_id)
-        if raised is None:
-            return query.docs
-        order = [*query.docs]
-        for doc in raised.intersection(query.ranks):
-            order.remove(doc)
-        for doc in query.relevant:
-            moved = doc if doc in raised else ""
-            for place, other in enumerate(order if moved else ()):
-                if query.grade(other) < query.grade(moved):
-                    order[place], moved = moved, other
-                    if not query.grade(moved):
-                        break  # no grade is lower
-            if moved:
-                order.append(moved)
-        return order
-
-    return change
+    raised = raised_docs.get(query.query_id)
+    if raised is None:
+        return query.docs
+    order = [doc for doc in query.docs if doc not in raised]
+    for doc in query.relevant:
+        moved = doc if doc in raised else ""
+        for place, other in enumerate(order if moved else ()):
+            if query.grade(other) < query.grade(moved):
+                order[place], moved = moved, other
+                if not query.grade(moved):
+                    break  # no grade is lower
+        if moved:
+            order.append(moved)
+    return order
 
 
-def _reranked(depth: int) -> _Change:
-    def change(query: RankedQuery) -> Sequence[str]:
-        best = query.best_first(query.docs[:depth])
-        return query.docs if best == [*query.docs[:depth]] else [*best, *query.docs[depth:]]
-
-    return change
+def _rerank(depth: int, query: RankedQuery) -> Sequence[str]:
+    best = query.best_first(query.docs[:depth])
+    return query.docs if best == [*query.docs[:depth]] else [*best, *query.docs[depth:]]
 
 
-def _judged_only(query: RankedQuery) -> list[str]:
-    return list(query.ranks)
-
-
-def _without(removed: _Docs) -> _Change:
-    def change(query: RankedQuery) -> Sequence[str]:
-        gone = removed.get(query.query_id)
-        return query.docs if gone is None else [doc for doc in query.docs if doc not in gone]
-
-    return change
+def _remove(removed_docs: _Docs, query: RankedQuery) -> Sequence[str]:
+    removed = removed_docs.get(query.query_id)
+    return query.docs if removed is None else [doc for doc in query.docs if doc not in removed]

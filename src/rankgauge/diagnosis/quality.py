@@ -135,13 +135,6 @@ def qualities(means: Mapping[str, float], attainable: Mapping[str, float], bands
     return tuple(Quality(band.measure, mean, band.level(mean), most, band.level(most)) for band, mean, most in rows)
 
 
-def _measure(name: str, k: int, rel: float) -> Measure:
-    if name not in _DEFAULTS:
-        return parse(name)
-    words: dict[str, Any] = {"k": k} if name in _CUT else {}
-    return Measure(name)(**words, **({"rel": rel} if name in _LEVELED else {}))
-
-
 def _items(given: Any) -> list[tuple[str, Any]]:
     if given is None:
         return []
@@ -161,22 +154,23 @@ def _items(given: Any) -> list[tuple[str, Any]]:
 def _read(path: Path) -> Mapping[str, Any]:
     """Return the table ``[bands]`` or ``[tool.rankgauge.bands]`` of a TOML file."""
     data: Any = read_toml(path, missing="check the path", fix=f"write {_TABLE}")
-    found = data.get("bands")
-    if found is None:
-        for key in ("tool", "rankgauge", "bands"):
-            data = data.get(key) if isinstance(data, Mapping) else None
-        found = data
-    if not isinstance(found, Mapping):
+    for key in ("bands",) if "bands" in data else ("tool", "rankgauge", "bands"):
+        data = data.get(key) if isinstance(data, Mapping) else None
+    if not isinstance(data, Mapping):
         raise InputError(
             "there is no table of bands",
             where=str(path),
             fix=f"write {_TABLE}; in pyproject.toml: [tool.rankgauge.bands]",
         )
-    return found
+    return data
 
 
 def _band(name: str, values: Any, k: int, rel: float) -> Band:
-    measure = _measure(name, k, rel)
+    if name in _DEFAULTS:
+        words: dict[str, Any] = {"k": k} if name in _CUT else {}
+        measure = Measure(name)(**words, **({"rel": rel} if name in _LEVELED else {}))
+    else:
+        measure = parse(name)
     if measure.declaration.better != "higher":
         raise UnknownName(f"{measure} is not better when higher: it has no bands", where="bands", fix="remove it")
     try:
@@ -283,12 +277,18 @@ def slices(
     if queries:
         cuts.append((OWN_CUTS[0], length, [label for _, label in _LENGTHS]))
     cuts.append((OWN_CUTS[1], relevant, [label for _, label in _RELEVANT]))
-    return tuple(
-        _slice(by, label, own, measure)
+    groups = (
+        (by, label, _known(values[query.query_id] for query in ranked if label_of(query) == label))
         for by, label_of, labels in cuts
         for label in labels
-        if (own := _known(values[v.query_id] for v in ranked if label_of(v) == label))
     )
+    found = []
+    for by, label, own in groups:
+        if own:
+            low, high = measure.mean_interval(np.array(own))
+            bounds = (None, None) if len(own) < ENOUGH or math.isnan(low) else (low, high)
+            found.append(Slice(by, label, len(own), math.fsum(own) / len(own), *bounds))
+    return tuple(found)
 
 
 def _range(number: int, ranges: Sequence[tuple[int, str]]) -> str:
@@ -297,11 +297,3 @@ def _range(number: int, ranges: Sequence[tuple[int, str]]) -> str:
 
 def _known(values: Iterable[float]) -> list[float]:
     return [value for value in values if not math.isnan(value)]
-
-
-def _slice(by: str, label: str, values: list[float], measure: Measure) -> Slice:
-    mean = math.fsum(values) / len(values)
-    low, high = measure.mean_interval(np.array(values))
-    if len(values) < ENOUGH or math.isnan(low):
-        return Slice(by, label, len(values), mean, None, None)
-    return Slice(by, label, len(values), mean, low, high)

@@ -16,9 +16,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from numpy.typing import NDArray
 
 from rankgauge.core.ids import IntArray
+from rankgauge.core.pair_table import FloatArray
 from rankgauge.data.alignment import Alignment, align
 from rankgauge.data.join import join, ranked
 from rankgauge.data.judged_run import BoolArray
@@ -210,7 +210,6 @@ _SURE = 0.001
 _SIZES = ("short", "usual", "long")
 _OVERLAPS: tuple[Overlap, ...] = ("few", "some", "many")
 _LENGTHS = 4 * len(_TOPS)
-_TERMS = _LENGTHS + 2 * len(_SIZES)
 
 
 @dataclass(frozen=True)
@@ -246,16 +245,24 @@ def find_patterns(queries: Sequence[RankedQuery], texts: Texts, k: int, depth: i
     limit the value.
     """
     counts = np.array([pattern_counts(query, texts, k) for query in queries]).sum(axis=0)
-    cut = _cut(queries, depth)
-    limit = cut if cut <= last_read else 0
-    absent = _absent(queries, texts, cut)
-    return with_counts(Patterns(cut=cut, limit=limit, absent=absent), counts)
+    lengths = [len(query.docs) for query in queries if query.docs]
+    last = max(lengths, default=0)
+    ending = lengths.count(last)
+    cut = last if last < depth and ending >= max(_CUT_QUERIES, _NEARLY_ALL * len(lengths)) else 0
+    absent: set[str] = set()
+    # Only long rankings show that a document is in none of them.
+    if not cut and sum(lengths) >= _RANKINGS * max(len(texts.collection.documents), 1):
+        absent = {doc for query in queries for doc in query.relevant if texts.length(doc)}
+        for query in queries if absent else ():
+            absent.difference_update(query.docs)
+    return with_counts(Patterns(cut, limit=cut if cut <= last_read else 0, absent=frozenset(absent)), counts)
 
 
-def with_counts(found: Patterns, counts: NDArray[np.float64]) -> Patterns:
+def with_counts(found: Patterns, counts: FloatArray) -> Patterns:
     """Return the patterns, completed from the sum of `pattern_counts`."""
-    sizes = dict(zip(_SIZES, _pairs(counts[_LENGTHS:_TERMS]), strict=True))
-    few, some, many = _pairs(counts[_TERMS:])
+    whole = [round(number) for number in counts[_LENGTHS:].tolist()]
+    *of_sizes, few, some, many = zip(whole[::2], whole[1::2], strict=True)
+    sizes = dict(zip(_SIZES, of_sizes, strict=True))
     hurting = tuple(
         size
         for size in ("short", "long")
@@ -278,7 +285,7 @@ def with_counts(found: Patterns, counts: NDArray[np.float64]) -> Patterns:
     )
 
 
-def pattern_counts(query: RankedQuery, texts: Texts, k: int) -> NDArray[np.float64]:
+def pattern_counts(query: RankedQuery, texts: Texts, k: int) -> FloatArray:
     """Return the contribution of a query to the counts of patterns."""
     row: list[float] = []
     ranks = [rank for doc in query.relevant if (rank := query.ranks.get(doc))]
@@ -333,11 +340,6 @@ def by_chance(some: tuple[int, int], others: tuple[int, int]) -> float:
     )
 
 
-def _pairs(counts: NDArray[np.float64]) -> list[tuple[int, int]]:
-    whole = [round(number) for number in counts.tolist()]
-    return list(zip(whole[::2], whole[1::2], strict=True))
-
-
 def _in_no_order(top: int, counts: Sequence[float]) -> bool:
     """Return whether relevant documents are at random top ranks, but rarer below."""
     near, distance, variance, after = counts
@@ -346,23 +348,3 @@ def _in_no_order(top: int, counts: Sequence[float]) -> bool:
     if distance <= min(_NO_ORDER * math.sqrt(variance), _HARDLY * top * near):
         return False
     return near > _DENSER * after and near - after > _CONTRAST * math.sqrt(near + after)
-
-
-def _cut(queries: Sequence[RankedQuery], depth: int) -> int:
-    """Return the rank at which nearly all rankings end, if it is less than `depth`; otherwise 0."""
-    lengths = [len(query.docs) for query in queries if query.docs]
-    last = max(lengths, default=0)
-    ending = lengths.count(last)
-    cut = last < depth and ending >= max(_CUT_QUERIES, _NEARLY_ALL * len(lengths))
-    return last if cut else 0
-
-
-def _absent(queries: Sequence[RankedQuery], texts: Texts, cut: int) -> frozenset[str]:
-    """Return relevant documents in no ranking, if the rankings are long enough to tell."""
-    documents = texts.collection.documents
-    if cut or sum(len(query.docs) for query in queries) < _RANKINGS * max(len(documents), 1):
-        return frozenset()
-    absent = {doc for query in queries for doc in query.relevant if texts.length(doc)}
-    for query in queries if absent else ():
-        absent.difference_update(query.docs)
-    return frozenset(absent)
