@@ -59,13 +59,13 @@ def disputed_sets(judgments: Iterable[Judgment], judges: Mapping[str, Judge]) ->
                 verdicts[key] = each
         elif each.status in {"counted", "adjudicated"} and each.choice.outcome != "cannot tell":
             people[key].append(each)
-    found = [
-        DisputedSet(question, tuple(sorted(items)), tuple(made), verdicts.get((question, items)))
-        for (question, items), made in people.items()
+    disputed = [
+        DisputedSet(question, tuple(sorted(items)), tuple(own), verdicts.get((question, items)))
+        for (question, items), own in people.items()
         # People agree if outcome, first document, and grades are equal.
-        if len({(c.outcome, c.documents[:1], c.grades) for each in made if (c := each.choice)}) > 1
+        if len({(c.outcome, c.documents[:1], c.grades) for each in own if (c := each.choice)}) > 1
     ]
-    return sorted(found, key=lambda each: each.verdict is not None)
+    return sorted(disputed, key=lambda each: each.verdict is not None)
 
 
 _NONE = -1.0  # code of "none"; documents have the codes 0, 1, ...
@@ -286,21 +286,24 @@ def measure_agreement(
             best = choice.documents[:1]
             right = best[0] in accepted[task] if best else not accepted[task]
             tests[shown.judge].append(float(right))
-    ids = {judge for answers in (*people.values(), *models.values()) for judge in answers}
-    names = _names(judges, ids | set(tests))
+    ids = {judge for answers in (*people.values(), *models.values()) for judge in answers} | tests.keys()
+    # Several judges may share a name.
+    count = Counter(judge.name for judge in judges.values())
+    names = {judge: judge for judge in ids} | {
+        name: judge.name if count[judge.name] == 1 else f"{judge.name} ({name})" for name, judge in judges.items()
+    }
     rows: list[AgreementRow] = []
     for scale, graded in (("choices", False), ("grades", True)):
-        mine = _of_scale(people, graded)
-        found = _Coefficients(scale, mine, names, {"draws": draws, "seed": seed})
+        coefficients = _Coefficients(scale, _of_scale(people, graded), names, {"draws": draws, "seed": seed})
         rows += [
             AgreementRow(measure, group, name, scale, estimate)
             for measure, group, name, estimate in (
-                *found.of_people(),
-                *found.of_judges(),
-                *found.of_criteria(),
-                *found.of_repeats(repeats),
-                *found.of_models(_of_scale(models, graded)),
-                *found.of_pairs(),
+                *coefficients.of_people(),
+                *coefficients.of_judges(),
+                *coefficients.of_criteria(),
+                *coefficients.of_repeats(repeats),
+                *coefficients.of_models(_of_scale(models, graded)),
+                *coefficients.of_pairs(),
             )
         ]
     rows += [
@@ -333,10 +336,8 @@ class _Coefficients:
         yield "alpha", "people", "", self._alpha(table)
         yield "percent agreement", "people", "", percent_agreement(table, **self.options)
         if self.scale == "choices":
-            none = np.where(np.isnan(table), np.nan, table == _NONE)
-            yield "alpha, none or any", "people", "", self._alpha(none)
-            chosen = np.where(table == _NONE, np.nan, table)
-            yield "alpha, which document", "people", "", self._alpha(chosen)
+            yield "alpha, none or any", "people", "", self._alpha(np.where(np.isnan(table), np.nan, table == _NONE))
+            yield "alpha, which document", "people", "", self._alpha(np.where(table == _NONE, np.nan, table))
 
     def of_judges(self) -> Iterator[_Coefficient]:
         judges = _judges(self.answers, self.names)
@@ -346,8 +347,7 @@ class _Coefficients:
             yield from self._compared("judge", self.names[judge], own, with_judge)
 
     def of_models(self, answers: _Answers) -> Iterator[_Coefficient]:
-        models = _judges(answers, self.names)
-        for model in models:
+        for model in _judges(answers, self.names):
             own = {task: {model: each[model]} for task, each in answers.items() if model in each}
             yield from self._compared("model", self.names[model], own, self.answers)
 
@@ -374,8 +374,8 @@ class _Coefficients:
             yield "percent agreement", "repeats", "", percent_agreement(np.array(pairs), **self.options)
 
     def of_pairs(self) -> Iterator[_Coefficient]:
-        judges = _judges(self.answers, self.names)
-        for first, second in combinations(judges, 2) if self.scale == "grades" else ():
+        pairs = combinations(_judges(self.answers, self.names), 2)
+        for first, second in pairs if self.scale == "grades" else ():
             both = [a for a in self.answers.values() if first in a and second in a]
             if len(both) >= _PAIR:
                 kappa = cohen_kappa(
@@ -384,8 +384,7 @@ class _Coefficients:
                     "quadratic",
                     **self.options,
                 )
-                name = f"{self.names[first]} and {self.names[second]}"
-                yield "kappa, quadratic", "pair", name, kappa
+                yield "kappa, quadratic", "pair", f"{self.names[first]} and {self.names[second]}", kappa
 
     def _compared(self, group: str, name: str, own: _Answers, others: _Answers) -> Iterator[_Coefficient]:
         """Yield the rows that compare a judge with others on the tasks in common."""
@@ -449,14 +448,6 @@ def _judges(answers: _Answers, names: Mapping[str, str]) -> list[str]:
     return sorted({judge for each in answers.values() for judge in each}, key=names.__getitem__)
 
 
-def _names(judges: Mapping[str, Judge], others: Iterable[str]) -> Mapping[str, str]:
-    """Return display names, with the identifier added if several judges share a name."""
-    count = Counter(judge.name for judge in judges.values())
-    return {name: name for name in others} | {
-        name: judge.name if count[judge.name] == 1 else f"{judge.name} ({name})" for name, judge in judges.items()
-    }
-
-
 def _mean(shares: Sequence[float], answers: int, *, draws: int, seed: int) -> Agreement:
     """Return the mean of the shares with a bootstrap interval over tasks."""
     nan = math.nan
@@ -465,8 +456,8 @@ def _mean(shares: Sequence[float], answers: int, *, draws: int, seed: int) -> Ag
     mean = math.fsum(shares) / len(shares)
     if len(shares) == 1:
         return Agreement(mean, nan, nan, _LEVEL, 1, answers, "one task: no interval")
-    found = bootstrap_interval(shares, _LEVEL, draws, seed)
-    return Agreement(mean, found.low, found.high, _LEVEL, len(shares), answers)
+    interval = bootstrap_interval(shares, _LEVEL, draws, seed)
+    return Agreement(mean, interval.low, interval.high, _LEVEL, len(shares), answers)
 
 
 def _chance_corrected(percent: Agreement, codes: Sequence[float]) -> Agreement:
@@ -477,9 +468,8 @@ def _chance_corrected(percent: Agreement, codes: Sequence[float]) -> Agreement:
     total = len(codes)
     expected = 1 - sum(n * (n - 1) for n in counts) / (total * (total - 1))
     if not expected:
-        nan = math.nan
         reason = "all answers are equal, so expected agreement is also perfect"
-        return replace(percent, value=nan, low=nan, high=nan, reason=reason)
+        return replace(percent, value=math.nan, low=math.nan, high=math.nan, reason=reason)
     value, low, high = (1 - (1 - share) / expected for share in (percent.value, percent.low, percent.high))
     return replace(percent, value=value, low=low, high=high)
 

@@ -155,8 +155,7 @@ def _copied(source: str | os.PathLike[str], target: JudgingProject) -> dict[str,
         with JudgingProject(source).reading() as read:
             return _stored(target, ((0, *row) for row in read.records()), name)
     with opened(source) as stream:
-        lines = objects(numbered_lines(stream, name), name)
-        return _stored(target, _rows_of(lines, name), name)
+        return _stored(target, _rows_of(objects(numbered_lines(stream, name), name), name), name)
 
 
 def _rows_of(lines: Iterator[tuple[int, dict[str, Any]]], name: str) -> Iterator[tuple[int, str, dict[str, Any]]]:

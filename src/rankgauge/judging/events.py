@@ -24,7 +24,6 @@ OUTCOMES = {
     # For imported votes: their files do not say whether both answers were good or both bad.
     "answers": ("chosen", "both good", "both bad", "tie", "cannot tell", "later", "undone"),
 }
-_OPEN = {"later", "undone"}
 ROLES = ("judge", "lead", "admin")
 KINDS = ("person", "model", "application")
 _SHOWN = {"choice": (2, 3), "graded": (1, 1), "ranking": (2, 20), "yes-no": (1, 1)}
@@ -91,14 +90,13 @@ class Settings:
         mode = one_of("mode", self.mode, _SHOWN)
         low, high = _SHOWN[mode]
         shown = _DEFAULT_SHOWN[mode] if self.shown is None else self.shown
-        changed = {
-            "mode": mode,
-            "shown": integer("shown", shown, least=low, most=high),
-            "grades": tuple(str(label) for label in self.grades),
-            "fields": tuple(str(name) for name in self.fields),
-            "reasons": tuple((str(key), str(name)) for key, name in self.reasons),
-        }
-        for name, value in changed.items():
+        for name, value in (
+            ("mode", mode),
+            ("shown", integer("shown", shown, least=low, most=high)),
+            ("grades", tuple(str(label) for label in self.grades)),
+            ("fields", tuple(str(name) for name in self.fields)),
+            ("reasons", tuple((str(key), str(name)) for key, name in self.reasons)),
+        ):
             object.__setattr__(self, name, value)
         for name in ("judges", "views"):
             integer(name, getattr(self, name))
@@ -303,6 +301,11 @@ class Choice:
     sequence: int = 0
 
     @property
+    def finished(self) -> bool:
+        """Whether the task is answered: the judge neither postponed nor undid the choice."""
+        return self.outcome not in {"later", "undone"}
+
+    @property
     def values(self) -> tuple[object, ...]:
         """What the judge said."""
         return self.outcome, self.documents, self.grades, self.reason, self.comment
@@ -322,8 +325,11 @@ class Choice:
         count = len(self.documents)
         foreign = [each for each in self.documents if each not in shown.documents]
         if foreign or len(set(self.documents)) < count:
-            what = f"document {foreign[0]!r:.60} was not shown" if foreign else "a document is chosen twice"
-            raise InputError(what, where=where, fix="choose from the documents of the task")
+            raise InputError(
+                f"document {foreign[0]!r:.60} was not shown" if foreign else "a document is chosen twice",
+                where=where,
+                fix="choose from the documents of the task",
+            )
         if count > wanted or (wanted and not count):
             raise InputError(
                 f"{many(count, 'document')} chosen",
@@ -389,13 +395,13 @@ def judgments_of(
     # The latest final verdict on each set.
     settled: dict[tuple[str, frozenset[str]], Choice] = {}
     for each in shown:
-        made, key = latest.get(each.id), (each.question, each.items)
-        if each.purpose == "adjudication" and made is not None and _finished(made):
-            settled[key] = max(settled.get(key, made), made, key=lambda one: one.sequence)
+        choice, key = latest.get(each.id), (each.question, each.items)
+        if each.purpose == "adjudication" and choice is not None and choice.finished:
+            settled[key] = max(settled.get(key, choice), choice, key=lambda one: one.sequence)
 
     def status(each: Presentation) -> str:
-        made = latest.get(each.id)
-        if not _finished(made):
+        choice = latest.get(each.id)
+        if choice is None or not choice.finished:
             return "expired" if each.expired(now) else "open"
         kind = judges[each.judge].kind if each.judge in judges else "person"
         if each.mode == "answers" or kind == "application":
@@ -404,15 +410,11 @@ def judgments_of(
             return "model"
         if each.purpose in {"repeat", "gold"}:
             return each.purpose
-        if settled.get((each.question, each.items), made) is not made:
+        if settled.get((each.question, each.items), choice) is not choice:
             return "adjudicated"
-        return "cannot tell" if made and made.outcome == "cannot tell" else "counted"
+        return "cannot tell" if choice.outcome == "cannot tell" else "counted"
 
     return [Judgment(each, latest.get(each.id), status(each)) for each in shown]
-
-
-def _finished(choice: Choice | None) -> bool:
-    return choice is not None and choice.outcome not in _OPEN
 
 
 # Properties in which two systems can differ.
@@ -487,18 +489,12 @@ def next_pair(
         seen: Pairs that the judge has seen.
         rng: The random generator.
     """
-    seen, fewest = set(seen), -1
-    pairs: list[tuple[Answer, Answer]] = []
-    for names, pair in pairs_of(answers).items():
-        count = votes.get(names, 0)
-        if names in seen or (pairs and count > fewest):
-            continue
-        if not pairs or count < fewest:
-            pairs, fewest = [], count
-        pairs.append(pair)
+    seen = set(seen)
+    pairs = {names: pair for names, pair in pairs_of(answers).items() if names not in seen}
     if not pairs:
         return None
-    left, right = rng.choice(pairs)
+    fewest = min(votes.get(names, 0) for names in pairs)
+    left, right = rng.choice([pair for names, pair in pairs.items() if votes.get(names, 0) == fewest])
     return (left, right) if rng.random() < 0.5 else (right, left)
 
 

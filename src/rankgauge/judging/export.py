@@ -186,8 +186,7 @@ def export_judgments(
     """
     one_of("to", to, get_args(Target))
     judgments = project.judgments()
-    pools = project.pools
-    found = measure_relevance(judgments, pools).documents
+    found = measure_relevance(judgments, project.pools).documents
     texts = {name: each.text for name, each in project.questions.items()}
     if to == "preferences":
         preferences = preferences_of(judgments)
@@ -207,8 +206,7 @@ def export_judgments(
         return JudgmentExport(PreferenceQrels.of(preferences), about, grades, texts)
     judged = [each for each in found if each.judged]
     if relevance is None:
-        graded = judged and all(len(each.grades) >= each.shown for each in judged)
-        relevance = "grade" if graded else "share"
+        relevance = "grade" if judged and all(len(each.grades) >= each.shown for each in judged) else "share"
     rule: Rule = one_of("relevance", relevance, _RULES)  # type: ignore[assignment] # one of them
     grades, unsure = grades_of(found, rule)
     if not grades:
@@ -276,8 +274,7 @@ def grades_of(documents: Iterable[DocumentRelevance], rule: Rule) -> tuple[_Grad
         elif each.shown and rule == "share":
             share = Fraction(each.chosen, each.shown)
             # Grade = position among the distinct shares above 0.
-            rank = sum(0 < other <= share for other in shares[each.question])
-            grades[each.question][each.document] = rank
+            grades[each.question][each.document] = sum(0 < other <= share for other in shares[each.question])
         elif each.shown and not math.isnan(each.fit):
             grades[each.question][each.document] = sum(each.fit >= cut for cut in CUTS)
             if any(_contains(each, cut) for cut in CUTS):
@@ -298,23 +295,21 @@ def preferences_of(judgments: Iterable[Judgment]) -> dict[str, dict[str, dict[st
     Raises:
         InputError: If nobody has chosen between documents.
     """
-    found: dict[str, dict[str, dict[str, int]]] = defaultdict(dict)
+    preferences: dict[str, dict[str, dict[str, int]]] = defaultdict(dict)
     for each in judgments:
         shown, choice = each.presentation, each.choice
         if not each.counted or choice is None or len(shown.documents) == 1 or choice.grades:
             continue
-        least = 1 if choice.documents else 0
-        grades = dict.fromkeys(shown.documents, least)
-        best_last = enumerate(reversed(choice.documents), 2)
-        grades |= {document: grade for grade, document in best_last}
-        found[shown.question][shown.id] = grades
-    if not found:
+        grades = dict.fromkeys(shown.documents, 1 if choice.documents else 0)
+        grades |= {document: grade for grade, document in enumerate(reversed(choice.documents), 2)}
+        preferences[shown.question][shown.id] = grades
+    if not preferences:
         raise InputError(
             "nobody has chosen between documents yet",
             where="preferences",
             fix="judge some tasks of the mode choice or ranking; measures of preferences read qrels, too: export those",
         )
-    return dict(found)
+    return dict(preferences)
 
 
 def _strata(
@@ -325,11 +320,10 @@ def _strata(
         candidates = stored.candidates(grades)
     pools: dict[str, dict[str, str]] = defaultdict(dict)
     for each in candidates:
-        drawn = [source.probability for source in each.sources if source.kind == "random"]
-        certain = len(drawn) < len(each.sources)
-        pools[each.question][each.document] = "1" if certain else f"{drawn[0]:.12g}"
+        certain = any(source.kind != "random" for source in each.sources)
+        pools[each.question][each.document] = "1" if certain else f"{each.sources[0].probability:.12g}"
     everything = None if documents is None else list(dict.fromkeys(documents))
-    found: dict[str, dict[str, dict[str, int]]] = {}
+    by_question: dict[str, dict[str, dict[str, int]]] = {}
     for question, own in grades.items():
         pool = pools[question] | {each: "1" for each in own if each not in pools[question]}
         tails = {stratum for stratum in pool.values() if stratum != "1"}
@@ -348,18 +342,17 @@ def _strata(
         strata: dict[str, dict[str, int]] = defaultdict(dict)
         for document, stratum in pool.items():
             strata[stratum][document] = own.get(document, -1)
-        tail = strata[min(tails)]
-        tail |= {document: -1 for document in everything if document not in pool}
-        found[question] = dict(strata)
-    return found
+        strata[min(tails)] |= {document: -1 for document in everything if document not in pool}
+        by_question[question] = dict(strata)
+    return by_question
 
 
 def _labels(project: JudgingProject, rule: Rule, judgments: Iterable[Judgment]) -> tuple[str, ...]:
     if rule == "grade":
-        made = [each.choice for each in judgments if each.counted and each.choice]
-        places = range(max(len(each.documents) for each in made), 0, -1)
-        if any(each.grades for each in made):
+        choices = [each.choice for each in judgments if each.counted and each.choice]
+        if any(each.grades for each in choices):
             return project.settings.grades
+        places = range(max(len(each.documents) for each in choices), 0, -1)
         return ("none is appropriate", *(f"place {place}" for place in places))
     return _FIT_SCALE if rule == "fit" else ("never chosen", "chosen, by ascending share")
 

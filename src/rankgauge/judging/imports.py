@@ -169,14 +169,16 @@ def import_judgments(
                 incoming.add(row)
             except InputError as error:
                 refuse(error)
-    counts = {what: incoming.counts[what] for what in ("new", "changed", "known", "unjudged", "questions")}
-    return JudgmentImport(name, tuple(incoming.names), **counts, skipped=tuple(str(error) for error in faults))
+    return JudgmentImport(
+        name,
+        tuple(incoming.names),
+        **{what: incoming.counts[what] for what in ("new", "changed", "known", "unjudged", "questions")},
+        skipped=tuple(str(error) for error in faults),
+    )
 
 
 def _name_of(source: Any) -> str:
-    if isinstance(source, str | os.PathLike):
-        return source_name(source)
-    return JUDGMENTS.name
+    return source_name(source) if isinstance(source, str | os.PathLike) else JUDGMENTS.name
 
 
 # ---- rows
@@ -184,33 +186,31 @@ def _name_of(source: Any) -> str:
 
 def _qrels_rows(source: Any, refuse: Callable[[InputError], None] | None) -> list[_Row]:
     """Return the rows of judgments in any supported format."""
-    on_error = None if refuse is None else lambda fault: refuse(fault.error)
-    table = table_of_input(source, JUDGMENTS, on_error=on_error)
-    numbers = table.query_numbers().tolist()
+    table = table_of_input(source, JUDGMENTS, on_error=refuse and (lambda fault: refuse(fault.error)))
     queries = id_texts(table.queries)
-    lines = [0] * len(table) if table.lines is None else table.lines.tolist()
-    docs = id_texts(table.docs)
-    rows = [
-        _Row(line, queries[number], (document,), "graded", grade=grade)
-        for line, number, document, grade in zip(lines, numbers, docs, table.values.tolist(), strict=True)
-    ]
+    cells = zip(
+        [0] * len(table) if table.lines is None else table.lines.tolist(),
+        table.query_numbers().tolist(),
+        id_texts(table.docs),
+        table.values.tolist(),
+        strict=True,
+    )
+    rows = [_Row(line, queries[n], (document,), "graded", grade=grade) for line, n, document, grade in cells]
     return sorted(rows, key=lambda row: row.line)
 
 
 def _columns_of_judges(source: Any) -> dict[str, str] | None:
     """Return the columns of a file that has a column of judges, else None."""
     form = source.format if isinstance(source, InFormat) else None
-    if not _is_file(source):
-        return None
-    if (form or format_of(os.fspath(source))) not in {"csv", "tsv", "jsonl"}:
+    if not _is_file(source) or (form or format_of(os.fspath(source))) not in {"csv", "tsv", "jsonl"}:
         return None
     header = next(row_cells(source), (0, {}))[1]
     words = {column_word(each): each for each in reversed(list(header))}
-    found = columns_of(header, JUDGMENTS)
+    columns = columns_of(header, JUDGMENTS)
     judge = next((words[word] for word in _JUDGES if word in words), None)
-    if found is None or judge is None or judge in found.read:
+    if columns is None or judge is None or judge in columns.read:
         return None
-    return dict(zip(_GRADED, found.read, strict=True)) | {"judge": judge}
+    return dict(zip(_GRADED, columns.read, strict=True)) | {"judge": judge}
 
 
 def _is_file(source: Any) -> bool:
@@ -242,21 +242,20 @@ def _named_rows(source: Any, columns: dict[str, str], refuse: Callable[[InputErr
                 line=line,
                 fix="name columns of the file",
             )
-        found = {key: "" if cells[name] is None else str(cells[name]) for key, name in columns.items()}
-        judge, comment = found.get("judge", "").strip(), found.get("comment", "")
+        texts = {key: "" if cells[name] is None else str(cells[name]) for key, name in columns.items()}
+        row = _Row(
+            line, texts["query"], (), "graded", judge=texts.get("judge", "").strip(), comment=texts.get("comment", "")
+        )
         if not paired:
-            yield _Row(
-                line, found["query"], (found["document"],), "graded", grade=found["grade"], judge=judge, comment=comment
-            )
+            yield row._replace(documents=(texts["document"],), grade=texts["grade"])
             continue
-        pair = (found["left"], found["right"])
-        winner = {"left": pair[0], "right": pair[1]}.get(found["winner"], found["winner"])
+        pair = (texts["left"], texts["right"])
+        winner = {"left": pair[0], "right": pair[1]}.get(texts["winner"], texts["winner"])
         if winner in pair:
-            yield _Row(line, found["query"], pair, "chosen", (winner,), judge=judge, comment=comment)
+            yield row._replace(documents=pair, outcome="chosen", best=(winner,))
         elif winner in {"tie", "none"}:
             # A tie between two documents is not a valid choice.
-            outcome = "none" if winner == "none" else "cannot tell"
-            yield _Row(line, found["query"], pair, outcome, judge=judge, comment=comment)
+            yield row._replace(documents=pair, outcome="none" if winner == "none" else "cannot tell")
         else:
             refuse(
                 FormatError(
@@ -372,22 +371,22 @@ class _Import:
 
     def _grade(self, row: _Row) -> int:
         labels = self._settings.grades
-        given = row.grade
-        if isinstance(given, str):
-            if given.strip() in labels:
-                return labels.index(given.strip())
+        grade = row.grade
+        if isinstance(grade, str):
+            if grade.strip() in labels:
+                return labels.index(grade.strip())
             try:
-                given = read_number(given.strip().encode())
+                grade = read_number(grade.strip().encode())
             except ValueError:
-                given = None
-        if given is None or not math.isfinite(given) or given % 1 or given >= len(labels):
+                grade = None
+        if grade is None or not math.isfinite(grade) or grade % 1 or grade >= len(labels):
             raise self._wrong(
                 row,
                 f"the grade {row.grade!r:.40} is not one of the {len(labels)} grades of the project",
                 f"use integer grades from 0 to {len(labels) - 1}, or change the scale: rankgauge "
                 "judge settings PROJECT --grade LABEL ...",
             )
-        return int(given)
+        return int(grade)
 
     def _question(self, row: _Row) -> str:
         if row.query in self._questions:
@@ -430,12 +429,10 @@ class _Import:
     def _presentation(self, question: str, judge: Judge, row: _Row) -> Presentation:
         mode = "graded"
         if row.outcome != "graded":
-            few = len(row.documents) <= _SETS and len(row.best) <= 1
-            mode = "choice" if few else "ranking"
+            mode = "choice" if len(row.documents) <= _SETS and len(row.best) <= 1 else "ranking"
         words = (judge.id, question, *sorted(row.documents), mode, row.id)
-        name = str(uuid.uuid5(_NAMESPACE, "\0".join(words)))
-        if _is_uuid(row.id):
-            name = row.id  # exported by this or another judging project
+        # A UUID was exported by this or another judging project.
+        name = row.id if _is_uuid(row.id) else str(uuid.uuid5(_NAMESPACE, "\0".join(words)))
         return Presentation(name, question, row.documents, judge.id, mode, "import", guideline=_UNKNOWN_GUIDELINE)
 
     def _wrong(self, row: _Row, what: str, fix: str) -> InputError:

@@ -91,17 +91,15 @@ def rank_documents(
                 failed[name] = str(reply.what)
                 continue
             window = orders[name][start : start + _WINDOW]
-            order = _distinct(reply.data["ranking"], len(window))
-            rest = [number for number in range(len(window)) if number not in order]
-            orders[name][start : start + _WINDOW] = [window[number] for number in (*order, *rest)]
+            order = dict.fromkeys([*_distinct(reply.data["ranking"], len(window)), *range(len(window))])
+            orders[name][start : start + _WINDOW] = [window[number] for number in order]
     ranked = {name: tuple(each.id for each in documents) for name, documents in orders.items() if name not in failed}
     return ModelRanking(ranked, failed, model.usage() - before)
 
 
 def _starts(documents: Sequence[Document]) -> list[int]:
     """Return the start positions of the windows, last first."""
-    last = max(0, len(documents) - _WINDOW)
-    return [*range(last, 0, -_STEP), 0] if documents else []
+    return [*range(len(documents) - _WINDOW, 0, -_STEP), 0] if documents else []
 
 
 def _ranking_request(question: Question, documents: Sequence[Document]) -> ChatRequest:
@@ -281,10 +279,9 @@ def _tasks(project: JudgingProject, judge: Judge | None) -> tuple[dict[_Key, Pre
 
 def _presented(task: Presentation, judge: Judge, guideline: int, settings: Settings) -> Presentation:
     """Return the task as a presentation for the model, with the documents in a new order."""
-    seed = settings.seed
     documents = sorted(task.documents)
-    text = f"{seed}:{judge.name}:{task.question}:{documents}"
-    random.Random(text).shuffle(documents)  # noqa: S311 - a seed, not a secret
+    rng = random.Random(f"{settings.seed}:{judge.name}:{task.question}:{documents}")  # noqa: S311 - not a secret
+    rng.shuffle(documents)
     return replace(
         task,
         id=str(uuid.uuid4()),
@@ -294,7 +291,7 @@ def _presented(task: Presentation, judge: Judge, guideline: int, settings: Setti
         guideline=guideline,
         time="",
         expires="",
-        seed=seed,
+        seed=settings.seed,
         sequence=0,
     )
 
@@ -302,8 +299,7 @@ def _presented(task: Presentation, judge: Judge, guideline: int, settings: Setti
 def _requests(
     project: JudgingProject, batch: Sequence[Presentation], settings: Settings, guideline: str
 ) -> Iterator[ChatRequest]:
-    texts = project.documents(document for shown in batch for document in shown.documents)
-    questions = project.questions
+    texts, questions = project.documents(name for shown in batch for name in shown.documents), project.questions
     for shown in batch:
         documents = [
             {
@@ -341,11 +337,10 @@ def _reply_schema(shown: Presentation, settings: Settings) -> dict[str, Any]:
     }[shown.mode]
     integers = {"type": "array", "items": {"type": "integer"}}
     more = {"graded": {"grades": integers}, "ranking": {"ranking": integers}}.get(shown.mode, {})
-    reasons = [name for _, name in settings.reasons]
     return object_schema(
         answer={"type": "string", "enum": [*answers, "cannot tell"]},
         **more,
-        reason={"type": "string", "enum": [*reasons, "other"]},
+        reason={"type": "string", "enum": [*(name for _, name in settings.reasons), "other"]},
     )
 
 
@@ -366,7 +361,7 @@ def _choice(shown: Presentation, reply: Reply, settings: Settings) -> Choice | M
     elif answer == "graded":
         grades = tuple(reply.data["grades"])
     documents = tuple(shown.documents[number] for number in chosen)
-    known = {name for _, name in settings.reasons}
+    reason = reply.data["reason"]
     choice = Choice(
         str(uuid.uuid4()),
         shown.id,
@@ -374,7 +369,7 @@ def _choice(shown: Presentation, reply: Reply, settings: Settings) -> Choice | M
         outcome,
         documents,
         grades,
-        reason=reply.data["reason"] if reply.data["reason"] in known else "",
+        reason=reason if reason in dict(settings.reasons).values() else "",
         seconds=reply.usage.seconds or None,
     )
     try:

@@ -379,16 +379,15 @@ def plan_judging(
 
 def _largest_sd(evaluations: Sequence[Evaluation]) -> float:
     """Return the largest standard deviation of differences between two runs, first measure."""
-    found = math.inf
+    largest = math.inf
     if len(evaluations) >= 2 and len({each.query_ids for each in evaluations}) == 1:
         measure = evaluations[0].measures[0]
-        pairs = combinations(evaluations, 2)
-        moved = [paired_differences(one, other, measure) for one, other in pairs]
-        found = max(planning_sd(moments(each)[1], len(each)) if len(each) > 1 else math.inf for each in moved)
-    if math.isinf(found):
+        moved = [paired_differences(one, other, measure) for one, other in combinations(evaluations, 2)]
+        largest = max(planning_sd(moments(each)[1], len(each)) if len(each) > 1 else math.inf for each in moved)
+    if math.isinf(largest):
         raise InputError(
             "the standard deviation of the differences is unknown",
             where="plan_judging",
             fix="pass sd=0.2, for example, or evaluations of two or more runs on the same seven or more queries",
         )
-    return found
+    return largest

@@ -225,7 +225,8 @@ def build_pool(
         )
     texts = collection if isinstance(collection, Collection) else Collection.read(collection)
     depth = k if model is None else k * _DEEPER
-    rankings = [_of_run(run, questions, depth) for run in _named(runs)]
+    named = [Run.of(run, name=str(name)) for name, run in runs.items()] if isinstance(runs, Mapping) else runs
+    rankings = [_of_run(Run.of(run), questions, depth) for run in named]
     for name, retriever in (retrievers or {}).items():
         rankings.append(_Ranking(name, "search", _search(retriever, texts, questions, depth)))
     ranking = None
@@ -255,22 +256,16 @@ def build_pool(
         for question, document, source in _draw(pools, texts, random, seed):
             found[question, document].append(source)
     _store(project, found, texts)
-    report = _report(project, before, k=k, missing=missing, drawn=len(drawn & set(questions)))
+    report = _report(project, before, k=k, missing=missing, drawn=len(drawn & questions.keys()))
     return replace(report, ranking=ranking)
-
-
-def _named(runs: Mapping[str, Any] | Iterable[Any]) -> Iterator[Run]:
-    if isinstance(runs, Mapping):
-        yield from (Run.of(run, name=str(name)) for name, run in runs.items())
-    else:
-        yield from map(Run.of, runs)
 
 
 def _of_run(run: Run, questions: Mapping[str, Question], k: int) -> _Ranking:
     ours = only(run, questions)
     if not len(ours):
-        theirs = list(run.query_index)
-        raise _mismatch(f"run {run.name} has no question of the project", theirs, map(id_bytes, questions))
+        raise _mismatch(
+            f"run {run.name} has no question of the project", list(run.query_index), map(id_bytes, questions)
+        )
     top = cut(ours, k, duplicates="best")
     return _Ranking(run.name, "run", {name: tuple(top[name].items()) for name in top})
 
@@ -295,12 +290,12 @@ def _search(retriever: Any, texts: Collection, questions: Mapping[str, Question]
     documents = texts.documents.values()
     index_documents(retriever, documents)
     asked = [Query(each.id, each.text) for each in questions.values()]
-    found: dict[str, Sequence[tuple[str, float | None]]] = {}
+    ranked: dict[str, Sequence[tuple[str, float | None]]] = {}
     for start in range(0, len(asked), _AT_ONCE):
-        some_of_them = asked[start : start + _AT_ONCE]
-        for query, hits in zip(some_of_them, search(retriever, some_of_them, k), strict=True):
-            found[query.id] = list(zip(hits.ids, hits.scores, strict=True))
-    return found
+        batch = asked[start : start + _AT_ONCE]
+        for query, hits in zip(batch, search(retriever, batch, k), strict=True):
+            ranked[query.id] = list(zip(hits.ids, hits.scores, strict=True))
+    return ranked
 
 
 def _documents_to_rank(rankings: Iterable[_Ranking], texts: Collection, depth: int) -> dict[str, list[Document]]:
@@ -309,8 +304,7 @@ def _documents_to_rank(rankings: Iterable[_Ranking], texts: Collection, depth: i
     for ranking in rankings:
         for question, document, source in ranking.top(depth):
             if document in texts.documents:
-                known = ranks[question].get(document, depth)
-                ranks[question][document] = min(known, source.rank or depth)
+                ranks[question][document] = min(ranks[question].get(document, depth), source.rank or depth)
     if not ranks:
         raise InputError(
             "there are no rankings for the language model to reorder",
@@ -325,23 +319,23 @@ def _documents_to_rank(rankings: Iterable[_Ranking], texts: Collection, depth: i
 
 def _add(found: _Found, rankings: Iterable[_Ranking], texts: Collection, k: int) -> tuple[str, ...]:
     """Add the first k documents of each ranking; return those missing from the collection."""
-    is_there: dict[str, bool] = {}
+    missing: dict[str, None] = {}
     for ranking in rankings:
         top = list(ranking.top(k))
-        for _, document, _ in top:
-            if document not in is_there:
-                is_there[document] = document in texts.documents
         ranked = {document for _, document, _ in top}
-        if ranked and not any(is_there[document] for document in ranked):
+        known = {document for document in ranked if document in texts.documents}
+        if ranked and not known:
             raise _mismatch(
                 f"{ranking.kind} {ranking.name} has no document of the collection",
                 sorted(map(id_bytes, ranked)),
                 map(id_bytes, texts.documents),
             )
         for question, document, source in top:
-            if is_there[document]:
+            if document in known:
                 found[question, document].append(source)
-    return tuple(document for document, there in is_there.items() if not there)
+            else:
+                missing[document] = None
+    return tuple(missing)
 
 
 def _answers(questions: Mapping[str, Question], texts: Collection) -> Iterator[tuple[str, str]]:
@@ -362,10 +356,9 @@ def _draw(
 ) -> Iterator[tuple[str, str, Source]]:
     """Draw documents from outside each pool without replacement and with equal probability."""
     documents = list(texts.documents)
-    there = set(documents)
     for question, pool in pools.items():
         rng = randomness.Random(f"{seed}:{question}")  # noqa: S311 - a seed, not a secret
-        outside = len(documents) - len(pool & there)
+        outside = len(documents) - sum(document in texts.documents for document in pool)
         wanted = min(number, outside)
         taken: dict[str, None] = {}
         while len(taken) < wanted:

@@ -235,14 +235,14 @@ class JudgingProject(Store):
     def guideline(self, version: int | None = None) -> tuple[int, str]:
         """Return the number and text of a version of the guideline, by default the latest."""
         with self.reading() as stored:
-            found = stored.version("guideline", version)
-        if found is None:
+            guideline = stored.version("guideline", version)
+        if guideline is None:
             raise InputError(
                 f"the guideline has no version {version}",
                 where=self.where,
                 fix="use the number of a version, or none for the latest",
             )
-        return found
+        return guideline
 
     def change_guideline(self, text: str, *, author: str = "") -> int:
         """Store a new version of the guideline (Markdown) and return its number."""
@@ -346,8 +346,7 @@ class JudgingProject(Store):
         """Invalidate a judge's invitation and sessions; return the secret of a new invitation."""
         secret = secrets.token_urlsafe(24)
         with self.writing() as stored:
-            known = self._known_judge(stored, judge)
-            stored.add_judge(replace(known, revoked=False), hash_secret(secret))
+            stored.add_judge(replace(self._known_judge(stored, judge), revoked=False), hash_secret(secret))
             stored.end_sessions(judge)
         return secret
 
@@ -424,8 +423,7 @@ class JudgingProject(Store):
             InputError: If this judge has no such task.
         """
         with self._current() as (stored, state):
-            shown = self._own(state, presentation, judge)
-            return _task_of(stored, state, shown)
+            return _task_of(stored, state, self._own(state, presentation, judge))
 
     def record(self, choice: Choice) -> bool:
         """Store a choice and return whether it is new.
@@ -482,7 +480,7 @@ class JudgingProject(Store):
             finished = left = complete = 0
             for question in state.pools:
                 known = state.known(question, now)
-                finished += known.done
+                finished += len(known.state.judgments)
                 left += known.left
                 complete += not known.left
             return Progress(
@@ -504,12 +502,12 @@ class JudgingProject(Store):
         """Return the progress of each question, in the order the questions were added."""
         now = datetime.now(UTC)
         with self._current() as (_, state):
-            found = []
+            progress = []
             for name, question in state.questions.items():
-                known = state.known(question=name, now=now)
-                pool = len(state.pools.get(name, ()))
-                found.append(QuestionProgress(question, pool, known.done, known.left))
-            return found
+                known = state.known(name, now)
+                pool = state.pools.get(name, ())
+                progress.append(QuestionProgress(question, len(pool), len(known.state.judgments), known.left))
+            return progress
 
     def adjudicate(self, question: str, documents: Iterable[str], judge: str) -> Task:
         """Return the task for a lead's final verdict on a set of documents.
@@ -575,8 +573,7 @@ def hash_secret(secret: str) -> str:
 
 def _task_of(stored: Transaction, state: ProjectState, shown: Presentation) -> Task:
     if shown.mode == "answers":
-        answers = (state.answers[each] for each in shown.documents)
-        texts = {each.id: Document(each.id, {"answer": each.text}) for each in answers}
+        texts = {each: Document(each, {"answer": state.answers[each].text}) for each in shown.documents}
     else:
         texts = stored.documents(shown.documents)
     version = stored.version("guideline", shown.guideline)

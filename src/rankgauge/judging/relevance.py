@@ -234,11 +234,9 @@ def measure_relevance(
             by_question.setdefault(each.presentation.question, []).append(each)
         if not each.counted:
             excluded[each.status] += 1
-    made = [each.choice for mine in by_question.values() for each in mine if each.counted]
-    lengths = [len(each.documents) for each in made if each is not None]
+    choices = [each.choice for mine in by_question.values() for each in mine if each.counted and each.choice]
     # Places and grades of people have different scales.
-    graded = any(each is not None and each.grades for each in made)
-    places = 0 if graded else max(lengths, default=0)
+    places = 0 if any(each.grades for each in choices) else max((len(each.documents) for each in choices), default=0)
     found = {
         question: _measure_question(question, mine, (pools or {}).get(question, ()), level=level, places=places)
         for question, mine in by_question.items()
@@ -322,10 +320,8 @@ def _measure_question(
     # The usual prior would move these predictions away from 0 and 1.
     wide = fit_question(state, prior_sd=_WIDE)[1]
     predicted = [float(wide.none_probability([[index[name] for name in documents]])[0]) for documents, _ in sets]
-    everything = QuestionState(names, state.judgments)
-    resolved = is_resolved(everything) if sets else len(grades) == len(names)
-    none = [not best for _, best in sets]
-    return sorted(found, key=_order), bool(names) and resolved, predicted, none
+    resolved = is_resolved(QuestionState(names, state.judgments)) if sets else len(grades) == len(names)
+    return sorted(found, key=_order), bool(names) and resolved, predicted, [not best for _, best in sets]
 
 
 def _order(each: DocumentRelevance) -> tuple[bool, float, float, int, str]:

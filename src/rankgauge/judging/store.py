@@ -176,8 +176,8 @@ class Transaction:
         query = versions.select().with_only_columns(versions.c.number, versions.c.body).where(versions.c.kind == kind)
         if number is not None:
             query = query.where(versions.c.number == number)
-        found = self._connection.execute(query.order_by(versions.c.number.desc())).first()
-        return (int(found[0]), str(found[1])) if found else None
+        row = self._connection.execute(query.order_by(versions.c.number.desc())).first()
+        return (int(row[0]), str(row[1])) if row else None
 
     def versions(self, kind: str) -> list[tuple[int, str, str]]:
         """Return the number, time, and author of each version, latest first."""
@@ -186,12 +186,8 @@ class Transaction:
 
     def settings(self) -> Settings | None:
         """Return the latest settings, or None if there is no project."""
-        found = self.version("settings")
-        if found is None:
-            return None
-        values = json.loads(found[1])
-        values["reasons"] = tuple(tuple(each) for each in values["reasons"])
-        return Settings(**values)
+        latest = self.version("settings")
+        return None if latest is None else Settings(**json.loads(latest[1]))
 
     def add_settings(self, settings: Settings, author: str) -> int:
         """Store the settings as a new version and return its number."""
@@ -209,10 +205,7 @@ class Transaction:
 
     def questions(self) -> dict[str, Question]:
         """Return the latest version of each question, in the order of addition."""
-        found: dict[str, Question] = {}
-        for row in self._rows("questions", order=("sequence",)):
-            found[row.id] = _object_of(Question, row)
-        return found
+        return {row.id: _object_of(Question, row) for row in self._rows("questions", order=("sequence",))}
 
     def add_documents(self, documents: Iterable[Document]) -> None:
         """Store documents, replacing those with the same identifier."""
@@ -240,21 +233,21 @@ class Transaction:
             _check_id(each.question, "question")
             _check_id(each.document, "document")
             pair = {"question": each.question, "document": each.document, "time": _now()}
-            for one in each.sources:
-                known = {"source": one.name, "kind": one.kind}
-                rows.append(pair | known | {"rank": one.rank, "score": one.score, "probability": one.probability})
+            for source in each.sources:
+                known = {"rank": source.rank, "score": source.score, "probability": source.probability}
+                rows.append({**pair, "source": source.name, "kind": source.kind, **known})
         before = len(self.candidates())
         self._upsert("candidates", rows, ("question", "document", "source", "kind"))
         return len(self.candidates()) - before
 
     def candidates(self, questions: Iterable[str] | None = None) -> list[Candidate]:
         """Return the pools of these questions (None: all), documents in the order of addition."""
-        found: dict[tuple[str, str], list[Source]] = {}
+        pool: dict[tuple[str, str], list[Source]] = {}
         order = ("time", "question", "rank", "document", "source")
         for row in self._rows("candidates", "question", questions, order=order):
             source = Source(row.source, row.kind, row.rank, row.score, row.probability)
-            found.setdefault((row.question, row.document), []).append(source)
-        return [Candidate(*pair, tuple(sources)) for pair, sources in found.items()]
+            pool.setdefault((row.question, row.document), []).append(source)
+        return [Candidate(*pair, tuple(sources)) for pair, sources in pool.items()]
 
     def add_gold(self, tasks: Iterable[GoldTask]) -> None:
         """Store hidden tests."""
@@ -331,8 +324,7 @@ class Transaction:
         """Store a session by the hash of its token, and delete expired sessions."""
         table = self._table("sessions")
         self._connection.execute(table.delete().where(table.c.expires < _now()))
-        when = expires.isoformat(timespec="seconds")
-        self._insert("sessions", [{"token": token, "judge": judge, "expires": when}])
+        self._insert("sessions", [{"token": token, "judge": judge, "expires": expires.isoformat(timespec="seconds")}])
 
     def session_judge(self, token: str, now: datetime) -> Judge | None:
         """Return the judge of a session, or None if it has expired."""
@@ -377,8 +369,7 @@ class Transaction:
 
     def presentations(self, after: int = 0) -> list[Presentation]:
         """Return the presentations after a sequence number, in order."""
-        rows = self._rows("presentations", order=("sequence",), after=after)
-        return [_object_of(Presentation, row) for row in rows]
+        return [_object_of(Presentation, row) for row in self._rows("presentations", order=("sequence",), after=after)]
 
     def choices(self, after: int = 0) -> list[Choice]:
         """Return the choices after a sequence number, in order."""
@@ -447,8 +438,7 @@ class Transaction:
         return next(iter(self._rows(table, "id", [name])), None)
 
     def _append(self, name: str, row: Mapping[str, Any]) -> int:
-        result = self._connection.execute(self._table(name).insert(), dict(row))
-        key = result.inserted_primary_key
+        key = self._connection.execute(self._table(name).insert(), dict(row)).inserted_primary_key
         return int(key[0]) if key else 0
 
     def _insert(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -468,8 +458,9 @@ class Transaction:
             from sqlalchemy.dialects.postgresql import insert
         statement = insert(self._table(name))
         if update:
-            changed = {column: statement.excluded[column] for column in update}
-            statement = statement.on_conflict_do_update(index_elements=keys, set_=changed)
+            statement = statement.on_conflict_do_update(
+                index_elements=keys, set_={column: statement.excluded[column] for column in update}
+            )
         else:
             statement = statement.on_conflict_do_nothing()
         self._connection.execute(statement, [dict(row) for row in rows])

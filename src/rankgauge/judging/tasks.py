@@ -87,10 +87,10 @@ def fit_question(state: QuestionState, *, prior_sd: float = 3.0) -> tuple[tuple[
             sets, picks = ranking_stages([index[each] for each in documents], [index[each] for each in best] or [NONE])
             offered += sets
             chosen += picks
-    width = max(map(len, offered), default=0)
-    padded = [row + [NONE] * (width - len(row)) for row in offered]
-    sets_array = np.array(padded, dtype=np.int64).reshape(len(offered), width)
-    return names, fit_plackett_luce(len(names), sets_array, chosen, prior_sd=prior_sd)
+    padded = np.full((len(offered), max(map(len, offered), default=0)), NONE)
+    for row, items in enumerate(offered):
+        padded[row, : len(items)] = items
+    return names, fit_plackett_luce(len(names), padded, chosen, prior_sd=prior_sd)
 
 
 def next_documents(
@@ -118,7 +118,15 @@ def next_documents(
         ['a', 'c']
     """
     shown = min(shown, len(state.documents))
-    sets = _draw_sets(state, shown, rng)
+    if not shown:
+        return None
+    # Random sets that this judge has not seen.
+    if math.comb(len(state.documents), shown) <= _SETS:
+        sets = list(combinations(state.documents, shown))
+        rng.shuffle(sets)
+    else:
+        sets = [tuple(rng.sample(state.documents, shown)) for _ in range(_SETS)]
+    sets = [each for each in sets if frozenset(each) not in state.seen]
     if not sets or at_random:
         return sets[0] if sets else None
     count = state.shown
@@ -133,8 +141,8 @@ def next_documents(
         return min(sets, key=lambda each: sum(count[name] for name in each))
     names, fit = fit_question(state)
     index = {name: at for at, name in enumerate(names)}
-    expected = fit.expecting([[index[each] for each in items] for items in state.pending])
-    gain = expected.information([[index[each] for each in items] for items in sets])
+    model = fit.expecting([[index[each] for each in items] for items in state.pending])
+    gain = model.information([[index[each] for each in items] for items in sets])
     # Rounded, so that sets tie on every machine or on none.
     return sets[int(gain.round(9).argmax())]
 
@@ -157,18 +165,6 @@ def is_resolved(state: QuestionState) -> bool:
     return bool(((above < low) | (above > high)).all())
 
 
-def _draw_sets(state: QuestionState, shown: int, rng: random.Random) -> list[tuple[str, ...]]:
-    """Return at most 60 random sets that this judge has not seen."""
-    if not shown:
-        return []
-    if math.comb(len(state.documents), shown) <= _SETS:
-        sets = list(combinations(state.documents, shown))
-        rng.shuffle(sets)
-    else:
-        sets = [tuple(rng.sample(state.documents, shown)) for _ in range(_SETS)]
-    return [each for each in sets if frozenset(each) not in state.seen]
-
-
 # Purposes of presentations that are never the next task of a judge.
 _NO_TASKS = {"adjudication", "import"}
 _Set = tuple[str, frozenset[str]]  # a question, and the documents shown together
@@ -176,10 +172,9 @@ _Set = tuple[str, frozenset[str]]  # a question, and the documents shown togethe
 
 @dataclass(frozen=True, slots=True)
 class KnownQuestion:
-    """Counted judgments of a question, their number, and the largest number of remaining tasks."""
+    """Counted judgments of a question, and the largest number of remaining tasks."""
 
     state: QuestionState
-    done: int
     left: int
 
 
@@ -329,13 +324,13 @@ class ProjectState:
     def judgments(self, shown: Iterable[Presentation], now: datetime) -> list[Judgment]:
         """Return the presentations with their latest choices and statuses."""
         shown = list(shown)
-        made = [self.latest[each.id] for each in shown if each.id in self.latest]
-        return judgments_of(shown, made, self.judges, now=now)
+        choices = [self.latest[each.id] for each in shown if each.id in self.latest]
+        return judgments_of(shown, choices, self.judges, now=now)
 
     def finished(self, shown: Presentation) -> bool:
         """Return whether the judge answered the task and neither postponed nor undid it."""
         choice = self.latest.get(shown.id)
-        return choice is not None and choice.outcome not in {"later", "undone"}
+        return choice is not None and choice.finished
 
     def known(self, question: str, now: datetime) -> KnownQuestion:
         """Return the counted judgments of a question; cached until the next choice."""
@@ -349,19 +344,18 @@ class ProjectState:
                 # Grades do not count in other modes, and choices do not count in graded mode.
                 if (each.presentation.mode == "graded") == graded
             )
-            done = len(counted)
             state = QuestionState(pool, counted)
-            left = 0 if is_resolved(state) else max(0, self.settings.tasks(len(pool)) - done)
-            self._known[question] = KnownQuestion(state, done, left)
+            left = 0 if is_resolved(state) else max(0, self.settings.tasks(len(pool)) - len(counted))
+            self._known[question] = KnownQuestion(state, left)
         return self._known[question]
 
     def reserved(self, now: datetime) -> dict[str, list[frozenset[str]]]:
         """Return the sets of each question that are reserved for judges."""
-        found: dict[str, list[frozenset[str]]] = defaultdict(list)
+        reserved: dict[str, list[frozenset[str]]] = defaultdict(list)
         for shown in self.unfinished.values():
             if not shown.expired(now):
-                found[shown.question].append(shown.items)
-        return found
+                reserved[shown.question].append(shown.items)
+        return reserved
 
 
 # Tasks between an answer and its repeat, so that the judge no longer remembers the answer.
@@ -414,10 +408,10 @@ def next_presentation(state: ProjectState, judge: str, now: datetime) -> Present
     if shared is not None:
         return present(shared.question, shared.documents, "overlap")
     purpose = "active" if rng.random() >= settings.random else "random"
-    at_random = purpose == "random"
     if rng.random() < settings.overlap and settings.judges > 1:
         # Overlap sets are random: agreement on sets chosen by the fit would be biased.
-        purpose, at_random = "overlap", True
+        purpose = "overlap"
+    at_random = purpose != "active"
     reserved = state.reserved(now)
     for question in _by_need(state, reserved, now):
         known = replace(
@@ -425,9 +419,9 @@ def next_presentation(state: ProjectState, judge: str, now: datetime) -> Present
             pending=tuple(reserved.get(question, ())),
             seen=state.seen(question, judge),
         )
-        found = next_documents(known, settings.shown or 1, views=settings.views, at_random=at_random, rng=rng)
-        if found is not None:
-            return present(question, found, purpose)
+        documents = next_documents(known, settings.shown or 1, views=settings.views, at_random=at_random, rng=rng)
+        if documents is not None:
+            return present(question, documents, purpose)
     return None
 
 
@@ -447,6 +441,6 @@ def _by_need(state: ProjectState, reserved: Mapping[str, list[frozenset[str]]], 
     for number, (question, pool) in enumerate(state.pools.items()):
         known, held = state.known(question, now), len(reserved.get(question, ()))
         if known.left > held:
-            share = (known.done + held) / state.settings.tasks(len(pool))
+            share = (len(known.state.judgments) + held) / state.settings.tasks(len(pool))
             needs.append((share, number, question))
     return [question for *_, question in sorted(needs)]

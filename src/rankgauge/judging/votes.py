@@ -19,9 +19,7 @@ from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table, by_column
 
 _ROWS = 8  # rows of a short table
-_SIDES = ("left", "right")
-_TIES = ("both good", "both bad", "tie")
-_WINNERS = (*_SIDES, *_TIES, "cannot tell")
+_WINNERS = ("left", "right", "both good", "both bad", "tie", "cannot tell")
 # Namespace of identifiers: equal rows of a file have equal identifiers.
 _NAMESPACE = uuid.UUID("5c1f4d3e-6d0b-4c0e-9b53-3a3c2a2a7a11")
 
@@ -255,7 +253,7 @@ def summarize_votes(
     credited = 0
     for each in judgments:
         presentation, choice = each.presentation, each.choice
-        if presentation.mode != "answers" or choice is None or choice.outcome in {"later", "undone"}:
+        if presentation.mode != "answers" or choice is None or not choice.finished:
             continue
         kind = (kinds or {}).get(presentation.judge, "person")
         left, right = (answers[name] for name in presentation.documents)
@@ -344,7 +342,7 @@ def read_answers(source: Source) -> list[Answer]:
     Raises:
         FormatError: If a line is not a valid answer.
     """
-    name, found = source_name(source), []
+    name, answers = source_name(source), []
     for number, row in row_cells(source, key=lambda cell: cell.strip().lower()):
         sources = row.get("sources") or ()
         if isinstance(sources, str):
@@ -352,13 +350,13 @@ def read_answers(source: Source) -> list[Answer]:
         values = {key: row.get(key) or "" for key in ("id", "question", "text", *CHANGES)}
         _needed(values, ("id", "question"), name, number)
         try:
-            found.append(Answer(**values, sources=sources))
+            answers.append(Answer(**values, sources=sources))
         except (InputError, TypeError) as error:
             what = error.what if isinstance(error, InputError) else f"sources: {sources!r:.60}"
             raise FormatError(
                 what, path=name, line=number, fix='write {"id": "a1", "question": "q1", ...} as text'
             ) from None
-    return found
+    return answers
 
 
 def read_votes(source: Source) -> list[VoteRow]:
@@ -371,7 +369,7 @@ def read_votes(source: Source) -> list[VoteRow]:
     Raises:
         FormatError: If a line is not a valid vote.
     """
-    name, found = source_name(source), []
+    name, votes = source_name(source), []
     for number, row in row_cells(source, key=lambda cell: cell.strip().lower()):
         values = {key: str(row.get(key) or "").strip() for key in VoteRow.__slots__[:-1]}
         _needed(values, ("question", "left", "right", "winner"), name, number)
@@ -383,8 +381,8 @@ def read_votes(source: Source) -> list[VoteRow]:
                 line=number,
                 fix=f"use one of {', '.join(_WINNERS)}",
             )
-        found.append(VoteRow(**values, line=number))
-    return found
+        votes.append(VoteRow(**values, line=number))
+    return votes
 
 
 def import_votes(project: JudgingProject, source: Source, *, kind: str = "person") -> int:
@@ -428,18 +426,18 @@ def import_votes(project: JudgingProject, source: Source, *, kind: str = "person
         for row in rows:
             content = replace(row, line=0)
             same[content] += 1
-            key = json.dumps([kind, asdict(content), same[content]])
-            shown_id = str(uuid.uuid5(_NAMESPACE, key))
+            shown_id = str(uuid.uuid5(_NAMESPACE, json.dumps([kind, asdict(content), same[content]])))
             if shown_id in known:
                 continue
             judge = f"import-{kind}-{row.judge}" if row.judge else f"import-{kind}"
             if judge not in judges:
                 judges[judge] = Judge(judge, row.judge or f"imported {kind}", kind=kind)
                 stored.add_judge(judges[judge])
-            shown = Presentation(
-                shown_id, row.question, (row.left, row.right), judge, "answers", "import", version, row.time
+            stored.append_presentation(
+                Presentation(
+                    shown_id, row.question, (row.left, row.right), judge, "answers", "import", version, row.time
+                )
             )
-            stored.append_presentation(shown)
             preferred = {"left": row.left, "right": row.right}.get(row.winner)
             stored.append_choice(
                 Choice(
