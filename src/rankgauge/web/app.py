@@ -80,8 +80,7 @@ class Headers:
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                static = scope["path"].startswith("/static/")
-                headers["Cache-Control"] = "no-cache" if static else "no-store"
+                headers["Cache-Control"] = "no-cache" if scope["path"].startswith("/static/") else "no-store"
                 headers.setdefault("Content-Security-Policy", self._policy)
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)

@@ -75,16 +75,19 @@ def _path(task: Task) -> str:
 
 
 def _done_page(visit: Visit, *, votes: bool) -> Response:
-    progress = visit.project.progress(visit.judge.id, votes=votes)
-    response = visit.render("done.html", progress=progress, choice=str(uuid.uuid4()), votes=votes)
+    response = visit.render(
+        "done.html",
+        progress=visit.project.progress(visit.judge.id, votes=votes),
+        choice=str(uuid.uuid4()),
+        votes=votes,
+    )
     response.headers["X-Location"] = "/answers" if votes else "/judge"
     return response
 
 
 def _page(visit: Visit, task: Task) -> Response:
-    shown, settings, made = task.presentation, task.settings, task.choice
-    if made is not None and made.outcome in {"later", "undone"}:
-        made = None
+    shown, settings = task.presentation, task.settings
+    made = task.choice if task.choice is not None and task.choice.finished else None
     votes = shown.mode == "answers"
     # The displayed fields are fields of documents, not of answers.
     fields = replace(settings, fields=(), image=None, link=None) if votes else settings

@@ -80,8 +80,11 @@ def render(request: Request, template: str, *, status: int = 200, **values: Any)
 
 def error_page(request: Request, what: str, *, where: str = "", fix: str = "", status: int = 400) -> Response:
     """Return a page with an error, its location, and its fix."""
-    values = {"what": what, "where": where, "fix": fix, "judge": None, "title": "Judging", "has_log": False}
-    page = _templates().get_template("error.html").render(values, request=request)
+    page = (
+        _templates()
+        .get_template("error.html")
+        .render(what=what, where=where, fix=fix, judge=None, title="Judging", has_log=False, request=request)
+    )
     return HTMLResponse(page, status_code=status)
 
 
@@ -92,9 +95,8 @@ def see_other(url: str) -> Response:
 
 @lru_cache(maxsize=1)
 def _templates() -> Environment:
-    folder = Path(__file__).parent / "templates"
     return Environment(
-        loader=FileSystemLoader(folder),
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -212,8 +214,7 @@ def _invited(stored: Transaction, secret: str, *, use: bool = False) -> Judge | 
 
 def _invalid_link(request: Request) -> Response:
     """Respond to an invalid link; only invalid links are limited: people may share an address."""
-    limit: RateLimit = request.app.state.failed_sign_ins
-    wait = limit.add(request.client.host if request.client else "")
+    wait = request.app.state.failed_sign_ins.add(request.client.host if request.client else "")
     if not wait:
         return error_page(request, "This link is no longer valid.", status=404, fix="Ask for a new link.")
     response = error_page(
@@ -234,8 +235,7 @@ def _sign_out(request: Request, form: Mapping[str, str]) -> Response:
             status=403,
             fix="Go back, reload the page, and try again.",
         )
-    project: JudgingProject = request.app.state.project
-    with project.writing() as stored:
+    with request.app.state.project.writing() as stored:
         stored.end_session(hash_secret(request.cookies.get(_COOKIE, "")))
     response = render(request, "signed_out.html")
     response.delete_cookie(_COOKIE, httponly=True, samesite="lax")
@@ -342,8 +342,7 @@ class DisplayedDocument:
 
 def displayed(document: Document, settings: Settings, question: str) -> DisplayedDocument:
     """Return the displayed form of a document, with the terms of the question marked."""
-    special = {settings.image, settings.link}
-    names = settings.fields or [name for name in document.fields if name not in special]
+    names = settings.fields or [name for name in document.fields if name not in {settings.image, settings.link}]
     texts = {name: document.fields[name] for name in names if document.fields.get(name)}
     title = texts.pop("title", "")
     return DisplayedDocument(
@@ -374,13 +373,9 @@ def highlighted(text: str, question: str) -> Markup:
     pattern = _pattern(question)
     if pattern is None:
         return escape(text)
-    parts: list[str] = []
-    end = 0
-    for found in pattern.finditer(text):
-        parts += (escape(text[end : found.start()]), "<mark>", escape(found.group()), "</mark>")
-        end = found.end()
-    parts.append(escape(text[end:]))
-    return Markup("".join(parts))  # noqa: S704 - all parts are escaped
+    # Every second part is a word of the question.
+    marks = (escape, Markup("<mark>{}</mark>").format)
+    return Markup("").join(marks[number % 2](part) for number, part in enumerate(pattern.split(text)))
 
 
 @lru_cache(maxsize=256)
@@ -390,9 +385,8 @@ def _pattern(question: str) -> re.Pattern[str] | None:
     if not stems:
         return None
     # Longest stems first, so that whole words are marked.
-    ordered = sorted(list(stems)[:_MOST_TERMS], key=len, reverse=True)
-    stems_or = "|".join(map(re.escape, ordered))
-    return re.compile(rf"\b(?:{stems_or})(?:e|d|s|ed|es|er|ers|ing|ings)?\b", re.IGNORECASE)
+    stems_or = "|".join(map(re.escape, sorted(list(stems)[:_MOST_TERMS], key=len, reverse=True)))
+    return re.compile(rf"\b((?:{stems_or})(?:e|d|s|ed|es|er|ers|ing|ings)?)\b", re.IGNORECASE)
 
 
 def _stem(word: str) -> str:

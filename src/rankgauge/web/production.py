@@ -53,18 +53,13 @@ class ProductionLog:
         return found
 
 
-def _log_of(visit: Visit) -> ProductionLog:
-    log: ProductionLog = visit.request.app.state.log
-    return log
-
-
 # ---- metrics
 
 
 def _metrics(visit: Visit) -> Response:
     by = visit.request.query_params.get("by", "")
     by = by if by in _PERIODS else _PERIODS[0]
-    log = _log_of(visit)
+    log: ProductionLog = visit.request.app.state.log
     found = log.computed(("metrics", by), lambda: online_metrics(log.log, by=by))
     names = [each.metric.name for each in found.overall if each.defined]
     shown = visit.request.query_params.get("metric", "")
@@ -115,15 +110,17 @@ def _chart(found: OnlineMetrics, name: str) -> dict[str, Any] | None:
 
 def _bounds(value: OnlineValue) -> tuple[float, float]:
     """Return the bounds of the interval; missing or infinite bounds are replaced by the value."""
-    low = value.value if math.isnan(value.low) else value.low
-    return low, value.high if math.isfinite(value.high) else value.value
+    return (
+        value.value if math.isnan(value.low) else value.low,
+        value.high if math.isfinite(value.high) else value.value,
+    )
 
 
 # ---- drift
 
 
 def _drift_of(visit: Visit) -> DriftReport:
-    log = _log_of(visit)
+    log: ProductionLog = visit.request.app.state.log
     texts = tuple(each.text for each in visit.project.questions.values() if not each.withdrawn)
     return log.computed(("drift", texts), lambda: measure_drift(list(texts), log.log))
 
@@ -166,7 +163,7 @@ def _sample_of(visit: Visit, given: Any) -> QuestionSample:
             where="production",
             fix=f"draw 1 to {_MOST} questions by {', '.join(_SAMPLING)}, with a seed of at least 0",
         )
-    log = _log_of(visit)
+    log: ProductionLog = visit.request.app.state.log
     known = tuple(EvaluationQuestion(each.id, each.text) for each in visit.project.questions.values())
     return log.computed(
         ("sample", n, by, seed, known), lambda: sample_questions(log.log, n, by=by, seed=seed, exclude=known)
@@ -175,10 +172,9 @@ def _sample_of(visit: Visit, given: Any) -> QuestionSample:
 
 def _sample(visit: Visit) -> Response:
     given = visit.request.query_params
-    found = _sample_of(visit, given) if given.get("n") else None
     return visit.render(
         "production_sample.html",
-        found=found,
+        found=_sample_of(visit, given) if given.get("n") else None,
         methods=_SAMPLING,
         most=_MOST,
         given={name: given.get(name, start) for name, start in (("n", "30"), ("by", _SAMPLING[0]), ("seed", "0"))},
@@ -187,8 +183,7 @@ def _sample(visit: Visit) -> Response:
 
 def _add(visit: Visit) -> Response:
     """Add the selected questions."""
-    drawn = _sample_of(visit, visit.form).questions
-    chosen = [each for each in drawn if f"add-{each.id}" in visit.form]
+    chosen = [each for each in _sample_of(visit, visit.form).questions if f"add-{each.id}" in visit.form]
     if not chosen:
         raise InputError("no question was selected", where="production", fix="select the questions to add")
     known = visit.project.questions

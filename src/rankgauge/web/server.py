@@ -10,7 +10,7 @@ import socket
 from collections.abc import Callable
 
 from rankgauge.errors import InputError, MissingExtra
-from rankgauge.judging import Judge, JudgingProject, hash_secret
+from rankgauge.judging import JudgingProject, hash_secret
 from rankgauge.production import EventLog
 
 
@@ -84,12 +84,9 @@ def shown_host(host: str) -> str:
 def _local_secret(project: JudgingProject) -> str:
     """Return a one-time secret that signs in the user who started the server as admin."""
     name = getpass.getuser()
-    mine: list[Judge] = [
-        each
-        for each in project.judges.values()
-        if (each.name, each.role, each.kind, each.revoked) == (name, "admin", "person", False)
-    ]
-    judge = mine[0] if mine else project.add_judge(name, role="admin")[0]
+    wanted = (name, "admin", "person", False)
+    known = (each for each in project.judges.values() if (each.name, each.role, each.kind, each.revoked) == wanted)
+    judge = next(known, None) or project.add_judge(name, role="admin")[0]
     secret = secrets.token_urlsafe(24)
     with project.writing() as stored:
         stored.add_judge(judge, hash_secret(secret), {"once": True})

@@ -51,8 +51,7 @@ def _invite(visit: Visit) -> Response:
     kind = form.get("kind", "person")
     if kind not in {"person", "application"}:
         raise InputError(f"the kind is {kind!r:.40}", where="form", fix="reload the page")
-    same = (each.name.casefold() for each in visit.project.judges.values() if not each.revoked)
-    if name.casefold() in same:
+    if any(each.name.casefold() == name.casefold() for each in visit.project.judges.values() if not each.revoked):
         raise InputError(
             f"the name {name!r:.60} is already taken",
             where="name",
@@ -108,16 +107,6 @@ def _settings(visit: Visit) -> Response:
     )
 
 
-_ADMIN_ROUTES = [
-    Route("/people", visited(_people, roles=ADMINS)),
-    Route("/people", visited(_invite, roles=ADMINS), methods=["POST"]),
-    Route("/people/{judge}/link", visited(_renew, roles=ADMINS), methods=["POST"]),
-    Route("/people/{judge}/role", visited(_change_role, roles=ADMINS), methods=["POST"]),
-    Route("/people/{judge}/revoke", visited(_revoke, roles=ADMINS), methods=["POST"]),
-    Route("/settings", visited(_settings, roles=LEADS)),
-]
-
-
 _MOST_GUIDELINE = 50_000
 
 
@@ -127,32 +116,31 @@ _MOST_GUIDELINE = 50_000
 def _questions(visit: Visit) -> Response:
     """Show the questions written by a judge; show all questions to leads."""
     lead = visit.judge.role in LEADS
-    found = [
+    questions = [
         each
         for each in visit.project.questions.values()
         if lead or (each.origin == "page" and each.author == visit.judge.name)
     ]
-    return visit.render("questions.html", questions=found, lead=lead)
+    return visit.render("questions.html", questions=questions, lead=lead)
 
 
 def _ask(visit: Visit) -> Response:
-    answers = visit.form.get("answers", "").replace(",", "\n").splitlines()
     write_question(
         visit.project,
         visit.form.get("text", ""),
         need=visit.form.get("need", ""),
-        answers=answers,
+        answers=visit.form.get("answers", "").replace(",", "\n").splitlines(),
         author=visit.judge.name,
     )
     return see_other("/questions")
 
 
 def _withdraw(visit: Visit) -> Response:
-    found = visit.project.questions.get(visit.form.get("question", ""))
-    own = found is not None and found.origin == "page" and found.author == visit.judge.name
-    if found is None or not (own or visit.judge.role in LEADS):
+    question = visit.project.questions.get(visit.form.get("question", ""))
+    own = question is not None and question.origin == "page" and question.author == visit.judge.name
+    if question is None or not (own or visit.judge.role in LEADS):
         raise InputError("you have no such question", where="questions", fix="reload the Questions page")
-    visit.project.add_questions([replace(found, withdrawn=True)])
+    visit.project.add_questions([replace(question, withdrawn=True)])
     return see_other("/questions")
 
 
@@ -192,10 +180,9 @@ def _change_guideline(visit: Visit) -> Response:
 
 
 def _progress(visit: Visit) -> Response:
-    status = project_status(visit.project)
     return visit.render(
         "progress.html",
-        report=status,
+        report=project_status(visit.project),
         questions=visit.project.question_progress(),
         disputed=sum(not each.verdict for each in _disputed(visit)),
     )
@@ -219,8 +206,8 @@ def _describe_judgment(judgment: Judgment, names: dict[str, str], grades: tuple[
 
 def _disagreements(visit: Visit) -> Response:
     disputed = _disputed(visit)
-    documents = visit.project.documents({name for each in disputed for name in each.documents})
-    names = {name: _title(document) for name, document in documents.items()}
+    ids = {name for each in disputed for name in each.documents}
+    names = {name: _title(document) for name, document in visit.project.documents(ids).items()}
     questions, judges = visit.project.questions, visit.project.judges
     grades = visit.project.settings.grades
     rows = [
@@ -281,7 +268,12 @@ def _votes(visit: Visit) -> Response:
 
 
 routes = [
-    *_ADMIN_ROUTES,
+    Route("/people", visited(_people, roles=ADMINS)),
+    Route("/people", visited(_invite, roles=ADMINS), methods=["POST"]),
+    Route("/people/{judge}/link", visited(_renew, roles=ADMINS), methods=["POST"]),
+    Route("/people/{judge}/role", visited(_change_role, roles=ADMINS), methods=["POST"]),
+    Route("/people/{judge}/revoke", visited(_revoke, roles=ADMINS), methods=["POST"]),
+    Route("/settings", visited(_settings, roles=LEADS)),
     Route("/questions", visited(_questions)),
     Route("/questions", visited(_ask), methods=["POST"]),
     Route("/questions/withdraw", visited(_withdraw), methods=["POST"]),

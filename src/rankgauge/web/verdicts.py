@@ -172,8 +172,7 @@ def label_answers(
         )
     store.create()
     secret = secrets.token_urlsafe(24)
-    by_id = {record.id: record for record in records}
-    app = verdict_app(items, by_id, store, person=person, secret=secret)
+    app = verdict_app(items, {record.id: record for record in records}, store, person=person, secret=secret)
     listening = listen(host, port)
     echo(f"http://{shown_host(host)}:{listening.getsockname()[1]}/{secret}/")
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=5)

@@ -33,9 +33,10 @@ async def _vote(request: Request) -> Response:
         body = await read_body(request, _MOST_BODY)
         response = await run_in_threadpool(_stored, request, body)
     except InputError as error:
-        status = getattr(error, "status", 503 if isinstance(error, StorageError) else 400)
-        details = {"error": error.what, "where": error.where, "fix": error.fix}
-        response = JSONResponse(details, status_code=status)
+        response = JSONResponse(
+            {"error": error.what, "where": error.where, "fix": error.fix},
+            status_code=getattr(error, "status", 503 if isinstance(error, StorageError) else 400),
+        )
     return await run_in_threadpool(_allow, request, response)
 
 
@@ -46,10 +47,9 @@ async def _preflight(request: Request) -> Response:
 
 def _allow(request: Request, response: Response) -> Response:
     """Allow only pages of the listed origins to send votes and read the response."""
-    project: JudgingProject = request.app.state.project
     origin = request.headers.get("origin", "")
     response.headers["Vary"] = "Origin"
-    with project.reading() as stored:
+    with request.app.state.project.reading() as stored:
         known = any(origin in origins for origins in stored.origins().values())
     if known:
         response.headers["Access-Control-Allow-Origin"] = origin
@@ -78,11 +78,11 @@ def _application(request: Request) -> str:
     """Return the application that owns the token of a request, if the origin is allowed."""
     project: JudgingProject = request.app.state.project
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    found = None
+    owner = None
     if scheme.lower() == "bearer" and token:
         with project.reading() as stored:
-            found = stored.judge_by_secret(hash_secret(token.strip()))
-    if found is None or found[0].revoked or found[0].kind != "application":
+            owner = stored.judge_by_secret(hash_secret(token.strip()))
+    if owner is None or owner[0].revoked or owner[0].kind != "application":
         raise PageError(
             401,
             "the token is missing or not valid",
@@ -90,14 +90,14 @@ def _application(request: Request) -> str:
             fix="send Authorization: Bearer TOKEN; an admin creates tokens on the People page",
         )
     origin = request.headers.get("origin")
-    if origin is not None and origin not in found[1].get("origins", ()):
+    if origin is not None and origin not in owner[1].get("origins", ()):
         raise PageError(
             403,
             f"pages of {origin:.100} may not send votes with this token",
             where="Origin",
             fix="list the origin of the application on the People page",
         )
-    return found[0].id
+    return owner[0].id
 
 
 def _vote_of(body: bytes) -> dict[str, Any]:
@@ -105,8 +105,9 @@ def _vote_of(body: bytes) -> dict[str, Any]:
         vote = json.loads(body)
         json.dumps(vote, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        what = "the body contains a lone surrogate, which is not a character"
-        raise InputError(what, where="body", fix="send valid Unicode") from None
+        raise InputError(
+            "the body contains a lone surrogate, which is not a character", where="body", fix="send valid Unicode"
+        ) from None
     except (ValueError, RecursionError):
         raise InputError("the body is not JSON", where="body", fix=_EXAMPLE) from None
     if not isinstance(vote, dict):
