@@ -170,6 +170,16 @@ def test_the_queries_needed_without_a_change_decide_the_gate():
         assert (non_inferiority(np.zeros(queries), 0.02, lowest=-1.0).lower > -0.02) == passes
 
 
+def test_up_to_ten_million_queries_are_stated():
+    """Independent check: the normal approximation, exact for so many queries."""
+    gains = np.array([0.5, -0.5] * 50)
+    normal = scipy_stats.norm.ppf(0.8) + scipy_stats.norm.ppf(0.95)
+    for margin in (0.0005, 0.00041, 0.00039):
+        needed = (normal * np.std(gains, ddof=1) / margin) ** 2
+        found = queries_to_decide(non_inferiority(gains, margin, lowest=-1.0), 100)
+        assert found is None if needed > 1e7 else found == pytest.approx(needed, rel=0.02)
+
+
 def test_a_loss_at_which_more_queries_would_fail_is_counted_by_the_upper_bound():
     """The mirrored case: FAIL needs as many queries as PASS of the opposite gains at its level."""
     gains = np.array([-0.2, 0.1, -0.1, 0.0, -0.05, -0.1])

@@ -90,7 +90,7 @@ def test_without_rules_one_measure_is_gated(tmp_path):
         ({"measures": {"GMAP": {}}}, InputError, "fix: gate AP instead"),
         ({"queries": "some"}, InputError, "choose one of: same, intersection"),
         ({"queries": ["q1"]}, InputError, "choose one of: same, intersection"),
-        ({"max_failed": 1}, InputError, "rules, max_failed: 1.0 is not valid"),
+        ({"max_failed": 1}, InputError, "rules, max_failed: 1 is not valid"),
         ({"contracts": {"query": "q1"}}, InputError, "write [[contracts]]"),
         ({"contracts": [{"must_include": ["d"]}]}, InputError, "contracts.1: the contract has no query"),
         ({"contracts": [{"query": "q1"}]}, InputError, "the contract has no condition"),

@@ -189,8 +189,7 @@ class Baseline:
         measures = [gated.measure for gated in wanted.measures]
         evaluation, firsts = evaluate_blocks(truth, run, measures, lambda block: FirstDocuments.of(block, top))
         repeats = [evaluate(truth, one, measures) for one in noise]
-        made = cls.of_values(evaluation, truth, firsts)
-        return _finished(made, evaluation, wanted.max_failed, repeats=repeats)
+        return _finished(cls.of_values(evaluation, truth, firsts), evaluation, wanted.max_failed, repeats=repeats)
 
     @classmethod
     def from_evaluation(
@@ -211,8 +210,7 @@ class Baseline:
             >>> Baseline.from_evaluation(made).mean("RR")
             0.5
         """
-        made = cls.of_values(evaluation)
-        return _finished(made, evaluation, max_failed, repeats=list(noise))
+        return _finished(cls.of_values(evaluation), evaluation, max_failed, repeats=list(noise))
 
     @classmethod
     def of_values(
@@ -293,17 +291,10 @@ class Baseline:
     def to_json(self) -> str:
         """Return the content of the file: JSON with one line per query, always the same bytes."""
         lines = [f"{_json(query)}: {_json(self._line(query))}" for query in self.queries]
-        heads = {**self._heads(), "fingerprints": self._prints(lines)}
-        keys = [key for key in (*_KEYS[:-1], "settings") if key in heads]
-        top = "".join(f"{_json(key)}: {_json(heads[key])},\n" for key in keys)
-        return "{\n" + top + '"queries": {\n' + ",\n".join(lines) + "\n}\n}\n"
-
-    def _heads(self) -> dict[str, Any]:
-        """Return the header of the file without the fingerprints."""
         noise = self.noise
         # Only for answers, so that files of runs do not change.
         settings = {"settings": dict(self.settings)} if self.settings else {}
-        return settings | {
+        heads = settings | {
             "schema": f"{_SCHEMA}{_VERSION}",
             "rankgauge": self.version,
             "run": self.run_name,
@@ -311,6 +302,14 @@ class Baseline:
             "measures": dict(self.measures),
             "noise": None if noise is None else {"runs": noise.runs, "bands": dict(noise.bands)},
         }
+        prints = {
+            "queries": _sha256(_json(list(self.queries))),
+            "judgments": _sha256(_json([seen.judgments for seen in self.queries.values()])),
+            "file": _sha256("\n".join([_json(heads), *lines])),
+        }
+        heads |= {"fingerprints": prints}
+        top = "".join(f"{_json(key)}: {_json(heads[key])},\n" for key in (*_KEYS[:-1], *settings))
+        return "{\n" + top + '"queries": {\n' + ",\n".join(lines) + "\n}\n}\n"
 
     def _line(self, query: str) -> dict[str, Any]:
         seen = self.queries[query]
@@ -322,13 +321,6 @@ class Baseline:
         if self.noise is not None:
             line["jitter"] = dict(self.noise.jitter[query])
         return line
-
-    def _prints(self, lines: Iterable[str]) -> dict[str, str]:
-        return {
-            "queries": _sha256(_json(list(self.queries))),
-            "judgments": _sha256(_json([seen.judgments for seen in self.queries.values()])),
-            "file": _sha256("\n".join([_json(self._heads()), *lines])),
-        }
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the baseline to a file, atomically.
@@ -368,8 +360,7 @@ class Baseline:
         return found
 
     def __repr__(self) -> str:
-        names = ", ".join(self.measures)
-        return f"<Baseline {self.run_name!r}: {many(len(self.queries), 'query')} by {names}>"
+        return f"<Baseline {self.run_name!r}: {many(len(self.queries), 'query')} by {', '.join(self.measures)}>"
 
 
 def _finished(made: Baseline, evaluation: Evaluation, max_failed: float, *, repeats: Sequence[Evaluation]) -> Baseline:
@@ -437,12 +428,11 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"{twice!r} occurs twice")
-    return found
+    names = [name for name, _ in pairs]
+    for name in names if len(set(names)) < len(names) else ():
+        if names.count(name) > 1:
+            raise ValueError(f"{name!r} occurs twice")
+    return dict(pairs)
 
 
 def _built(data: Mapping[str, Any]) -> Baseline:
@@ -450,13 +440,17 @@ def _built(data: Mapping[str, Any]) -> Baseline:
     if missing:
         raise ValueError(f"{missing[0]!r} is missing")
     names = list(data["measures"])
-    queries = {}
-    for query, line in data["queries"].items():
-        queries[query] = BaselineQuery(
-            values={name: _value(line["values"][name]) for name in names},
+    queries = {
+        query: BaselineQuery(
+            values={
+                name: math.nan if value is None else _finite(value)
+                for name, value in ((name, line["values"][name]) for name in names)
+            },
             top=None if line["top"] is None else tuple(map(str, line["top"])),
             judgments=None if line["judgments"] is None else str(line["judgments"]),
         )
+        for query, line in data["queries"].items()
+    }
     noise = None
     if data["noise"] is not None:
         noise = Noise(
@@ -476,10 +470,6 @@ def _built(data: Mapping[str, Any]) -> Baseline:
         noise=noise,
         settings=dict(data.get("settings", {})),
     )
-
-
-def _value(number: Any) -> float:
-    return math.nan if number is None else _finite(number)
 
 
 def _finite(number: Any) -> float:
@@ -507,8 +497,7 @@ def _definition(measure: Measure, evaluation: Evaluation) -> str:
     """Return a fingerprint of the declaration of a measure and the policies."""
     policies = evaluation.policies
     declared = measure.declaration
-    words = measure.arguments
-    parts = [declared.name, sorted((word, repr(value)) for word, value in words.items())]
+    parts = [declared.name, sorted((word, repr(value)) for word, value in measure.arguments.items())]
     parts += [repr(declared.bounds), declared.better, declared.mean, declared.undefined, policies.ties]
     # Include only non-default policies, so that default baselines keep their fingerprints.
     parts += [policies.unjudged] if policies.unjudged != "not relevant" else []

@@ -60,7 +60,8 @@ def latency_checks(limits: Mapping[str, float], pair: tuple[Any, Any] | None) ->
             where="rules",
             fix="write [latency], then p95 = 1.1 for at most 10% slower",
         )
-    before, after = (_latencies(given, name) for given, name in zip(pair, _NAMES, strict=True))
+    names = ("latency of the baseline", "latency of the new run")
+    before, after = (_latencies(given, name) for given, name in zip(pair, names, strict=True))
     if before.keys() != after.keys():
         odd = sorted(before.keys() ^ after.keys())
         raise MismatchError(
@@ -73,13 +74,9 @@ def latency_checks(limits: Mapping[str, float], pair: tuple[Any, Any] | None) ->
     return [_check(name, limit, times) for name, limit in limits.items()]
 
 
-_NAMES = ("latency of the baseline", "latency of the new run")
-
-
 def _check(name: str, limit: float, times: FloatArray) -> GateCheck:
     share, queries = _SHARES[name], times.shape[1]
-    seen = np.quantile(times, share, axis=1)
-    before, after = seen.tolist()
+    before, after = np.quantile(times, share, axis=1).tolist()
     text = f"latency {name}: {after:.4g} against {before:.4g}"
     fewest = math.ceil(math.log(1 - _LEVEL) / math.log(share))
     if queries < fewest:
@@ -89,15 +86,13 @@ def _check(name: str, limit: float, times: FloatArray) -> GateCheck:
             "INCONCLUSIVE",
             f"{text}; {many(queries, 'query')} are too few for a bound, time {fewest} or more",
         )
-    ratios = _drawn(times, share)
-    upper, lower = np.quantile(ratios, [_LEVEL, 1 - _SURE]).tolist()
+    upper, lower = np.quantile(_drawn(times, share), [_LEVEL, 1 - _SURE]).tolist()
     verdict: Literal["PASS", "FAIL", "INCONCLUSIVE"] = "INCONCLUSIVE"
     message = f"a ratio above your limit of {limit:g} cannot be excluded; time more queries"
     if upper < limit:
         verdict, message = "PASS", f"a ratio above your limit of {limit:g} is excluded"
     elif lower > 1:
-        verdict = "FAIL"
-        message = f"it is slower, and a ratio above your limit of {limit:g} cannot be excluded"
+        verdict, message = "FAIL", f"it is slower, and a ratio above your limit of {limit:g} cannot be excluded"
     return GateCheck("latency", name, verdict, f"{text}: the ratio is between {lower:.3f} and {upper:.3f}; {message}")
 
 

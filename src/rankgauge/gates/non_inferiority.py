@@ -11,6 +11,7 @@ completely. Otherwise INCONCLUSIVE.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -105,22 +106,19 @@ def decide(
     worse = sum(p < ALPHA_FAIL for p in corrected)
     order = np.argsort(raw, kind="stable").tolist()
     steps = {place: min(step, worse) for step, place in enumerate(order)}
-    found = []
-    for place, (column, first) in enumerate(zip(gains, every, strict=True)):
-        p_worse, bounds = corrected[place], first
+    decisions = []
+    for place, (column, tested) in enumerate(zip(gains, every, strict=True)):
+        level = 1 - ALPHA_FAIL / (len(gains) - steps[place])
+        bounds = tested and replace(tested, upper=upper_bound(column, level, tested.highest), upper_level=level)
         verdict: GateVerdict = "INCONCLUSIVE"
-        if bounds is not None:
-            level = 1 - ALPHA_FAIL / (len(gains) - steps[place])
-            upper = upper_bound(column, level, bounds.highest)
-            bounds = replace(bounds, upper=upper, upper_level=level)
-            if bounds.not_inferior:
-                verdict = "PASS"
-            elif p_worse < ALPHA_FAIL:
-                verdict = "FAIL"
-            elif bounds.not_inferior_unless_rare:
-                verdict = "PASS unless rare collapse"
-        found.append(Decision(verdict, bounds, p_worse, changed[place]))
-    return found
+        if bounds and bounds.not_inferior:
+            verdict = "PASS"
+        elif bounds and corrected[place] < ALPHA_FAIL:
+            verdict = "FAIL"
+        elif bounds and bounds.not_inferior_unless_rare:
+            verdict = "PASS unless rare collapse"
+        decisions.append(Decision(verdict, bounds, corrected[place], changed[place]))
+    return decisions
 
 
 def queries_to_decide(bounds: Bounds, queries: int) -> int | None:
@@ -166,18 +164,11 @@ def _needed(sd: float, queries: int, way: tuple[float, float, float, float]) -> 
     wider = width / collapse_distance(sd, queries, unseen, level)
 
     def enough(n: int) -> bool:
-        reach = wider * collapse_distance(sd, n, unseen, level)
-        return _POWER_80 * sd / math.sqrt(n) + reach <= distance
+        return _POWER_80 * sd / math.sqrt(n) + wider * collapse_distance(sd, n, unseen, level) <= distance
 
-    low, high = 1, 2
-    while not enough(high):
-        low, high = high, high * 2
-        if high > _MOST_QUERIES:
-            return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    counts = range(2, _MOST_QUERIES + 1)
+    place = bisect_left(counts, 1, key=enough)
+    return counts[place] if place < len(counts) else None
 
 
 def untestable_margins(baseline: Baseline, rules: GateRules) -> Iterator[str]:
@@ -187,8 +178,7 @@ def untestable_margins(baseline: Baseline, rules: GateRules) -> Iterator[str]:
     """
     for gated in rules.measures:
         name = str(gated.measure)
-        values = [query.values[name] for query in baseline.queries.values()]
-        before = gated.measure.counted(np.array(values, dtype=float))
+        before = gated.measure.counted(np.array([query.values[name] for query in baseline.queries.values()]))
         known = before[~np.isnan(before)]
         lowest, _ = _possible_gains(gated.measure, known)
         same = correct_differences(
@@ -313,8 +303,7 @@ def loss_checks(
         changed = [int((np.abs(pair.correction.counted) > TOLERANCE).sum()) for pair in group]
         identical = group[0].same_rankings and not any(changed)
         for pair, decision, number in zip(group, found, changed, strict=True):
-            verdict = "IDENTICAL" if identical else decision.verdict
-            decided = replace(decision, verdict=verdict, changed=number)
+            decided = replace(decision, verdict="IDENTICAL" if identical else decision.verdict, changed=number)
             yield pair.check(decided, noise, rules.max_failed, truth=truth, run=run)
 
 
@@ -381,15 +370,24 @@ class _Comparison:
         return [row for row in rows[:_LOSERS] if row[0] < 0]
 
     def means(self) -> tuple[float, float, bool]:
-        """Return the old and the new mean, and whether they are those by the judge of answers."""
+        """Return the old and the new mean, and whether they are those by the judge of answers.
+
+        Refuse a margin as large as the baseline mean if the mean cannot be below 0.
+        """
         measure, both = self.gated.measure, (self.reference.stored, self.new)
         raw = [_mean(self.before), _mean(self.after)]
         (before, after), by_judge = comparable_means(measure, [one.settings for one in both], raw)
         # A mean is corrected over all questions of an evaluation.
         if [before, after] != raw and any(len(self.queries) != len(one.known(measure)) for one in both):
             (before, after), by_judge = raw, True
-        if not (by_judge and self.correction.condition):
-            _check_margin(self.gated, before)
+        declared, margin = measure.declaration, self.gated.margin
+        never_below_0 = declared.better == "higher" and declared.bounds[0] == 0
+        if not (by_judge and self.correction.condition) and never_below_0 and 0 < before <= margin:
+            raise InputError(
+                f"with a margin of {margin:g}, every run passes: the mean of the baseline is {before:.4g}",
+                where=str(measure),
+                fix=f"choose a smaller loss, such as a twentieth of the mean: {before / 20:.2g}",
+            )
         return before, after, by_judge
 
     @property
@@ -483,17 +481,6 @@ def _possible_gains(measure: Measure, values: FloatArray) -> tuple[float, float]
     return (low - most if better else least - high), most - least
 
 
-def _check_margin(gated: GatedMeasure, mean: float) -> None:
-    """Refuse a margin as large as the baseline mean if the mean cannot be below 0."""
-    declared = gated.measure.declaration
-    if declared.better == "higher" and declared.bounds[0] == 0 and 0 < mean <= gated.margin:
-        raise InputError(
-            f"with a margin of {gated.margin:g}, every run passes: the mean of the baseline is {mean:.4g}",
-            where=str(gated.measure),
-            fix=f"choose a smaller loss, such as a twentieth of the mean: {mean / 20:.2g}",
-        )
-
-
 def _mean(values: FloatArray) -> float:
     return math.fsum(values.tolist()) / len(values) if len(values) else math.nan
 
@@ -529,24 +516,20 @@ def _sentence(reference: Reference, decision: Decision, n: GateNumbers) -> str:
     if decision.bounds is None:
         return f"{many(n.queries, unit)} in common with the {kind}: too few for a verdict"
     if verdict == "INCONCLUSIVE":
-        evidence = _evidence(reference, decision, n)
-        return f"{evidence}; {loss} cannot be excluded; {_would_decide(n, unit)}"
-    usual = verdict == "PASS unless rare collapse"
-    shown = replace(n, lower=n.lower_unless_rare) if usual else n
-    text = f"the new run is {_between(shown)} than the {kind}"
-    if usual:
-        text += f" if no {unit} outside the sample fails completely"
-    if usual or verdict == "PASS":
-        return f"{text}; {loss} is excluded{_unless(n, unit) if usual else ''}"
-    if n.upper < -n.margin:
-        return f"{text}: the loss is above your margin of {n.margin:g}"
-    return f"{text}: it is worse, and {loss} cannot be excluded"
-
-
-def _unless(n: GateNumbers, unit: str) -> str:
-    """Return the condition under which a loss is excluded."""
-    text = f" unless {_plural(unit)} outside the sample fail completely: {_unseen(n.queries, unit)} could"
-    return text if math.isinf(n.lower) else f"{text}; to exclude this, it {_would_decide(n, unit)}"
+        return f"{_evidence(reference, decision, n)}; {loss} cannot be excluded; {_would_decide(n, unit)}"
+    if verdict == "PASS unless rare collapse":
+        shown = replace(n, lower=n.lower_unless_rare)
+        text = (
+            f"the new run is {_between(shown)} than the {kind} if no {unit} outside the sample fails completely; "
+            f"{loss} is excluded unless {_plural(unit)} outside the sample fail completely: "
+            f"{_unseen(n.queries, unit)} could"
+        )
+        return text if math.isinf(n.lower) else f"{text}; to exclude this, it {_would_decide(n, unit)}"
+    text = f"the new run is {_between(n)} than the {kind}"
+    if verdict == "PASS":
+        return f"{text}; {loss} is excluded"
+    above = f"the loss is above your margin of {n.margin:g}"
+    return f"{text}: {above if n.upper < -n.margin else f'it is worse, and {loss} cannot be excluded'}"
 
 
 def _evidence(reference: Reference, decision: Decision, n: GateNumbers) -> str:
@@ -556,8 +539,7 @@ def _evidence(reference: Reference, decision: Decision, n: GateNumbers) -> str:
         these, unseen = _these(n.queries, unit), _unseen(n.queries, unit)
         return f"no value changed in {these}, but {unseen} could lose"
     if math.isinf(n.lower):
-        changed = f"only {decision.changed} of {many(n.queries, unit)} changed"
-        return f"{changed}, and losses are unbounded"
+        return f"only {decision.changed} of {many(n.queries, unit)} changed, and losses are unbounded"
     return f"the new run is {_between(n)} than the {reference.kind}"
 
 

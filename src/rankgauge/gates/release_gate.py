@@ -155,8 +155,8 @@ def gate(
         references.append(Reference(kind, stored, queries))
     checks += loss_checks(references, new, wanted, noise=known, truth=truth, rankings=rankings)
     checks += latency_checks(wanted.latency, latency)
-    before = [reference.stored for reference in references]
-    settings = (settings_change(evaluation, one.settings, one.run_name, evaluation.run_name) for one in before)
+    stored_runs = [reference.stored for reference in references]
+    settings = (settings_change(evaluation, one.settings, one.run_name, evaluation.run_name) for one in stored_runs)
     changes = [*origins_of(evaluation.findings), *filter(None, settings)]
     return GateResult(
         run_name=new.run_name,
@@ -252,8 +252,9 @@ def _replaced(new: Baseline, file: Path, rules: GateRules) -> tuple[str, bool, B
         old = Baseline.read(file)
     except InputError as error:
         if not is_baseline(file):
-            what = "the file is not a baseline and was not replaced"
-            raise InputError(what, where=str(file), fix=_OTHER_FILE) from None
+            raise InputError(
+                "the file is not a baseline and was not replaced", where=str(file), fix=_OTHER_FILE
+            ) from None
         if error.fix.startswith(_UPDATE_RANKGAUGE):
             raise
         return f"replaced a baseline that cannot be compared: {error.what}", False, new
@@ -267,14 +268,12 @@ def _replaced(new: Baseline, file: Path, rules: GateRules) -> tuple[str, bool, B
             *loss_checks([reference], new, rules, noise=old.noise, truth=None, rankings=Run.of),
         ]
         verdict = GateResult(new.run_name, tuple(checks)).verdict
-    means = [_both_means(parse(name), old, new) for name in new.measures if name in old.measures]
+    means = []
+    for measure in (parse(name) for name in new.measures if name in old.measures):
+        raw = [old.mean(measure), new.mean(measure)]
+        (before, after), by_judge = comparable_means(measure, (old.settings, new.settings), raw)
+        means.append(f"{measure}{' (by judge)' if by_judge else ''} {before:.4f} → {after:.4f}")
     return f"{verdict}: {', '.join(means)}", verdict == "FAIL", new if why else old
-
-
-def _both_means(measure: Measure, old: Baseline, new: Baseline) -> str:
-    raw = [old.mean(measure), new.mean(measure)]
-    (before, after), by_judge = comparable_means(measure, (old.settings, new.settings), raw)
-    return f"{measure}{' (by judge)' if by_judge else ''} {before:.4f} → {after:.4f}"
 
 
 def _alone(evaluation: Evaluation, run: Any, rules: GateRules) -> Evaluation:
@@ -405,8 +404,10 @@ def _judge_findings(new: Baseline, rules: GateRules, stored: Sequence[Baseline])
     for gated in rules.measures:
         if gated.floor is not None and comparable_means(gated.measure, [mine], [new.mean(gated.measure)])[1]:
             why = f"{gated.measure} has no mean corrected for the errors of the judge for its floor"
-            fix = "label all items of at least 20 questions, or remove the floor"
-            yield new.run_name, Finding("", "error", why, fix=fix)
+            yield (
+                new.run_name,
+                Finding("", "error", why, fix="label all items of at least 20 questions, or remove the floor"),
+            )
 
 
 def _refused(name: str, why: str) -> GateCheck:
@@ -430,10 +431,8 @@ def _contracts(
             )
         ranks = {doc: rank for rank, doc in enumerate(run.get(query, {}), start=1)}
         broken = "; ".join(_broken(contract, ranks))
-        if broken:
-            yield GateCheck("contract", query, "FAIL", f"query {query!r}: {broken}")
-        else:
-            yield GateCheck("contract", query, "PASS", f"query {query!r} meets its contract")
+        sentence = f"query {query!r}: {broken}" if broken else f"query {query!r} meets its contract"
+        yield GateCheck("contract", query, "FAIL" if broken else "PASS", sentence)
 
 
 def _broken(contract: Contract, ranks: dict[str, int]) -> Iterator[str]:

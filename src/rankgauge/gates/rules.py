@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -108,10 +108,10 @@ class GateRules:
         if isinstance(source, GateRules):
             return source
         if source is None or isinstance(source, Mapping):
-            return _rules(source or {}, _Place("rules"), Path())
+            return _rules(_Entry(source or {}, "rules"), Path())
         if isinstance(source, str | os.PathLike):
             path = Path(source)
-            return _rules(_table(path), _Place(str(path)), path.parent)
+            return _rules(_Entry(_table(path), str(path)), path.parent)
         raise InputError(
             f"got {type(source).__name__} for the rules",
             where="rules",
@@ -132,17 +132,70 @@ class GateRules:
 
 
 @dataclass(frozen=True)
-class _Place:
-    """A location in the rules, for messages."""
+class _Entry:
+    """A value of the rules, with its file and its keys for messages."""
 
-    name: str
+    value: Any
+    source: str
     keys: tuple[str, ...] = ()
 
-    def at(self, *keys: str) -> _Place:
-        return _Place(self.name, (*self.keys, *keys))
+    @property
+    def where(self) -> str:
+        return f"{self.source}, {'.'.join(self.keys)}" if self.keys else self.source
 
-    def __str__(self) -> str:
-        return f"{self.name}, {'.'.join(self.keys)}" if self.keys else self.name
+    def at(self, key: str, value: Any) -> _Entry:
+        return _Entry(value, self.source, (*self.keys, key))
+
+    def invalid(self, fix: str) -> InputError:
+        return InputError(f"{self.value!r:.60} is not valid", where=self.where, fix=fix)
+
+    def table(self, example: str, defaults: Mapping[str, Any] | None = None) -> dict[str, _Entry]:
+        """Return the entries of a table; with `defaults`, these keys and no others."""
+        if not isinstance(self.value, Mapping):
+            raise self.invalid(f"write a table: {example}")
+        given = {str(key): value for key, value in self.value.items()}
+        for key in given:
+            if defaults is not None and key not in defaults:
+                raise UnknownName.of("key of the rules", key, list(defaults), where=self.where)
+        return {key: self.at(key, value) for key, value in {**(defaults or {}), **given}.items()}
+
+    def values(self, fix: str) -> Iterable[Any]:
+        if not isinstance(self.value, Iterable) or isinstance(self.value, str | bytes | Mapping):
+            raise self.invalid(fix)
+        return self.value
+
+    def number(self, fix: str) -> float:
+        value = self.value
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise self.invalid(fix)
+        return float(value)
+
+    def rank(self) -> int:
+        value = self.value
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_K:
+            raise self.invalid("write a whole number of 1 or more")
+        return value
+
+    def id(self) -> str:
+        if isinstance(self.value, bool) or not isinstance(self.value, str | int) or self.value == "":
+            raise self.invalid('write an id: "q1"')
+        return str(self.value)
+
+    def ids(self) -> tuple[str, ...]:
+        return tuple(replace(self, value=value).id() for value in self.values('write a list of ids: ["d1", "d2"]'))
+
+    def choice(self, *choices: str) -> Any:
+        if self.value not in choices:
+            raise self.invalid(f"choose one of: {', '.join(choices)}")
+        return self.value
+
+    def path(self, folder: Path) -> str | None:
+        """Return a path relative to the rules file."""
+        if self.value is None:
+            return None
+        if not isinstance(self.value, str) or not self.value:
+            raise self.invalid('write a path: "gate-baseline.json"')
+        return str(folder / self.value)
 
 
 def _read(path: Path) -> Mapping[str, Any]:
@@ -157,13 +210,12 @@ def _inner(whole: Mapping[str, Any], path: Path) -> Any:
     """Return the table ``[tool.rankgauge.gate]``; None if it does not exist."""
     tools = whole.get("tool", {})
     ours = tools.get("rankgauge", {}) if isinstance(tools, Mapping) else {}
-    place = _Place(str(path), ("tool", "rankgauge"))
-    tables = _mapping(ours, place, "[tool.rankgauge.gate]")
-    for name in tables:
+    entry = _Entry(ours, str(path), ("tool", "rankgauge"))
+    for name in entry.table("[tool.rankgauge.gate]"):
         # If the table were misnamed, the gate would silently use the defaults.
         if name not in _TABLES:
-            raise UnknownName.of("table of [tool.rankgauge]", name, _TABLES, where=str(place))
-    return tables.get("gate")
+            raise UnknownName.of("table of [tool.rankgauge]", name, _TABLES, where=entry.where)
+    return ours.get("gate")
 
 
 def _table(path: Path) -> Any:
@@ -180,111 +232,73 @@ def _table(path: Path) -> Any:
     return found
 
 
-def _mapping(value: Any, place: _Place, example: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise _impossible(value, place, f"write a table: {example}")
-    return {str(key): entry for key, entry in value.items()}
-
-
-def _known(table: Mapping[str, Any], names: Iterable[str], place: _Place) -> None:
-    known = list(names)
-    for key in table:
-        if key not in known:
-            raise UnknownName.of("key of the rules", key, known, where=str(place))
-
-
-def _impossible(value: Any, place: _Place, fix: str) -> InputError:
-    return InputError(f"{value!r:.60} is not valid", where=str(place), fix=fix)
-
-
-def _number(value: Any, place: _Place, fix: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise _impossible(value, place, fix)
-    return float(value)
-
-
-def _rules(given: Any, place: _Place, folder: Path) -> GateRules:
-    table = _mapping(given, place, "measures = { ... }")
-    _known(table, [name for name in GateRules.__dataclass_fields__ if name != "source"], place)
-    example = '[measures], then "nDCG@10" = { margin = 0.02 }'
-    here = place.at("measures")
-    measures = _mapping(table.get("measures", {_DEFAULT_MEASURE: {}}), here, example)
-    here = place.at("max_failed")
-    failed = _number(table.get("max_failed", MAX_FAILED), here, "write a share such as 0.05")
+def _rules(rules: _Entry, folder: Path) -> GateRules:
+    defaults: dict[str, Any] = {
+        "measures": {_DEFAULT_MEASURE: {}},
+        "contracts": (),
+        "queries": "same",
+        "depth": "same",
+        "max_failed": MAX_FAILED,
+        "latency": {},
+        "baseline": None,
+        "anchor": None,
+    }
+    table = rules.table("measures = { ... }", defaults)
+    failed = table["max_failed"].number("write a share such as 0.05")
     if not 0 <= failed < 1:
-        raise _impossible(failed, here, "write a share of at least 0, below 1")
-    here = place.at("contracts")
-    contracts = _list(table.get("contracts", ()), here, 'write [[contracts]], then query = "q1", ...')
-    baseline = _path(table, "baseline", place, folder)
+        raise table["max_failed"].invalid("write a share of at least 0, below 1")
+    contracts = table["contracts"]
+    entries = contracts.values('write [[contracts]], then query = "q1", ...')
     return GateRules(
-        measures=_gated(measures, place.at("measures")),
-        contracts=tuple(_contract(entry, here.at(str(number))) for number, entry in enumerate(contracts, start=1)),
-        queries=_choice(table, "queries", ("same", "intersection"), place),
-        depth=_choice(table, "depth", ("same", "any"), place),
+        measures=_gated(table["measures"]),
+        contracts=tuple(_contract(contracts.at(str(place), entry)) for place, entry in enumerate(entries, start=1)),
+        queries=table["queries"].choice("same", "intersection"),
+        depth=table["depth"].choice("same", "any"),
         max_failed=failed,
-        latency=_latency(table.get("latency", {}), place.at("latency")),
-        baseline=baseline or str(folder / _DEFAULT_BASELINE),
-        anchor=_path(table, "anchor", place, folder),
-        source=place.name if given else "defaults",
+        latency=_latency(table["latency"]),
+        baseline=table["baseline"].path(folder) or str(folder / _DEFAULT_BASELINE),
+        anchor=table["anchor"].path(folder),
+        source=rules.source if rules.value else "defaults",
     )
 
 
-def _choice(table: Mapping[str, Any], key: str, choices: tuple[str, ...], place: _Place) -> Any:
-    """Return one of the choices; the first is the default."""
-    value = table.get(key, choices[0])
-    if value not in choices:
-        raise _impossible(value, place.at(key), f"choose one of: {', '.join(choices)}")
-    return value
-
-
-def _path(table: Mapping[str, Any], key: str, place: _Place, folder: Path) -> str | None:
-    """Return a path relative to the rules file."""
-    value = table.get(key)
-    if value is None:
-        return None
-    if not isinstance(value, str) or not value:
-        raise _impossible(value, place.at(key), 'write a path: "gate-baseline.json"')
-    return str(folder / value)
-
-
-def _gated(table: Mapping[str, Any], place: _Place) -> tuple[GatedMeasure, ...]:
+def _gated(entry: _Entry) -> tuple[GatedMeasure, ...]:
+    table = entry.table('[measures], then "nDCG@10" = { margin = 0.02 }')
     if not table:
-        raise InputError("no measure is gated", where=str(place), fix='write "nDCG@10" = { margin = 0.02 }')
-    found: dict[Measure, GatedMeasure] = {}
-    for name, entry in table.items():
-        here = place.at(name)
+        raise InputError("no measure is gated", where=entry.where, fix='write "nDCG@10" = { margin = 0.02 }')
+    gated: dict[Measure, GatedMeasure] = {}
+    for name, values in table.items():
         try:
             measure = parse(name)
         except RankgaugeError as error:
-            raise UnknownName(error.what, where=str(here), fix=error.fix) from None
-        if measure in found:
-            raise InputError(f"duplicate measure {measure}", where=str(here), fix="remove one")
-        values = _mapping(entry, here, f'"{name}" = {{ margin = 0.02 }}')
-        found[measure] = _gated_measure(measure, values, here)
-    return tuple(found.values())
+            raise UnknownName(error.what, where=values.where, fix=error.fix) from None
+        if measure in gated:
+            raise InputError(f"duplicate measure {measure}", where=values.where, fix="remove one")
+        gated[measure] = _gated_measure(measure, name, values)
+    return tuple(gated.values())
 
 
-def _gated_measure(measure: Measure, entry: Mapping[str, Any], place: _Place) -> GatedMeasure:
-    _known(entry, ("margin", "floor"), place)
+def _gated_measure(measure: Measure, name: str, entry: _Entry) -> GatedMeasure:
+    table = entry.table(f'"{name}" = {{ margin = 0.02 }}', {"margin": None, "floor": None})
     declared = measure.declaration
     if declared.mean == "geometric":
         raise InputError(
             f"{measure} has a geometric mean: it is not a mean of differences per query",
-            where=str(place),
+            where=entry.where,
             fix="gate AP instead",
         )
     if declared.better == "neither":
-        raise InputError(f"{measure} has no better direction", where=str(place), fix="gate nDCG@10 instead")
+        raise InputError(f"{measure} has no better direction", where=entry.where, fix="gate nDCG@10 instead")
     low, high = declared.bounds
     usual = declared.better == "higher" and (low, high) == (0.0, 1.0)
-    if "margin" not in entry and not usual:
+    if table["margin"].value is None and not usual:
         why = "lower is better" if declared.better == "lower" else "it may be above 1"
         raise InputError(
             f"{measure} needs an explicit margin ({why})",
-            where=str(place),
+            where=entry.where,
             fix=f'write the accepted loss, as in "{measure}" = {{ margin = 1.5 }}',
         )
-    margin = _number(entry.get("margin", _MARGIN), place.at("margin"), "write a number: 0.02")
+    margin = _MARGIN if table["margin"].value is None else table["margin"].number("write a number: 0.02")
     most = (high - low) / 2
     if not 0 < margin <= most:
         wanted = "" if math.isinf(most) else f", at most {most:g}, usually 0.01 to 0.05"
@@ -292,79 +306,52 @@ def _gated_measure(measure: Measure, entry: Mapping[str, Any], place: _Place) ->
         raise InputError(
             f"a margin of {margin:g} is not valid: a margin is the loss of the mean that you "
             f"accept, and {measure} is between {low:g} and {high:g}",
-            where=str(place.at("margin")),
+            where=table["margin"].where,
             fix=f"write a number above 0{wanted}{percent}",
         )
-    floor = entry.get("floor")
-    if floor is not None:
-        floor = _number(floor, place.at("floor"), "write a number: 0.5")
-        if not low <= floor <= high:
-            fix = f"{measure} is between {low:g} and {high:g}"
-            raise _impossible(floor, place.at("floor"), fix)
+    floor = None if table["floor"].value is None else table["floor"].number("write a number: 0.5")
+    if floor is not None and not low <= floor <= high:
+        raise table["floor"].invalid(f"{measure} is between {low:g} and {high:g}")
     return GatedMeasure(measure, margin, floor)
 
 
-def _contract(entry: Any, place: _Place) -> Contract:
-    table = _mapping(entry, place, '[[contracts]], then query = "q1", must_include = ["d1"]')
-    _known(table, Contract.__dataclass_fields__, place)
-    if "query" not in table:
-        raise InputError("the contract has no query", where=str(place), fix='write query = "q1"')
-    here = place.at("must_rank_at_most")
-    ranks = _mapping(table.get("must_rank_at_most", {}), here, '{ "d1" = 3 }')
-    found = Contract(
-        query=_id(table["query"], place.at("query")),
-        must_rank_at_most={doc: _rank(rank, here.at(doc)) for doc, rank in ranks.items()},
-        must_include=_ids(table, "must_include", place),
-        forbidden=_ids(table, "forbidden", place),
-        k=_rank(table.get("k", _K), place.at("k")),
+def _contract(entry: _Entry) -> Contract:
+    defaults: dict[str, Any] = {"query": None, "must_rank_at_most": {}, "must_include": (), "forbidden": (), "k": _K}
+    table = entry.table('[[contracts]], then query = "q1", must_include = ["d1"]', defaults)
+    if table["query"].value is None:
+        raise InputError("the contract has no query", where=entry.where, fix='write query = "q1"')
+    contract = Contract(
+        query=table["query"].id(),
+        must_rank_at_most={doc: rank.rank() for doc, rank in table["must_rank_at_most"].table('{ "d1" = 3 }').items()},
+        must_include=table["must_include"].ids(),
+        forbidden=table["forbidden"].ids(),
+        k=table["k"].rank(),
     )
-    if not (found.must_rank_at_most or found.must_include or found.forbidden):
+    required = {*contract.must_include, *contract.must_rank_at_most}
+    if not (required or contract.forbidden):
         raise InputError(
-            "the contract has no condition", where=str(place), fix="write must_rank_at_most, must_include, or forbidden"
+            "the contract has no condition",
+            where=entry.where,
+            fix="write must_rank_at_most, must_include, or forbidden",
         )
-    both = set(found.forbidden) & (set(found.must_include) | set(found.must_rank_at_most))
+    both = required.intersection(contract.forbidden)
     if both:
         raise InputError(
-            f"document {min(both)!r} is both required and forbidden", where=str(place), fix="remove one of the two"
+            f"document {min(both)!r} is both required and forbidden", where=entry.where, fix="remove one of the two"
         )
-    return found
+    return contract
 
 
-def _list(given: Any, place: _Place, fix: str) -> Iterable[Any]:
-    if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
-        raise _impossible(given, place, fix)
-    return given
-
-
-def _id(value: Any, place: _Place) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-        raise _impossible(value, place, 'write an id: "q1"')
-    return str(value)
-
-
-def _ids(table: Mapping[str, Any], key: str, place: _Place) -> tuple[str, ...]:
-    here = place.at(key)
-    given = _list(table.get(key, ()), here, 'write a list of ids: ["d1", "d2"]')
-    return tuple(_id(value, here) for value in given)
-
-
-def _rank(value: Any, place: _Place) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_K:
-        raise _impossible(value, place, "write a whole number of 1 or more")
-    return value
-
-
-def _latency(given: Any, place: _Place) -> Mapping[str, float]:
-    table = _mapping(given, place, "[latency], then p95 = 1.1")
-    _known(table, _QUANTILES, place)
+def _latency(entry: _Entry) -> Mapping[str, float]:
     limits = {}
-    for name, value in table.items():
-        limit = _number(value, place.at(name), "write a ratio: 1.1 is 10% slower")
+    for name, value in entry.table("[latency], then p95 = 1.1", dict.fromkeys(_QUANTILES)).items():
+        if value.value is None:
+            continue
+        limit = limits[name] = value.number("write a ratio: 1.1 is 10% slower")
         if not 1 < limit <= _MOST_RATIO:
             raise InputError(
                 f"a limit of {limit:g} is not valid: a limit is the ratio of the new latency to that of the baseline",
-                where=str(place.at(name)),
+                where=value.where,
                 fix=f"write a number above 1, at most {_MOST_RATIO:g}: 1.1 is 10% slower",
             )
-        limits[name] = limit
     return limits
