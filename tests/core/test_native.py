@@ -21,7 +21,7 @@ from rankgauge.data.alignment import align
 from rankgauge.data.join import ranked
 from rankgauge.formats import fast_trec
 from rankgauge.formats.columns import RUN
-from rankgauge.formats.pieces import read_blocks
+from rankgauge.formats.pieces import PairFile
 from rankgauge.formats.readers import read_table
 from rankgauge.tutorials.evaluator import RetrievalEvaluator
 
@@ -366,7 +366,7 @@ def test_ranks_are_read_alike(odd, blocks, tmp_path, monkeypatch):
         # A block is valid until the next one is read.
         return [
             [None if column is None else column.tolist() for column in (t.values, t.lines, t.ranks)]
-            for t in whole or read_blocks(path, RUN, ranks=True)
+            for t in whole or PairFile(path, RUN, ranks=True).blocks()
         ]
 
     compiled = read()

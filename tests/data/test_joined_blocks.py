@@ -1,6 +1,7 @@
 """The compiled core joins run files as NumPy joins their blocks."""
 
 import random
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -11,11 +12,13 @@ from rankgauge.core import native
 from rankgauge.core.ids import Ids
 from rankgauge.core.policies import Policies
 from rankgauge.data import joined_blocks
-from rankgauge.data.joined_blocks import Judgments, join_file
-from rankgauge.data.run import map_blocks
+from rankgauge.data.joined_blocks import Judgments, join_file, map_file
 from rankgauge.evaluation.blocks import measure_block, measure_joined, merge_blocks
 from rankgauge.evaluation.context import make_context, make_plan
 from rankgauge.formats import fast_trec, pieces
+from rankgauge.formats.columns import RUN
+from rankgauge.formats.fast_trec import NotInBlocksError
+from rankgauge.formats.pieces import PairFile
 
 pytestmark = pytest.mark.skipif(native.core is None, reason="the compiled core was not built")
 MEASURES = ("nDCG@3", "AP", "RR", "P@2", "R@5", "Judged@4", "RBP(p=0.8)")
@@ -44,9 +47,18 @@ def run_file(path, seed, *, queries=120, docs=30, line="q{} Q0 d{} {} {!r} tag\n
 def measure_file(path, context, memory=None):
     """Return the results of the parts of a file, or None if the core declines it."""
     try:
-        return join_file(path, context.judgments, lambda block: measure_joined(block, context), memory)
+        return join_file(PairFile(path, RUN, memory), context.judgments, lambda block: measure_joined(block, context))
     except InputError:
         return None
+
+
+def without_pieces(monkeypatch):
+    """Let files be read only by lines in the compiled core."""
+
+    def decline(file):
+        raise NotInBlocksError(file.name)
+
+    monkeypatch.setattr(PairFile, "pieces", decline)
 
 
 def judgments_of(qrels):
@@ -91,7 +103,7 @@ def test_a_file_is_measured_as_its_blocks_are(tmp_path, monkeypatch, ties, piece
             patch.setattr(native, "core", None)
             # Hashes of the judgments that the core made are not used without it.
             context = make_context(run_file(path, seed), make_plan(MEASURES), Policies(ties=ties), None)
-            blocks = map_blocks(path, lambda block, of=context: measure_block(block, of))
+            blocks = map_file(PairFile(path, RUN), lambda block, of=context: measure_block(block, of))
         assert outcome(compiled) == outcome(blocks)
 
 
@@ -103,7 +115,7 @@ def test_lines_of_other_forms_are_joined_alike(tmp_path, line):
     qrels = run_file(path, 7, line=line)
     context = make_context(qrels, make_plan(MEASURES), Policies(), None)
     assert outcome(measure_file(path, context)) == outcome(
-        map_blocks(path, lambda block: measure_block(block, context))
+        map_file(PairFile(path, RUN), lambda block: measure_block(block, context))
     )
 
 
@@ -112,12 +124,15 @@ def test_a_query_with_more_lines_than_a_piece_gets_more_memory(tmp_path, monkeyp
     path = tmp_path / "a.run"
     path.write_text("".join(f"q1 Q0 d{rank} {rank} {900 - rank}.5 t\n" for rank in range(1, 800)))
     monkeypatch.setattr(joined_blocks, "DOCUMENTS", 2)
-    found = join_file(path, judgments_of(rg.Qrels.of({"q1": {"d790": 1}})), lambda block: block, None)
+    found = join_file(PairFile(path, RUN), judgments_of(rg.Qrels.of({"q1": {"d790": 1}})), lambda block: block)
     assert found[0].joined().rank.tolist() == [790]
     assert found[0].summary.rankings == {0: [b"d1", b"d2"]}
     monkeypatch.setattr(fast_trec, "_BLOCK", 4_000)
     qrels = rg.Qrels.of({"q1": {"d790": 1}})
-    assert join_file(path, judgments_of(qrels), len, None) is None
+    without_pieces(monkeypatch)
+    with pytest.raises(NotInBlocksError):
+        join_file(PairFile(path, RUN), judgments_of(qrels), len)
+    monkeypatch.undo()
     assert rg.evaluate(qrels, path, "RR").mean()["RR"] == 1 / 790
 
 
@@ -173,7 +188,7 @@ def test_a_table_is_measured_as_its_blocks_are(tmp_path, monkeypatch, ties, memo
     with monkeypatch.context() as patch:
         patch.setattr(native, "core", None)
         context = make()
-        blocks = map_blocks(path, lambda block: measure_block(block, context), memory=memory)
+        blocks = map_file(PairFile(path, RUN, memory), lambda block: measure_block(block, context))
     assert outcome(compiled) == outcome(blocks)
 
 
@@ -215,11 +230,16 @@ LINE = "q2 Q0 d4 4 0.25 t\n"
         "q3 Q0 \x01 1 1 t\n",
     ],
 )
-def test_unusual_lines_are_left_to_the_table_reader(tmp_path, more):
+def test_unusual_lines_are_left_to_the_table_reader(tmp_path, monkeypatch, more):
     path = tmp_path / "a.run"
     path.write_text("q1 Q0 d1 1 1.5 t\nq1 Q0 d2 2 0.5 t\nq2 Q0 d3 3 0.5 t\n" + LINE + more)
     qrels = rg.Qrels.of({"q1": {"d2": 1}, "q2": {"d3": 1}})
-    assert join_file(path, judgments_of(qrels), len, None) is None
+    with monkeypatch.context() as patch:
+        without_pieces(patch)
+        with pytest.raises(NotInBlocksError):
+            join_file(PairFile(path, RUN), judgments_of(qrels), len)
+    with suppress(InputError):
+        assert rg.evaluate(qrels, path, "RR") == rg.evaluate(qrels, rg.Run.of(path), "RR")
 
 
 def test_the_first_documents_of_the_lowest_numbers_are_kept_in_any_order(tmp_path, monkeypatch):
@@ -229,7 +249,7 @@ def test_the_first_documents_of_the_lowest_numbers_are_kept_in_any_order(tmp_pat
     numbers = random.Random(3).sample(range(40), 40)
     path.write_text("".join(f"q{n} Q0 d{n} 1 1 t\nq{n} Q0 x{n} 2 0 t\n" for n in numbers))
     qrels = rg.Qrels.of({f"q{n}": {"d1": 1} for n in range(30)})
-    (found,) = join_file(path, judgments_of(qrels), lambda block: block, None)
+    (found,) = join_file(PairFile(path, RUN), judgments_of(qrels), lambda block: block)
     assert found.summary.rankings == {n: [b"d%d" % n] for n in range(5)}
     assert [*found.summary.unknown] == sorted(b"q%d" % n for n in range(30, 40))
 

@@ -11,10 +11,11 @@ import pytest
 
 from rankgauge import MismatchError, Qrels, RankgaugeError, Run, compare, diff, evaluate, gate, read_qrels, read_run
 from rankgauge.core.ids import Ids
-from rankgauge.data import cut, joined_blocks, run as runs
-from rankgauge.data.run import run_blocks
+from rankgauge.data import cut, joined_blocks
 from rankgauge.formats import fast_trec
-from rankgauge.formats.pieces import NotInBlocksError
+from rankgauge.formats.columns import RUN
+from rankgauge.formats.fast_trec import NotInBlocksError
+from rankgauge.formats.pieces import PairFile
 from rankgauge.gates import Baseline
 
 MEASURES = ["nDCG@10", "AP", "RR", "P@5", "Bpref", "Judged@10", "infAP"]
@@ -62,17 +63,17 @@ def blocks(monkeypatch):
 @pytest.fixture
 def streamed(monkeypatch, blocks):
     """Record whether a file was read in blocks to its end."""
-    seen = []
+    seen, blocks_of = [], PairFile.blocks
 
-    def watched(path):
+    def watched(file):
         ended = False
         try:
-            yield from run_blocks(path)
+            yield from blocks_of(file)
             ended = True
         finally:
             seen.append(ended)
 
-    monkeypatch.setattr(runs, "run_blocks", watched)
+    monkeypatch.setattr(PairFile, "blocks", watched)
     return seen
 
 
@@ -126,7 +127,8 @@ def test_partial_results_are_dropped_when_a_query_reappears(tmp_path, qrels, str
     rows.append(rows.pop(3))
     path = written(tmp_path, rows)
     with pytest.raises(NotInBlocksError):
-        list(run_blocks(path))
+        list(PairFile(path, RUN).blocks())
+    streamed.clear()
     assert evaluate(qrels, path, MEASURES) == evaluate(qrels, read_run(path), MEASURES)
     assert streamed == [False]
 

@@ -20,7 +20,7 @@ from rankgauge.errors import FormatError, InputError, MissingExtra
 from rankgauge.formats.columns import RUN
 from rankgauge.formats.compression import packed, unpacking
 from rankgauge.formats.lines import KeptStream, numbered_lines, opened
-from rankgauge.formats.pieces import read_blocks
+from rankgauge.formats.pieces import PairFile
 from rankgauge.formats.readers import read_ids
 from rankgauge.formats.registry import PACKINGS, BrokenPackError, Packing
 
@@ -110,7 +110,7 @@ def test_a_run_reads_the_same_under_any_compression_and_name(name: str, tmp_path
     plain = read_run(tmp_path / "plain.run", name="a")
     assert read_run(path) == read_run(tmp_path / "a") == plain
     # Also in whole arrays and in blocks.
-    assert sum(map(len, read_blocks(path, RUN))) == 90 * 99
+    assert sum(map(len, PairFile(path, RUN).blocks())) == 90 * 99
     values = [evaluate(tmp_path / "qrels", run, ["AP"]).mean()["AP"] for run in (path, plain)]
     assert values[0] == values[1] > 0
 

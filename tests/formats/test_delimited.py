@@ -20,6 +20,7 @@ from rankgauge.explanation import GivenValues
 from rankgauge.formats import delimited, fast_trec, pieces
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.delimited import rows_of
+from rankgauge.formats.pieces import PairFile
 from rankgauge.formats.readers import read_table
 from rankgauge.formats.texts import Faults, read_texts
 
@@ -223,14 +224,15 @@ def _outcomes(path: Path, layout: Layout) -> list[object]:
     """Read a file as a whole, in pieces, and in blocks: rows and notes, or the error."""
     whole = _outcome(lambda: [read_table(path, layout)])
     # With this limit, pieces are as small as possible.
-    parts = _outcome(lambda: pieces.Pieces(path, layout, 1), warnings=False)
-    return [whole, parts, _outcome(lambda: pieces.read_blocks(path, layout))]
+    parts = _outcome(lambda: (table for table, _ in PairFile(path, layout, 1).pieces()), warnings=False)
+    blocks = _outcome(PairFile(path, layout).blocks)
+    return [whole, parts, None if isinstance(blocks, str) else blocks]
 
 
 def _outcome(
     read: Callable[[], Iterable[PairTable]], *, warnings: bool = True
-) -> tuple[dict[bytes, list[tuple[bytes, str]]], list[str]] | str | None:
-    """Return the rows of each query, and the notes; None if it must be read whole."""
+) -> tuple[dict[bytes, list[tuple[bytes, str]]], list[str]] | str:
+    """Return the rows of each query, and the notes, or the error."""
     rows: dict[bytes, list[tuple[bytes, str]]] = {}
     notes = dict[str, None]()
     try:
@@ -240,8 +242,6 @@ def _outcome(
             values = map(float.hex, table.values.tolist())
             for number, *row in zip(numbers, table.docs.tolist(), values, strict=True):
                 rows.setdefault(table.queries[number], []).append((row[0], row[1]))
-    except pieces.NotInBlocksError:
-        return None
     except InputError as error:
         return str(error)
     # Warnings may depend on the rows of a piece.
@@ -257,7 +257,7 @@ def test_plain_cells_are_read_as_arrays(core: str, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(delimited, "read_number", lambda text: read.append(1) or number(text))
     path = tmp_path / "a.csv"
     path.write_bytes(b"qid;docno;x;score\r\n" + b"q1;d1;-;0.5\r\nq1;d2;-;1e-5\r\n" * 90_000)
-    (found,) = pieces.read_blocks(path, RUN)
+    (found,) = PairFile(path, RUN).blocks()
     assert (len(found), found.docs[1], found.values[1]) == (180_000, b"d2", 1e-5)
     assert found.source == str(path)
     assert found.notes == (f"{path}: columns 'qid', 'docno', 'score'", f"{path}: read with ';' between columns")
@@ -304,7 +304,7 @@ def test_rows_after_plain_cells_keep_their_line_numbers(
     rows = b"".join(b"q%d,d%d,0.5\n" % (row // 10, row) for row in range(100))
     path.write_bytes(b"query_id,doc_id,score\n" + rows + last)
     with pytest.raises(InputError, match=message):
-        list(pieces.Pieces(path, RUN, 1))
+        list(PairFile(path, RUN, 1).pieces())
 
 
 def test_only_blank_lines_may_follow_plain_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -313,7 +313,7 @@ def test_only_blank_lines_may_follow_plain_cells(tmp_path: Path, monkeypatch: py
     path = tmp_path / "a.csv"
     # Ten rows after the first one exactly fill a piece.
     path.write_bytes(b"query_id,doc_id,score\n" + b"query,document,0.50\n" * 11 + b"\n")
-    assert [len(table) for table in pieces.Pieces(path, RUN, 1)] == [11]
+    assert [len(table) for table, _ in PairFile(path, RUN, 1).pieces()] == [11]
 
 
 @pytest.mark.parametrize("columns", [64, 65, 300])

@@ -21,7 +21,8 @@ from pyarrow import feather
 from rankgauge import read_qrels, read_run
 from rankgauge.errors import FormatError, InputError, MissingExtra, RankgaugeError
 from rankgauge.formats.columns import RUN
-from rankgauge.formats.pieces import NotInBlocksError, read_blocks
+from rankgauge.formats.fast_trec import NotInBlocksError
+from rankgauge.formats.pieces import PairFile
 
 ROWS = [(f"q{n // 7}", f"d{n * 31 % 97}", n / 8) for n in range(97)]
 SCORES: dict[str, dict[str, float]] = {}
@@ -81,7 +82,7 @@ def test_every_kind_of_file_reads_by_name_or_not(
         assert run.name == f"a{number}"
         assert run.table.notes == ()
         with pytest.raises(NotInBlocksError):
-            list(read_blocks(path, RUN))
+            list(PairFile(path, RUN).blocks())
         (tmp_path / "a.gz").write_bytes(gzip.compress(data))
         assert read_run(tmp_path / "a.gz", name=run.name) == run
         with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:

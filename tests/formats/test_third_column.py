@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from rankgauge.data.qrels import Qrels, read_qrels
-from rankgauge.data.run import Run, read_run, run_blocks
-from rankgauge.errors import FormatError, RankgaugeError
+from rankgauge.data.run import Run, read_run
+from rankgauge.errors import FormatError, InputError, RankgaugeError
 from rankgauge.evaluation.evaluation import evaluate
-from rankgauge.formats.pieces import NotInBlocksError
+from rankgauge.formats.columns import RUN
+from rankgauge.formats.pieces import PairFile
 from rankgauge.formats.registry import InFormat
 
 ANNOUNCED = "the third column counts from 1 to n in every query, so it is read as a rank"
@@ -81,15 +82,15 @@ def test_any_other_third_column_must_be_named(text: str, tmp_path: Path) -> None
     run = read_run(path, format="trec3", name="x")
     assert run.table.values.tolist() == [float(row[2]) for row in rows]
     assert read_run(path, format="msmarco").table.values.tolist() == [-float(r[2]) for r in rows]
-    with pytest.raises(NotInBlocksError):
-        list(run_blocks(path))
+    with pytest.raises(InputError):
+        list(PairFile(path, RUN).blocks())
 
 
 def test_a_run_of_three_columns_is_evaluated_as_it_is_read(tmp_path: Path) -> None:
     data = {f"q{n}": [f"d{m}" for m in range(n % 7 + 1)] for n in range(300)}
     path = tmp_path / "a.run"
     path.write_text("".join(lines_of(data)))
-    assert list(run_blocks(path))
+    assert list(PairFile(path, RUN).blocks())
     qrels = Qrels.of({query: {docs[-1]: 1} for query, docs in data.items()})
     by_hand = sum(1 / len(docs) for docs in data.values()) / len(data)
     for source in (path, InFormat(path, "msmarco"), read_run(path)):
@@ -105,7 +106,7 @@ def test_a_path_with_its_format_replaces_a_path(tmp_path: Path) -> None:
     path.write_text("q1 Q0 d1 1 2.5 t\nq1 Q0 d2 2 1.5 t\n")
     run = Run.of(InFormat(path, "trec"))
     assert run == Run.of({"q1": {"d1": 2.5, "d2": 1.5}}, name="a")
-    assert next(run_blocks(InFormat(path, "trec"))) is not None
+    assert next(PairFile(InFormat(path, "trec"), RUN).blocks()) is not None
     path.write_text("q1 0 d1 2\n")
     assert Qrels.of(InFormat(path, "trec")) == Qrels.of({"q1": {"d1": 2}})
     with pytest.raises(RankgaugeError, match="unknown format 'msmarco'"):

@@ -21,7 +21,6 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 from rankgauge.evaluation.unjudged import filled
-from rankgauge.formats.pieces import NotInBlocksError
 from rankgauge.measures.measure import Measure
 
 
@@ -213,7 +212,7 @@ class CheckedRun:
                 parts.append(found._add(table))
                 if several:
                     found.digest.update(_digests(table))
-        except NotInBlocksError:
+        except InputError:
             return cls.of(read_into_memory(given), qrels, measures, several=several)
         found.joined, found.in_32_bits = (_concatenated([part[at] for part in parts], qrels) for at in (0, 1))
         found.now = means(found.joined, measures)

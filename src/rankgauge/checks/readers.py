@@ -18,7 +18,7 @@ from rankgauge.data.run import Run, run_name
 from rankgauge.errors import InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout, columns_of
 from rankgauge.formats.frames import frame_columns, is_frame, listed
-from rankgauge.formats.pieces import read_blocks
+from rankgauge.formats.pieces import PairFile
 from rankgauge.formats.readers import read_table
 from rankgauge.formats.registry import InFormat
 from rankgauge.formats.rows import RowFault
@@ -72,7 +72,7 @@ class CheckInput:
         """Return blocks of whole queries; each is valid only until the next is requested."""
         if self.table is not None:
             return iter([self.table])
-        return read_blocks(self.file, RUN, ranks=True)
+        return PairFile(self.file, RUN, ranks=True).blocks()
 
     @property
     def file(self) -> str | InFormat:

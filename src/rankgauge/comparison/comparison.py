@@ -36,8 +36,9 @@ from rankgauge.core.ids import show_id
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined
 from rankgauge.core.text import many, some
 from rankgauge.core.threads import check_jobs, map_in_threads
+from rankgauge.data.joined_blocks import map_blocks
 from rankgauge.data.qrels import Qrels
-from rankgauge.data.run import map_blocks, named_sources
+from rankgauge.data.run import named_sources
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.context import make_plan, prepare_judgments
 from rankgauge.evaluation.evaluation import Queries, evaluate_blocks, read_queries

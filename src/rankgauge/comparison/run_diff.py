@@ -25,9 +25,10 @@ from rankgauge.core.policies import Order, Policies, order_of
 from rankgauge.core.text import Ratio, inflect, many
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.join import ranked
+from rankgauge.data.joined_blocks import read_part
 from rankgauge.data.judged_run import Values
 from rankgauge.data.qrels import Qrels, judged_number
-from rankgauge.data.run import Run, joined_run, name_of, read_part, readable_again
+from rankgauge.data.run import Run, joined_run, name_of, readable_again
 from rankgauge.data.subsets import only
 from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import evaluate_blocks

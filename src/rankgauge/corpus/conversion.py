@@ -32,7 +32,7 @@ from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.contents import FileContent, content_of, kinds_named
 from rankgauge.formats.lines import Source, is_plain_file, opened, opened_bytes, source_name
 from rankgauge.formats.losses import Tally, UnreadFields, column_losses, rest, unread_fields, unread_losses
-from rankgauge.formats.pieces import read_blocks
+from rankgauge.formats.pieces import PairFile
 from rankgauge.formats.questions import may_be_questions, read_questions
 from rankgauge.formats.readers import read_stream, read_table
 from rankgauge.formats.registry import (
@@ -275,7 +275,8 @@ def _pairs_converted(source: TextSource, held: FileContent, given: str | None, r
     layout = RUN if held.kind == "run" else JUDGMENTS
     form = _read_as(source, given)
     if layout is RUN and _is_plain(source):
-        blocks = read_blocks(InFormat(source.path, form) if form else source.path, RUN, ranks=held.form == "trec")
+        file = InFormat(source.path, form) if form else source.path
+        blocks = PairFile(file, RUN, ranks=held.form == "trec").blocks()
         with suppress(InputError):
             return copied(Run(block, name=run_name(source.path)) for block in blocks)
     # If a block is refused, read the whole file to report the error with line numbers.

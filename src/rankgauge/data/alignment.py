@@ -14,9 +14,11 @@ import numpy.typing as npt
 from rankgauge.core import native
 from rankgauge.core.ids import Ids, IntArray, freeze
 from rankgauge.core.pair_table import PairTable, offsets_of
-from rankgauge.data.run import Run, joined_run, run_blocks
+from rankgauge.data.run import Run, joined_run, name_of
 from rankgauge.data.subsets import of_queries
 from rankgauge.errors import InputError
+from rankgauge.formats.columns import RUN
+from rankgauge.formats.pieces import PairFile
 
 _T = TypeVar("_T")
 
@@ -102,7 +104,12 @@ class _Queue:
     """Queries of a run that have been read but not taken; the last block is in a reused buffer."""
 
     def __init__(self, source: Any) -> None:
-        self._blocks = run_blocks(source)
+        name = name_of(source)
+        self._blocks = (
+            iter([source])
+            if isinstance(source, Run)
+            else (Run(table, name=name) for table in PairFile(source, RUN).blocks())
+        )
         self._parts: list[Run] = []
         self.ended = False
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from heapq import nsmallest
-from itertools import chain, islice, pairwise
+from itertools import chain, count, islice, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -26,13 +27,12 @@ from rankgauge.core.threads import check_stopped
 from rankgauge.data.join import Joined, join
 from rankgauge.data.judged_run import discount_table
 from rankgauge.data.qrels import Qrels
-from rankgauge.data.run import Run, map_blocks, run_name
+from rankgauge.data.run import Run, joined_run, run_name
 from rankgauge.errors import InputError
 from rankgauge.formats.columns import RUN, columns_of
 from rankgauge.formats.fast_trec import LinesPiece
 from rankgauge.formats.frames import is_frame
-from rankgauge.formats.lines import Source, source_name
-from rankgauge.formats.pieces import adjacent, read_lines, read_tables
+from rankgauge.formats.pieces import PairFile, adjacent
 
 if TYPE_CHECKING:
     # Only needed for judgments that do not fit in memory.
@@ -141,25 +141,82 @@ def map_joined(
 
     `memory` limits the memory of a file, in bytes.
     """
+    fused = judgments.stored is None and judgments.graded is judgments.qrels
+
+    def join_any(block: Any) -> _T:
+        joined = join_dicts(block, judgments) if fused else None
+        return function(joined or join_block(block, judgments))
+
     if not isinstance(source, str | os.PathLike):
-        return [function(join_block(block, judgments)) for block in _blocks_of(source)]
-    results = None
-    if judgments.stored is None and judgments.graded is judgments.qrels:
+        return [join_any(block) for block in _blocks_of(source)]
+    file, results = PairFile(source, RUN, memory), None
+    if fused and file.again:
         # The other reader reports an error with its line number.
         with suppress(InputError):
-            results = join_file(source, judgments, function, memory)
-    return results or map_blocks(source, lambda block: function(join_block(block, judgments)), memory=memory)
+            results = join_file(file, judgments, function)
+    return results or map_file(file, join_any)
+
+
+def map_blocks(source: Any, function: Callable[[Run], _T], name: str | None = None) -> list[_T]:
+    """Call `function` with each block of a run, and return the results.
+
+    A block contains whole queries and is valid only during the call. A file that cannot be read in
+    blocks, and any other source that :meth:`Run.of` accepts, is passed as one block. If the
+    function rejects a block, it is called again with the whole run, so that messages contain line
+    numbers.
+    """
+    if not isinstance(source, str | os.PathLike):
+        return [function(Run.of(source, name=name))]
+    return map_file(PairFile(source, RUN), function, name)
+
+
+def map_file(file: PairFile, function: Callable[[Run], _T], name: str | None = None) -> list[_T]:
+    """Call `function` with each block of a run file as :func:`map_blocks` does.
+
+    With a memory limit, no file is read whole: if the rows of a query are not adjacent, they are
+    first partitioned into buckets on disk.
+    """
+    called = run_name(file.source) if name is None else name
+    if file.memory is None:
+        with suppress(InputError):
+            return [function(Run(table, name=called)) for table in file.blocks()]
+        return [function(Run.of(file.source, name=name))]
+    from rankgauge.data.storage import use_whole_queries
+
+    return use_whole_queries(file, lambda parts: [function(Run(part.table, name=called)) for part in parts])
+
+
+def read_part(source: Any, part: Callable[[Run], Run]) -> Run:
+    """Apply `part` to a run; for a file, block by block, so that only the result is kept."""
+    if not isinstance(source, str | os.PathLike):
+        return part(Run.of(source))
+
+    def kept(block: Run) -> Run:
+        some = part(block)
+        return replace(some, table=some.table.compact())
+
+    return joined_run(map_blocks(source, kept))
 
 
 def join_block(block: Any, judgments: Judgments) -> JoinedBlock:
     """Join a block of whole queries: a run, or anything that :meth:`Run.of` accepts."""
+    run, numbers = Run.of(block), None
+    once = run.without_repeats(judgments.policies.duplicates)
     if judgments.stored is not None:
-        block = Run.of(block)
-        found = judgments.stored.numbers_of(block.table.queries)
+        found = judgments.stored.numbers_of(run.table.queries)
         numbers = np.sort(found[found >= 0])
-        return join_block(block, judgments.part(numbers))._replace(numbers=numbers)
-    joined = None if judgments.graded is not judgments.qrels else join_dicts(block, judgments)
-    return joined or _join_run(Run.of(block), judgments)
+        judgments = judgments.part(numbers)
+    qrels, graded, policies = judgments[:3]
+    joined, table = join(qrels, once, ties=policies.ties), once.table
+    by_grade = None if graded is qrels else join(graded, once, ties=policies.ties)
+    (rising, varied, *_), (*_, longer, uneven) = run.table.orders(), table.orders()
+    removed, unpaired = len(run.table) - len(table), int(not run.table.paired)
+    tally = InputCounts(len(table), rising, varied, longer, uneven, removed, unpaired=unpaired)
+    unknown = run.table.queries.take(joined.unknown_queries).tolist()
+    summary = _summary(joined, tally, unknown, _first_documents(table, joined))._replace(
+        source=run.table.source, notes=dict(zip(run.table.notes, count()))
+    )
+    return JoinedBlock(summary, lambda: joined, by_grade, run.name, run.settings, numbers=numbers)
 
 
 def _blocks_of(run: Any) -> Iterator[Any]:
@@ -187,20 +244,6 @@ def _is_block(item: Any) -> bool:
         columns = columns_of(item, RUN)
         return columns is None or not isinstance(item[columns.query], str | int | bytes)
     return is_frame(item)
-
-
-def _join_run(run: Run, judgments: Judgments) -> JoinedBlock:
-    """Join a run that was read into a table."""
-    qrels, graded, policies = judgments[:3]
-    once = run.without_repeats(policies.duplicates)
-    joined, table = join(qrels, once, ties=policies.ties), once.table
-    by_grade = None if graded is qrels else join(graded, once, ties=policies.ties)
-    (rising, varied, *_), (*_, longer, uneven) = run.table.orders(), table.orders()
-    removed, unpaired = len(run.table) - len(table), int(not run.table.paired)
-    tally = InputCounts(len(table), rising, varied, longer, uneven, removed, unpaired=unpaired)
-    unknown = run.table.queries.take(joined.unknown_queries).tolist()
-    summary = _summary(joined, tally, unknown, _first_documents(table, joined), run.table.source, run.table.notes)
-    return JoinedBlock(summary, lambda: joined, by_grade, run.name, run.settings)
 
 
 def join_dicts(run: Any, judgments: Judgments) -> JoinedBlock | None:
@@ -254,52 +297,49 @@ def _scored(run: Any) -> Any:
     return rankings
 
 
-def join_file(
-    path: Source, judgments: Judgments, function: Callable[[JoinedBlock], _T], memory: int | None
-) -> list[_T] | None:
+def join_file(file: PairFile, judgments: Judgments, function: Callable[[JoinedBlock], _T]) -> list[_T] | None:
     """Join a file in parts in the compiled core; return None if it declines the file."""
-    core, qrels, by_id = native.core, judgments.qrels, judgments.policies.ties == "trec"
+    core, qrels, ties = native.core, judgments.qrels, judgments.policies.ties
     # There are no judgments for the core if too many ids have one hash.
     if core is None or qrels.judged is None:
         return None
-    names, origin = qrels.table.queries.columns(), (source_name(path), run_name(path))
-    run, results = core.lines_run(*names, RANKINGS, DOCUMENTS), list[_T]()
+    names, results = qrels.table.queries.columns(), list[_T]()
+    run = core.lines_run(*names, RANKINGS, DOCUMENTS)
+
+    def add_part(notes: Iterable[str]) -> None:
+        """Add the result of the part that the compiled core holds in `run`, and clear it there."""
+        of_run, retrieved, rows, ranks, tally, unknown, heads = core.joined_lines(run)
+        entries = np.frombuffer(of_run, np.int64), np.frombuffer(retrieved, np.int64), rows, ranks
+        joined = _of_entries(qrels, ties, entries)
+        rankings = {number: heads[number].split(b"\0")[:-1] for number in sorted(heads)}
+        summary = _summary(joined, InputCounts(*tally), unknown, rankings)
+        summary = summary._replace(source=file.name, notes=dict(zip(notes, count())))
+        results.append(function(JoinedBlock(summary, lambda: joined, name=run_name(file.source))))
 
     def read(lines: LinesPiece, notes: tuple[str, ...]) -> int | None:
-        found = core.join_lines(run, qrels.judged, *lines, by_id)
+        found = core.join_lines(run, qrels.judged, *lines, ties == "trec")
         if found is None:
             return None
         end, held = found
         if lines.last or held > _AT_ONCE:
-            results.append(function(_part_of_file(run, judgments, origin, notes)))
+            add_part(notes)
         return end
 
-    if read_lines(path, RUN, read):
+    if file.pass_lines(read):
         return results
-    run, results, notes, held = core.lines_run(*names, RANKINGS, DOCUMENTS), [], dict[str, None](), 0
-    for table in adjacent((table, False) for table in read_tables(path, RUN, memory)):
+    results.clear()
+    run, notes = core.lines_run(*names, RANKINGS, DOCUMENTS), dict[str, None]()
+    for table in adjacent(file.pieces()):
         check_stopped()
-        columns = table.queries.columns(), table.docs.columns()
-        held = core.join_table(run, qrels.judged, *columns, np.ascontiguousarray(table.values), table.offsets, by_id)
-        if held is None:
+        pairs = table.queries.columns(), table.docs.columns(), np.ascontiguousarray(table.values), table.offsets
+        held = core.join_table(run, qrels.judged, *pairs, ties == "trec")
+        if held is None or file.needs_whole:
             return None
         notes.update(dict.fromkeys(table.notes))
         if held > _AT_ONCE:
-            results.append(function(_part_of_file(run, judgments, origin, notes)))
-            held = 0
-    if held:
-        results.append(function(_part_of_file(run, judgments, origin, notes)))
-    return results or None
-
-
-def _part_of_file(run: Any, judgments: Judgments, origin: tuple[str, str], notes: Iterable[str]) -> JoinedBlock:
-    """Return the part of a file that the compiled core holds in `run`, and clear it there."""
-    of_run, retrieved, rows, ranks, tally, unknown, heads = native.core.joined_lines(run)  # type: ignore[union-attr]
-    entries = np.frombuffer(of_run, np.int64), np.frombuffer(retrieved, np.int64), rows, ranks
-    joined = _of_entries(judgments.qrels, judgments.policies.ties, entries)
-    rankings = {number: heads[number].split(b"\0")[:-1] for number in sorted(heads)}
-    summary = _summary(joined, InputCounts(*tally), unknown, rankings, origin[0], notes)
-    return JoinedBlock(summary, lambda: joined, name=origin[1])
+            add_part(notes)
+    add_part(notes)
+    return results
 
 
 def _of_entries(qrels: Qrels, ties: str, entries: tuple[IntArray, IntArray, bytearray, bytearray]) -> Joined:
@@ -309,18 +349,12 @@ def _of_entries(qrels: Qrels, ties: str, entries: tuple[IntArray, IntArray, byte
     return Joined.of_entries(qrels, of_run, np.frombuffer(rows, np.int64), columns, retrieved=retrieved, ties=ties)
 
 
-def _summary(  # noqa: PLR0917 - the columns of a summary
-    joined: Joined,
-    tally: InputCounts,
-    unknown: Sequence[bytes],
-    rankings: Mapping[int, Sequence[str | bytes]],
-    source: str = "",
-    notes: Iterable[str] = (),
+def _summary(
+    joined: Joined, tally: InputCounts, unknown: Sequence[bytes], rankings: Mapping[int, Sequence[str | bytes]]
 ) -> InputSummary:
     """Summarize a block, given its queries without judgments and its first documents."""
     tally = tally._replace(unknown=len(unknown))
-    places = {note: place for place, note in enumerate(notes)}
-    return InputSummary(joined.numbers, _ends(joined), tally, first_ids(unknown), rankings, source, places)
+    return InputSummary(joined.numbers, _ends(joined), tally, first_ids(unknown), rankings)
 
 
 def first_ids(ids: Iterable[bytes]) -> tuple[bytes, ...]:

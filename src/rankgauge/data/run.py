@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from rankgauge.core.arguments import of_kind
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.policies import Duplicates
-from rankgauge.core.progress import report
 from rankgauge.core.text import many
 from rankgauge.data.qrels import Pairs, table_of_input
 from rankgauge.errors import InputError
-from rankgauge.formats import frames, pieces, readers
+from rankgauge.formats import frames, readers
 from rankgauge.formats.columns import RUN
 from rankgauge.formats.lines import Source
 from rankgauge.formats.registry import SUFFIXES, InFormat, unpacked
 from rankgauge.formats.rows import PairInput
 
-_T = TypeVar("_T")
 _ENDINGS = (".zip", ".run", ".txt", ".trec", *SUFFIXES)
 
 
@@ -178,77 +175,6 @@ def read_run(path: Source, *, format: str | None = None, name: str | None = None
     """
     table = readers.read_table(path, RUN, format)
     return Run(table, name=run_name(path) if name is None else name)
-
-
-def run_blocks(source: Any) -> Iterator[Run]:
-    """Yield a run file in blocks of whole queries, to limit memory; yield a `Run` as it is.
-
-    A block is valid only until the next one is yielded.
-
-    Raises:
-        NotInBlocksError: If the file must be read whole, possibly after some blocks; an
-            `InputError` if a block is not valid.
-    """
-    if isinstance(source, Run):
-        yield source
-        return
-    name = run_name(source)
-    for table in pieces.read_blocks(source, RUN):
-        yield Run(table, name=name)
-
-
-def map_blocks(
-    source: Any, function: Callable[[Run], _T], name: str | None = None, *, memory: int | None = None
-) -> list[_T]:
-    """Call `function` with each block of a run, and return the results.
-
-    A block contains whole queries and is valid only during the call. A file that cannot be read in
-    blocks, and any other source that :meth:`Run.of` accepts, is passed as one block. If the
-    function rejects a block, it is called again with the whole run, so that messages contain line
-    numbers. With a limit of `memory` bytes, no file is read whole: if the rows of a query are not
-    adjacent, they are first partitioned into buckets on disk.
-    """
-    if memory is not None and isinstance(source, str | os.PathLike):
-        return _map_in_memory(source, function, name, memory)
-    if isinstance(source, str | os.PathLike):
-        with suppress(InputError):
-            return [function(block if name is None else replace(block, name=name)) for block in run_blocks(source)]
-    return [function(Run.of(source, name=name))]
-
-
-def _map_in_memory(source: Source, function: Callable[[Run], _T], name: str | None, memory: int) -> list[_T]:
-    from rankgauge.data.storage import Buckets, most_bytes, positioned
-
-    parts = pieces.Pieces(source, RUN, memory)
-    called = run_name(source) if name is None else name
-
-    def call(table: PairTable) -> _T:
-        return function(Run(parts.whole(table), name=called))
-
-    # A source that can be read only once is partitioned at once.
-    if parts.again:
-        try:
-            return [call(table) for table in pieces.whole_queries((part, False) for part in parts)]
-        except pieces.ScatteredQueriesError:
-            pass
-    buckets = Buckets(positioned(parts))
-    found, rows = [], 0
-    for table, _ in buckets.tables(most_bytes(memory)):
-        found.append(call(table))
-        rows += len(table)
-        report(rows, buckets.rows, "evaluated")
-    return found
-
-
-def read_part(source: Any, part: Callable[[Run], Run]) -> Run:
-    """Apply `part` to a run; for a file, block by block, so that only the result is kept."""
-    in_file = isinstance(source, str | os.PathLike)
-
-    def kept(block: Run) -> Run:
-        some = part(block)
-        return replace(some, table=some.table.compact()) if in_file else some
-
-    return joined_run(map_blocks(source, kept))
 
 
 def joined_run(parts: Sequence[Run]) -> Run:

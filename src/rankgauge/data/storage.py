@@ -9,23 +9,27 @@ from __future__ import annotations
 
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import cached_property
 from itertools import islice
-from typing import BinaryIO, NamedTuple, cast
+from typing import BinaryIO, NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core.ids import Ids, IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable, heads_of, offsets_of, ranges_of
+from rankgauge.core.progress import report
 from rankgauge.core.text import many
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import StorageError
 from rankgauge.formats.columns import JUDGMENTS
+from rankgauge.formats.fast_trec import NotInBlocksError
 from rankgauge.formats.lines import Source
-from rankgauge.formats.pieces import Pieces, ScatteredQueriesError, whole_queries
+from rankgauge.formats.pieces import PairFile
 
+_T = TypeVar("_T")
 _BITS = 9
 _COUNT = 1 << _BITS
 # Levels of recursive splitting: a bucket that is still too large contains a query that is.
@@ -145,9 +149,27 @@ class Buckets:
         return head.reshape(-1, 2), *others
 
 
-def most_bytes(memory: int) -> int:
-    """Return the maximum bytes of a bucket that is read at once, given a memory limit."""
-    return min(memory // _SHARE, _MOST)
+def use_whole_queries(file: PairFile, use: Callable[[Iterator[Positioned]], _T]) -> _T:
+    """Call a function with tables of whole queries of a file that has a memory limit.
+
+    If the rows of a query are not adjacent, the function is called again, with tables from buckets
+    on disk.
+    """
+
+    def from_buckets(memory: int) -> Iterator[Positioned]:
+        buckets = Buckets(positioned(table for table, _ in file.pieces()))
+        done = 0
+        for part in buckets.tables(min(memory // _SHARE, _MOST)):
+            yield part._replace(table=file.whole(part.table))
+            done += len(part.table)
+            report(done, buckets.rows, "evaluated")
+
+    assert file.memory is not None  # noqa: S101 - only called with a limit
+    # A source that can be read only once is partitioned at once.
+    if file.again:
+        with suppress(NotInBlocksError):
+            return use(positioned(file.blocks()))
+    return use(from_buckets(file.memory))
 
 
 def temporary_file(owner: object) -> BinaryIO:
@@ -244,16 +266,9 @@ class StoredQrels:
     """
 
     def __init__(self, source: Source, memory: int) -> None:
-        pieces = Pieces(source, JUDGMENTS, memory)
-        self.source = pieces.name
-        scattered = not pieces.again
-        if not scattered:
-            try:
-                self._store(positioned(whole_queries((piece, False) for piece in pieces)))
-            except ScatteredQueriesError:
-                scattered = True
-        if scattered:
-            self._store(Buckets(positioned(pieces)).tables(most_bytes(memory)))
+        file = PairFile(source, JUDGMENTS, memory)
+        self.source = file.name
+        use_whole_queries(file, self._store)
 
     def _store(self, tables: Iterable[Positioned]) -> None:
         self._files = temporary_file(self), temporary_file(self), temporary_file(self)

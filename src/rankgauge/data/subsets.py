@@ -17,8 +17,9 @@ from rankgauge.core.pair_table import PairTable, offsets_of, ranges_of
 from rankgauge.core.policies import Duplicates, Order, Policies, order_of
 from rankgauge.core.text import inflect, many
 from rankgauge.data.join import ranked
+from rankgauge.data.joined_blocks import read_part
 from rankgauge.data.qrels import Qrels
-from rankgauge.data.run import Run, read_part
+from rankgauge.data.run import Run
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.formats.readers import read_ids
 

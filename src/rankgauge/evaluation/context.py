@@ -17,8 +17,9 @@ from rankgauge.data.judged_run import BoolArray, Values
 from rankgauge.data.qrels import Qrels, judged_number, read_qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError
+from rankgauge.formats.columns import JUDGMENTS
 from rankgauge.formats.lines import Source
-from rankgauge.formats.pieces import fits
+from rankgauge.formats.pieces import PairFile
 from rankgauge.formats.registry import InFormat
 from rankgauge.measures.compiled import program, step, step_of
 from rankgauge.measures.declaration import SPECIAL
@@ -300,7 +301,7 @@ def _judgments(source: Any, reads: str, memory: int | None = None) -> Qrels | Sp
 
         if isinstance(source, StoredQrels):
             return source
-        if isinstance(source, str | os.PathLike) and not fits(source, memory):
+        if isinstance(source, str | os.PathLike) and not PairFile(source, JUDGMENTS).fits(memory):
             return StoredQrels(source, memory)
     return Qrels.of(source)
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from rankgauge.core.arguments import memory_size
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
+from rankgauge.data.joined_blocks import map_blocks
 from rankgauge.data.qrels import Qrels
-from rankgauge.data.run import Run, map_blocks
+from rankgauge.data.run import Run
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.blocks import build_evaluation, measure_block, measure_run, merge_blocks
 from rankgauge.evaluation.context import make_plan, read_context, read_records

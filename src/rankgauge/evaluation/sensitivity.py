@@ -19,10 +19,11 @@ from rankgauge.core.pair_table import distinct
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, order_of
 from rankgauge.core.text import SHOWN, Ratio, inflect, many
 from rankgauge.data.join import join, tie_groups
+from rankgauge.data.joined_blocks import map_blocks
 from rankgauge.data.judged_run import Values
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.records import Records
-from rankgauge.data.run import Run, map_blocks, named_sources
+from rankgauge.data.run import Run, named_sources
 from rankgauge.errors import InputError
 from rankgauge.evaluation.blocks import build_evaluation, measure_block, merge_blocks
 from rankgauge.evaluation.context import make_plan, read_context

@@ -12,8 +12,9 @@ from rankgauge.core.grammar import Value
 from rankgauge.core.ids import Id
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
 from rankgauge.core.text import many
+from rankgauge.data.joined_blocks import read_part
 from rankgauge.data.qrels import judged_number
-from rankgauge.data.run import read_part, readable_again
+from rankgauge.data.run import readable_again
 from rankgauge.data.subsets import only
 from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import Queries

@@ -19,6 +19,7 @@ from rankgauge.core import native
 from rankgauge.core.ids import Ids, IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
 from rankgauge.core.threads import check_stopped
+from rankgauge.errors import InputError
 from rankgauge.formats.columns import EXACT, read_number
 from rankgauge.formats.lines import AROUND, read_into, report_read
 from rankgauge.formats.rows import PairInput
@@ -65,8 +66,8 @@ def quick_table(lines: FieldLines, origin: PairInput, *, size: int) -> PairTable
     return _named(rows.table(packed[:stop], lines.number), rows, origin.name, lines)
 
 
-class UnevenLinesError(Exception):
-    """Lines differ in their number of fields."""
+class NotInBlocksError(InputError):
+    """A file must be read by another reader; users see the error of that reader, if any."""
 
 
 def quick_pieces(lines: FieldLines, origin: PairInput, *, size: int | None = None) -> Iterator[tuple[PairTable, bool]]:
@@ -76,7 +77,7 @@ def quick_pieces(lines: FieldLines, origin: PairInput, *, size: int | None = Non
     line numbers only if ranks are read.
 
     Raises:
-        UnevenLinesError: If a line has a different number of fields or a field is not a number. The
+        NotInBlocksError: If a line has a different number of fields or a field is not a number. The
             rest must then be read by another reader.
     """
     buffer = _Buffer(lines, origin, size or _BLOCK)
@@ -84,7 +85,7 @@ def quick_pieces(lines: FieldLines, origin: PairInput, *, size: int | None = Non
     rows = _Rows(len(data), ranks=origin.ranks)
     while not buffer.ended:
         if not (buffer.fill() and _add_lines(rows, buffer)):
-            raise UnevenLinesError
+            raise NotInBlocksError("a line is unusual")
         if rows.count:
             found = True
             # A view, because the table makes its arrays read-only.
@@ -94,7 +95,7 @@ def quick_pieces(lines: FieldLines, origin: PairInput, *, size: int | None = Non
         buffer.drop(buffer.stop)
         rows.clear()
     if not found:
-        raise UnevenLinesError  # another reader reports a text without lines
+        raise NotInBlocksError("there are no lines")  # the other reader reports it
 
 
 class LinesPiece(NamedTuple):

@@ -13,7 +13,7 @@ from rankgauge.core.pair_table import PairTable, distinct
 from rankgauge.core.text import many
 from rankgauge.formats.columns import RUN, Layout, columns_of
 from rankgauge.formats.contents import FileContent
-from rankgauge.formats.fast_trec import FieldLines, Shape, UnevenLinesError, quick_pieces
+from rankgauge.formats.fast_trec import FieldLines, NotInBlocksError, Shape, quick_pieces
 from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import numbered_lines
 from rankgauge.formats.readers import head_of
@@ -45,7 +45,7 @@ def unread_fields(source: TextSource, layout: Layout) -> UnreadFields:
     """Count the second field and the tag of each line of a file in TREC format."""
     try:
         unread = _count_arrays(source, layout)
-    except UnevenLinesError:
+    except NotInBlocksError:
         unread = _count_lines(source, layout)
     unread.seconds.pop(_USUAL[layout.name], None)
     return unread
@@ -58,7 +58,7 @@ def _count_arrays(source: TextSource, layout: Layout) -> UnreadFields:
         *before, (_, start) = head_of(numbered_lines(stream, source.name))
         unread.comments = sum(not line.isspace() for _, line in before)
         if start.endswith(b"\r"):
-            raise UnevenLinesError  # the stream is already after other lines
+            raise NotInBlocksError("a line ends with CR")  # the stream is already after other lines
         lines = FieldLines(stream, start, 1, _SHAPES[layout.name])
         for table, _ in quick_pieces(lines, PairInput(layout, source.name)):
             seconds = table.docs.runs()

@@ -15,8 +15,9 @@ from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.findings import INPUT_KINDS, Finding
 from rankgauge.core.text import Ratio, inflect, many
 from rankgauge.data.join import ranked
+from rankgauge.data.joined_blocks import read_part
 from rankgauge.data.qrels import Qrels
-from rankgauge.data.run import Run, name_of, read_part, readable_again
+from rankgauge.data.run import Run, name_of, readable_again
 from rankgauge.data.subsets import only
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation.evaluation import evaluate, evaluate_blocks
