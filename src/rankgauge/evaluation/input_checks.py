@@ -88,6 +88,7 @@ class InputChecks:
     def __init__(self, qrels: Qrels, summary: InputSummary) -> None:
         self.qrels = qrels
         self.summary = summary
+        self.judged = _JudgedDocuments(qrels)
         self.queries = len(summary.numbers)
         self.documents = int(summary.ends[:, 0].sum())
         self.matched = int(summary.ends[:, 1].sum())
@@ -153,7 +154,7 @@ class InputChecks:
             if few or odd or (judged > _DENSER * density and self._looks_shifted()):
                 yield from self._document_ids(spelled=few or odd)
         elif odd:
-            spelled = self._different_spelling(_JudgedDocuments(self.qrels))
+            spelled = self._different_spelling()
             if spelled is not None:
                 yield spelled
         found = self._reversed() if judged < _THINNER * density or depth <= 2 * _TOP else None
@@ -170,16 +171,14 @@ class InputChecks:
             for pair in self.pairs[start : start + _GLANCE]
             if pair[0] == self.pairs[start][0]
         ]
-        judged = _JudgedDocuments(self.qrels)
-        now = sum(map(judged.has, pairs))
-        return any(found > now + 1 for found, _, _ in _shifts(pairs, judged))
+        now = sum(map(self.judged.has, pairs))
+        return any(shifted > now + 1 for shifted, _, _ in _shifts(pairs, self.judged))
 
     def _looks_mixed(self) -> bool:
         """Return whether many ids of a sample contain marks, letters, or zeros that others lack."""
         pairs = self._first(_GLANCE)
-        judged = _JudgedDocuments(self.qrels)
         ours = [doc for _, doc in pairs]
-        theirs = [doc for query in {query for query, _ in pairs} for doc in judged.docs(query)]
+        theirs = [doc for query in {query for query, _ in pairs} for doc in self.judged[query]]
         for shape in _SHAPES:
             run, known = Counter(map(shape, ours)), Counter(map(shape, theirs))
             for one, other, size in ((run, known, len(ours)), (known, run, len(theirs))):
@@ -228,24 +227,31 @@ class InputChecks:
     def _document_ids(self, *, spelled: bool) -> Iterator[Finding]:
         if not self.pairs:
             return
-        judged = _JudgedDocuments(self.qrels)
-        now = sum(map(judged.has, self.pairs))
-        found = self._different_spelling(judged) if spelled else None
-        found = found or self._shifted(judged, now)
-        if found is not None:
-            yield found
+        now = sum(map(self.judged.has, self.pairs))
+        finding = self._different_spelling() if spelled else None
+        finding = finding or self._shifted(now)
+        if finding is not None:
+            yield finding
         elif not self.matched and self.queries >= _QUERIES:
-            yield from self._nothing_judged()
+            ours, docs = [doc for _, doc in self.pairs], self.qrels.table.docs
+            # Documents judged for other queries show that the ids are correct.
+            if not len(self.qrels.likely_judged(Ids.of(ours, "document id"))):
+                yield _finding(
+                    "P102",
+                    f"no retrieved document is judged: the run has {some(map(show_id, ours))}, the "
+                    f"judgments have {some(docs.take(slice(3)).shown())}",
+                    "check that both use the same document ids",
+                )
 
-    def _different_spelling(self, judged: _JudgedDocuments) -> Finding | None:
+    def _different_spelling(self) -> Finding | None:
         """Return a finding if ids differ only by a prefix, a suffix, their case, and so on."""
-        found = document_way(self.pairs, self.qrels)
-        if found is None:
+        spelling = document_way(self.pairs, self.qrels)
+        if spelling is None:
             return None
         from rankgauge.data.id_spelling import named
 
-        way, met = found
-        now = sum(map(judged.has, self.pairs))
+        way, met = spelling
+        now = sum(map(self.judged.has, self.pairs))
         fix = self._copy_command()
         if len({doc for _, doc in met}) < len({doc for doc, _ in met}):
             fix = "write ids of documents instead of chunks, each at its best rank"
@@ -257,10 +263,10 @@ class InputChecks:
             fix,
         )
 
-    def _shifted(self, judged: _JudgedDocuments, now: int) -> Finding | None:
+    def _shifted(self, now: int) -> Finding | None:
         """Return a finding if one side numbers ids from 0 and the other from 1."""
-        for met, unit, word in _shifts(self.pairs, judged):
-            if _beats_chance(met, now):
+        for met, unit, word in _shifts(self.pairs, self.judged):
+            if met >= _BETTER * now and met - now > _DEVIATIONS * math.sqrt(met + now):
                 return _finding(
                     "P109",
                     f"more {unit} ids match the judgments if those of the run are one {word}: "
@@ -271,23 +277,6 @@ class InputChecks:
 
     def _evidence(self, now: int, then: int) -> str:
         return f"{then} instead of {now} of {len(self.pairs)} top-ranked documents would be judged"
-
-    def _nothing_judged(self) -> Iterator[Finding]:
-        """Yield a finding if run and judgments use different ids.
-
-        Documents judged for other queries show that the ids are correct.
-        """
-        docs = self.qrels.table.docs
-        ours = [doc for _, doc in self.pairs]
-        if len(self.qrels.likely_judged(Ids.of(ours, "document id"))):
-            return
-        theirs = docs.take(np.arange(min(3, len(docs)))).shown()
-        yield _finding(
-            "P102",
-            f"no retrieved document is judged: the run has {some(map(show_id, ours))}, the "
-            f"judgments have {some(theirs)}",
-            "check that both use the same document ids",
-        )
 
     def _reversed(self) -> Finding | None:
         """Return a finding if relevant documents are at the end of rankings, as with distances."""
@@ -392,26 +381,23 @@ def _nearer_to_the_end(better: int, worse: int) -> str:
     )
 
 
-class _JudgedDocuments:
-    """Cached lookup of the judged documents of single queries."""
+class _JudgedDocuments(dict[bytes, Collection[bytes]]):
+    """Judged documents of single queries, looked up when they are first read."""
 
     def __init__(self, qrels: Qrels) -> None:
         self.qrels = qrels
-        self.known: dict[bytes, dict[bytes, None]] = {}
 
-    def docs(self, query: bytes) -> Collection[bytes]:
-        if query not in self.known:
-            number = self.qrels.number_of(query)
-            found: Sequence[bytes] = ()
-            if number is not None:
-                start, stop = self.qrels.table.offsets[number : number + 2].tolist()
-                found = self.qrels.table.docs.take(np.arange(start, stop)).tolist()
-            self.known[query] = dict.fromkeys(found)
-        return self.known[query]
+    def __missing__(self, query: bytes) -> Collection[bytes]:
+        docs: Sequence[bytes] = ()
+        number = self.qrels.number_of(query)
+        if number is not None:
+            docs = self.qrels.table.docs.take(slice(*self.qrels.table.offsets[number : number + 2].tolist())).tolist()
+        self[query] = known = dict.fromkeys(docs)
+        return known
 
     def has(self, pair: Pair) -> bool:
         query, doc = pair
-        return doc in self.docs(query)
+        return doc in self[query]
 
 
 def _pairs_that_match(way: Way, pairs: Iterable[Pair], judged: _JudgedDocuments) -> Iterator[Pair]:
@@ -425,7 +411,7 @@ def _pairs_that_match(way: Way, pairs: Iterable[Pair], judged: _JudgedDocuments)
     for query, doc in pairs:
         retrieved.setdefault(query, []).append(doc)
     for query, docs in retrieved.items():
-        known = judged.docs(query)
+        known = judged[query]
         own = {doc for doc in docs if doc in known}
         others = [doc for doc in docs if doc not in own]
         if others:
@@ -444,13 +430,16 @@ def document_way(pairs: Sequence[Pair], qrels: Qrels) -> tuple[Way, list[Pair]] 
     by_query: dict[bytes, list[bytes]] = {}
     for query, doc in pairs:
         by_query.setdefault(query, []).append(doc)
-    theirs = set(islice((doc for query in by_query for doc in judged.docs(query)), _IDS))
+    theirs = set(islice((doc for query in by_query for doc in judged[query]), _IDS))
     way = way_of({doc for _, doc in pairs}, theirs, lambda way: sum(1 for _ in _pairs_that_match(way, pairs, judged)))
     if way is None:
         return None
-    met = _not_judged(list(_pairs_that_match(way, pairs, judged)), qrels)
+    met = list(_pairs_that_match(way, pairs, judged))
+    # Documents that are judged for another query, as written in the run, do not count.
+    as_written = set(qrels.likely_judged(Ids.of([doc for doc, _ in met], "document id")).tolist())
+    met = [pair for row, pair in enumerate(met) if row not in as_written]
     now = sum(map(judged.has, pairs))
-    possible = sum(min(len(docs), len(judged.docs(query))) for query, docs in by_query.items())
+    possible = sum(min(len(docs), len(judged[query])) for query, docs in by_query.items())
     if len(met) < max(2, _SHARE * (possible - now), _OF_ALL * (now + len(met))):
         return None
     if len(met) >= _MOST_MET * (possible - now):
@@ -463,20 +452,9 @@ def document_way(pairs: Sequence[Pair], qrels: Qrels) -> tuple[Way, list[Pair]] 
     return (way, met) if enough else None
 
 
-def _not_judged(met: list[Pair], qrels: Qrels) -> list[Pair]:
-    """Return the pairs whose document, as written in the run, is not judged for any query."""
-    judged = set(qrels.likely_judged(Ids.of([doc for doc, _ in met], "document id")).tolist())
-    return [pair for row, pair in enumerate(met) if row not in judged]
-
-
 def _example(ours: bytes, theirs: bytes, other: str = "judgments") -> str:
     have = "has" if other == "collection" else "have"
     return f"the run has '{show_id(ours)}', the {other} {have} '{show_id(theirs)}'"
-
-
-def _beats_chance(then: int, now: int) -> bool:
-    """Return whether an increase of matches is larger than expected by chance."""
-    return then >= _BETTER * now and then - now > _DEVIATIONS * math.sqrt(then + now)
 
 
 def _shifts(pairs: Sequence[Pair], judged: _JudgedDocuments) -> Iterator[tuple[int, str, str]]:
@@ -487,9 +465,9 @@ def _shifts(pairs: Sequence[Pair], judged: _JudgedDocuments) -> Iterator[tuple[i
         for step, word in ((1, "higher"), (-1, "lower")):
             moved = {value: renumbered(value, step) for value in {pair[place] for pair in pairs}}
             if place:
-                found = sum(moved[doc] in judged.docs(query) for query, doc in pairs)
+                found = sum(moved[doc] in judged[query] for query, doc in pairs)
             else:
-                found = sum(doc in judged.docs(moved[query]) for query, doc in pairs)
+                found = sum(doc in judged[moved[query]] for query, doc in pairs)
             yield found, unit, word
 
 

@@ -523,17 +523,16 @@ def calibration_finding(
         other: Settings of an evaluation that it is compared with: the labels are on the same
             questions.
     """
-    judge = settings.get("judge")
-    known = judge if isinstance(judge, Mapping) else {}
+    judge = _judge_of(settings)
     about = about_judge(settings, measure)
     state = about.get("state", "not calibrated")
-    if measure.declaration.reads != "verdicts" or known.get("person") or state == "usable":
+    if measure.declaration.reads != "verdicts" or judge.get("person") or state == "usable":
         return None
     labeled = _labeled(measure, settings, settings if other is None else other)
     count = sum(query in labeled for query in queries)
     if count >= FEWEST_LABELED:
         return None
-    name = known.get("name")
+    name = judge.get("name")
     why = about.get("reason") or (f"judged by {name}" if name else "it is not known who judged")
     if other is not None and len(about.get("people", ())) >= FEWEST_LABELED:
         why += f", and people labeled only {many(count, 'question')} with a value in both"
@@ -548,10 +547,15 @@ def calibration_finding(
 
 def about_judge(settings: Mapping[str, Any], measure: Measure) -> Mapping[str, Any]:
     """Return the state and the errors of the judge of a measure; empty if unknown."""
-    judge = settings.get("judge")
-    known = judge.get("measures") if isinstance(judge, Mapping) else None
-    about = known.get(str(measure)) if isinstance(known, Mapping) else None
+    measures = _judge_of(settings).get("measures")
+    about = measures.get(str(measure)) if isinstance(measures, Mapping) else None
     return about if isinstance(about, Mapping) else {}
+
+
+def _judge_of(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the attributes of the judge of answers; empty if unknown, or if only its name is known."""
+    judge = settings.get("judge")
+    return judge if isinstance(judge, Mapping) else {}
 
 
 def corrected_mean(settings: Mapping[str, Any], measure: Measure, mean: float) -> float:
@@ -640,7 +644,8 @@ def correct_differences(
     known = [n for n, query in enumerate(queries) if not np.isnan(differences[n])]
     people = [labeled.get(queries[n]) for n in known]
     count = sum(pair is not None for pair in people)
-    talks = _conversations(run) or _conversations(baseline)
+    # The first question of the conversation of each later question.
+    talks = _judge_of(run).get("conversations") or _judge_of(baseline).get("conversations", {})
     if count >= FEWEST_LABELED:
         from rankgauge.stats import prediction_powered_values
 
@@ -671,13 +676,6 @@ def correct_differences(
         f"{value:.2f} [{low:.2f}, {high:.2f}])"
     )
     return JudgeCorrection(differences, differences, (value, low, high), unseen, condition)
-
-
-def _conversations(settings: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return the first question of the conversation of each later question."""
-    judge = settings.get("judge")
-    found: Mapping[str, str] = judge.get("conversations", {}) if isinstance(judge, Mapping) else {}
-    return found
 
 
 def settings_change(one: Evaluation, settings: Mapping[str, Any], before: str, after: str) -> Finding | None:

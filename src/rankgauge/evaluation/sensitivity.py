@@ -227,7 +227,21 @@ def tie_report(
         if own
     }
     value = evaluations["value"]
-    spans = tuple(_spans(evaluations))
+    means = {name: evaluation.mean() for name, evaluation in evaluations.items()}
+    worst, best = evaluations["worst"].per_query, evaluations["best"].per_query
+    apart = ~np.isclose(worst, best, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True)
+    spans = tuple(
+        TieSpan(
+            measure=measure,
+            value=means["value"][str(measure)],
+            worst=means["worst"][str(measure)],
+            best=means["best"][str(measure)],
+            mean=means["mean"][str(measure)] if measure.has_tie_mean else None,
+            queries=int(np.count_nonzero(apart[:, column])),
+            whole=measure.monotone,
+        )
+        for column, measure in enumerate(plan.measures)
+    )
     once = source.run.without_repeats(duplicates)
     deciding = join(source.qrels, once, ties="best").deciding(separate_judged=plan.separate_judged)
     counts, sizes = _tie_counts(source.qrels, once, value, deciding)
@@ -240,23 +254,6 @@ def tie_report(
         sizes=sizes,
         notes=tuple(_tie_notes(counts, sizes, spans, value)),
     )
-
-
-def _spans(evaluations: Mapping[str, Evaluation]) -> Iterator[TieSpan]:
-    value, worst, best = (evaluations[name] for name in ("value", "worst", "best"))
-    means = {name: evaluation.mean() for name, evaluation in evaluations.items()}
-    apart = ~np.isclose(worst.per_query, best.per_query, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True)
-    for column, measure in enumerate(value.measures):
-        name = str(measure)
-        yield TieSpan(
-            measure=measure,
-            value=means["value"][name],
-            worst=means["worst"][name],
-            best=means["best"][name],
-            mean=means["mean"][name] if measure.has_tie_mean else None,
-            queries=int(np.count_nonzero(apart[:, column])),
-            whole=measure.monotone,
-        )
 
 
 def _tie_counts(

@@ -223,9 +223,14 @@ def unjudged_report(
         evaluate(truth, found, measures, ties=ties, queries=chosen, duplicates=duplicates, unjudged=how)
         for how in ("not relevant", "removed")
     )
-    lists = _Lists.of(truth, found, plain)
+    blocks = _blocks(truth, found, plain)
     top = max([1.0, *truth.table.values.tolist()])
-    everything = np.stack([lists.all_relevant(m, top) for m in plain.measures], axis=1)
+    everything = np.full(plain.per_query.shape, np.nan)
+    for column, measure in enumerate(plain.measures):
+        for places, block, _ in blocks:
+            depth = _depth(block, measure)
+            fill = np.full((len(block), int(depth.max(initial=0))), top)
+            everything[places, column] = measure.values(filled(block, depth, fill))
     how, (grades, _) = drawing or Drawing(), truth.ideal
     cutoffs = [dict(measure.params).get("k") for measure in plain.measures]
     judged_at = [parse("Judged" if k is None else f"Judged@{k}") for k in cutoffs]
@@ -237,51 +242,42 @@ def unjudged_report(
         all_relevant=everything,
         condensed=condensed,
         judged=tuple(means[measure] for measure in judged_at),
-        bootstrapped={m: lists.bootstrapped(m, how) for m in plain.measures if m.name == "nDCG"},
+        bootstrapped={m: _bootstrap(m, blocks, how) for m in plain.measures if m.name == "nDCG"},
         drawing=how,
         top=top,
         relevant_share=float(np.count_nonzero(grades > 0)) / max(len(grades), 1),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Lists:
-    """Rankings of the evaluated queries, in order."""
+def _blocks(truth: Qrels, run: Run, evaluated: Evaluation) -> list[tuple[IntArray, JudgedRun, list[bytes]]]:
+    """Return the judged runs of the evaluated queries, with their row numbers and ids."""
+    policies = evaluated.policies
+    joined = join(truth, run.without_repeats(policies.duplicates), ties=policies.ties)
+    numbers = {query: number for number, query in enumerate(truth.query_ids)}
+    rows = np.array([numbers[query] for query in evaluated.query_ids], dtype=np.int64)
+    return [
+        (part[places], block, truth.table.queries.take(rows[part[places]]).tolist())
+        for part in np.array_split(np.arange(len(rows)), max(1, len(rows) // 256))
+        for places, block in joined.blocks(rows[part])
+    ]
 
-    blocks: Sequence[tuple[IntArray, JudgedRun]]
-    query_ids: Sequence[bytes]
 
-    @classmethod
-    def of(cls, truth: Qrels, run: Run, evaluated: Evaluation) -> _Lists:
-        policies = evaluated.policies
-        joined = join(truth, run.without_repeats(policies.duplicates), ties=policies.ties)
-        numbers = {query: number for number, query in enumerate(truth.query_ids)}
-        rows = np.array([numbers[query] for query in evaluated.query_ids], dtype=np.int64)
-        blocks = [
-            (part[places], block)
-            for part in np.array_split(np.arange(len(rows)), max(1, len(rows) // 256))
-            for places, block in joined.blocks(rows[part])
-        ]
-        return cls(blocks, truth.table.queries.take(rows).tolist())
+def _bootstrap(
+    measure: Measure, blocks: Sequence[tuple[IntArray, JudgedRun, list[bytes]]], how: Drawing
+) -> Bootstrapped:
+    """Return the mean over draws with its interval."""
+    from hashlib import blake2b
 
-    def all_relevant(self, measure: Measure, grade: float) -> Values:
-        """Return the values if unjudged documents down to the cut-off have this grade, (Q,)."""
-        values = np.full(len(self.query_ids), np.nan)
-        for places, block in self.blocks:
-            depth = _depth(block, measure)
-            fill = np.full((len(block), int(depth.max(initial=0))), grade)
-            values[places] = measure.values(filled(block, depth, fill))
-        return values
-
-    def bootstrapped(self, measure: Measure, how: Drawing) -> Bootstrapped:
-        """Return the mean over draws with its interval."""
-        drawn = np.full((how.draws, len(self.query_ids)), np.nan)
-        for places, block in self.blocks:
-            for row, place in enumerate(places.tolist()):
-                drawn[:, place] = _drawn(_row(block, row), measure, how, _generator(how.seed, self.query_ids[place]))
-        means = [measure.mean(values) for values in drawn]
-        low, high = np.quantile(means, [(1 - how.level) / 2, (1 + how.level) / 2]).tolist()
-        return Bootstrapped(math.fsum(means) / len(means), low, high)
+    drawn = np.full((how.draws, sum(len(places) for places, *_ in blocks)), np.nan)
+    for places, block, queries in blocks:
+        for row, (place, query) in enumerate(zip(places.tolist(), queries, strict=True)):
+            # A generator for each query, which does not depend on other queries.
+            key = int.from_bytes(blake2b(query, digest_size=8).digest(), "big")
+            rng = np.random.Generator(np.random.PCG64([how.seed, key]))
+            drawn[:, place] = _drawn(_row(block, row), measure, how, rng)
+    means = [measure.mean(values) for values in drawn]
+    low, high = np.quantile(means, [(1 - how.level) / 2, (1 + how.level) / 2]).tolist()
+    return Bootstrapped(math.fsum(means) / len(means), low, high)
 
 
 def _depth(block: JudgedRun, measure: Measure) -> IntArray:
@@ -299,14 +295,6 @@ def _row(block: JudgedRun, row: int) -> JudgedRun:
         if part.ndim > 1:
             own[name] = part[:, : pool if name == "ideal" else width]
     return JudgedRun(**own)
-
-
-def _generator(seed: int, query: bytes) -> np.random.Generator:
-    """Return a random generator for a query that does not depend on other queries."""
-    from hashlib import blake2b
-
-    key = int.from_bytes(blake2b(query, digest_size=8).digest(), "big")
-    return np.random.Generator(np.random.PCG64([seed, key]))
 
 
 def _drawn(one: JudgedRun, measure: Measure, how: Drawing, rng: np.random.Generator) -> Values:
