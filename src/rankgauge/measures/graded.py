@@ -127,7 +127,7 @@ def nERR(run: JudgedRun, *, k: int | None = None, top: float = 4) -> Values:
     found = _err(run, k, top)
     ranks = np.arange(1, run.ideal.shape[1] + 1)
     counted = run.ideal >= 0 if k is None else (run.ideal >= 0) & (ranks <= k)
-    best = _cascade(run, _stops(run.ideal, counted, top), ranks)
+    best = _cascade(run.ideal, counted, ranks, top)
     return np.where(best > 0, found / np.where(best > 0, best, 1.0), np.nan)
 
 
@@ -167,7 +167,12 @@ def RnDCG(run: JudgedRun, *, gain: Value = "linear") -> Values:
     """
     scale = _Scale(gain)
     best = _best(run, scale)
-    shares = _ndcg_by_rank(run, scale)
+    # nDCG at ranks 1, 2, ... up to the number of judged documents.
+    ideal = np.cumsum(_ideal(run, scale), axis=1)
+    gained = np.zeros_like(ideal)
+    rows, columns = np.nonzero(run.rank <= ideal.shape[1])
+    gained[rows, run.rank[rows, columns] - 1] = _gained(run, scale)[rows, columns]
+    shares = np.cumsum(gained, axis=1) / np.where(ideal > 0, ideal, 1.0)
     lower = np.zeros_like(best)
     lower[:, :-1] = best[:, 1:]
     steps = best > lower
@@ -261,24 +266,17 @@ def _err(run: JudgedRun, k: int | None, top: float) -> Values:
             f"grade {highest:g} is above the top grade {top:g} of ERR",
             fix=f"set the top of your scale, top={highest:g} or more, in every comparison",
         )
-    return run.once(("cascade", k, top), lambda: _expected(run, k, top))
+    counted = run.judged if k is None else run.judged & run.within(k)
+    return run.once(("cascade", k, top), lambda: _cascade(run.grade, counted, run.rank, top))
 
 
-def _expected(run: JudgedRun, k: int | None, top: float) -> Values:
-    seen = run.judged if k is None else run.judged & run.within(k)
-    return _cascade(run, _stops(run.grade, seen, top), run.rank)
-
-
-def _stops(grades: Values, counted: np.ndarray, top: float) -> Values:
-    """Return the probability of stopping at each document."""
-    return _gain_of(grades, counted, "exp") / math.pow(2.0, top)
-
-
-def _cascade(run: JudgedRun, stops: Values, rank: IntArray) -> Values:
-    """Return the expected reciprocal rank at which a user with these probabilities stops."""
+def _cascade(grades: Values, counted: np.ndarray, rank: IntArray, top: float) -> Values:
+    """Return the expected reciprocal rank at which a user stops."""
+    # Probability of stopping at each document.
+    stops = _gain_of(grades, counted, "exp") / math.pow(2.0, top)
     reaches = np.ones_like(stops)
     reaches[:, 1:] = np.multiply.accumulate(1 - stops, axis=1)[:, :-1]
-    return run.total(stops * reaches / rank)
+    return JudgedRun.total(stops * reaches / rank)
 
 
 def _gains(run: JudgedRun, scale: _Scale) -> Values:
@@ -307,15 +305,6 @@ def _best_first(gains: Values) -> Values:
 
 def _discounted(best: Values, b: float | None) -> Values:
     return best * discounts(np.arange(1, best.shape[1] + 1), b)
-
-
-def _ndcg_by_rank(run: JudgedRun, scale: _Scale) -> Values:
-    """Return nDCG at ranks 1, 2, ... up to the number of judged documents, (Q, I)."""
-    ideal = np.cumsum(_ideal(run, scale), axis=1)
-    found = np.zeros_like(ideal)
-    rows, columns = np.nonzero(run.rank <= ideal.shape[1])
-    found[rows, run.rank[rows, columns] - 1] = _gained(run, scale)[rows, columns]
-    return np.cumsum(found, axis=1) / np.where(ideal > 0, ideal, 1.0)
 
 
 def _discount_behind(behind: Values, counted: np.ndarray) -> Values:
@@ -352,13 +341,11 @@ def _exponential(grades: Values) -> Values:
         return np.ldexp(1.0, whole.astype(np.int32)) - 1
     # Not np.exp2: its last bit may depend on the memory address of a number.
     levels, places = np.unique(grades, return_inverse=True)
-    value = np.array([_gain_exponential(level) for level in levels.tolist()])
-    return value[places].reshape(grades.shape)
-
-
-def _gain_exponential(grade: float) -> float:
-    """Return 2^grade - 1: exact for integers, and not rounded to 0 for tiny grades."""
-    return math.ldexp(1.0, int(grade)) - 1 if grade.is_integer() else math.expm1(grade * _LN2)
+    # Exact for integers, and not rounded to 0 for tiny grades.
+    gains = [
+        math.ldexp(1.0, int(level)) - 1 if level.is_integer() else math.expm1(level * _LN2) for level in levels.tolist()
+    ]
+    return np.array(gains)[places].reshape(grades.shape)
 
 
 def _gained(run: JudgedRun, scale: _Scale, k: int | None = None) -> Values:

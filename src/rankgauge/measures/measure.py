@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rankgauge.core.exact_sum import TOLERANCE
-from rankgauge.core.grammar import VOCABULARY, ParsedName, Value, format_name, plain_key, split_name
+from rankgauge.core.grammar import VOCABULARY, Value, format_name, plain_key, split_name
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.measures.declaration import DECLARED, NAMES, TREC, Declaration, Kernel, Values
 
@@ -166,7 +166,13 @@ class Measure:
         If so, ordering ties by grade (``best`` and ``worst``) gives the bounds of the value.
         """
         gain = dict(self.params).get("gain")
-        nondecreasing = not isinstance(gain, tuple) or _is_nondecreasing(gain)
+        if not isinstance(gain, tuple):
+            return self.declaration.monotone
+        # Grades without an entry are their own gain.
+        gains = dict(gain)
+        above = math.floor(max(gains)) + 1
+        grades = sorted({*gains, *map(float, range(min(above, _SCALE) + 1)), float(above)})
+        nondecreasing = all(gains.get(a, a) <= gains.get(b, b) for a, b in pairwise(grades))
         return self.declaration.monotone and nondecreasing
 
     def tie_mean(self, run: Any) -> Values:
@@ -354,14 +360,6 @@ def _unknown_parameter(name: str, word: str, declared: Declaration) -> UnknownNa
     )
 
 
-def _is_nondecreasing(pairs: Iterable[tuple[float, float]]) -> bool:
-    """Return whether gains never decrease with the grade; other grades are their own gain."""
-    gains = dict(pairs)
-    above = math.floor(max(gains)) + 1
-    grades = sorted({*gains, *map(float, range(min(above, _SCALE) + 1)), float(above)})
-    return all(gains.get(a, a) <= gains.get(b, b) for a, b in pairwise(grades))
-
-
 def _plain_mean(values: Values, *, skip: bool) -> float:
     """Return the arithmetic mean; undefined values count as 0, or are skipped."""
     number = len(values)
@@ -485,10 +483,6 @@ def _plain(text: str) -> tuple[Measure, ...] | None:
     if key not in NAMES:
         return None
     name, params = NAMES[key]
-    return _expand(_bind(text, name, params, spelled))
-
-
-def _bind(text: str, name: str, params: Mapping[str, Value], spelled: ParsedName) -> Measure:
     bare = Measure(name)(**params)
     at = bare.declaration.at
     given: dict[str, Any] = dict(spelled.params)
@@ -499,9 +493,10 @@ def _bind(text: str, name: str, params: Mapping[str, Value], spelled: ParsedName
             raise UnknownName(f"{text!r} has two cut-offs", fix=f"write {name}@{spelled.at}")
         given[at] = spelled.at
     try:
-        return bare(**given)
+        measure = bare(**given)
     except UnknownName as error:
         raise UnknownName(error.what, where=text.strip(), fix=error.fix) from None
+    return _expand(measure)
 
 
 def _trec_measure(text: str) -> Measure | None:

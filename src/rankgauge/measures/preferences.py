@@ -77,7 +77,13 @@ def Prefs(run: PreferenceRun, *, count: str = "preferences", scope: str = "all")
     prefs_avgjg_Rnonrel of trec_eval, with the endings _ret (both) and _imp (any).
     """
     if count == "balanced":
-        return _balanced(run, scope)
+        if scope == "any":
+            raise InputError("Prefs(count=balanced) has no scope=any", fix="write scope=all or scope=both")
+        satisfied, counted = np.moveaxis(run.balanced_counts(), 2, 0)[2 * (scope == "both") :][:2]
+        # Not padding of queries with fewer groups.
+        exists = np.arange(counted.shape[1]) < run.groups()[:, None]
+        shares = _mean_of_groups(run, satisfied, counted)
+        return np.where((exists & (counted == 0)).any(axis=1), np.nan, shares)
     counts = run.pairs()[:, None] if count == "pairs" else run.counts()
     both, one, of_both, of_one, of_none = np.moveaxis(counts, 2, 0)
     satisfied, counted = both, of_both
@@ -87,16 +93,6 @@ def Prefs(run: PreferenceRun, *, count: str = "preferences", scope: str = "all")
         return _mean_of_groups(run, satisfied, counted)
     satisfied, counted = JudgedRun.total(satisfied), JudgedRun.total(counted)
     return np.where(counted > 0, satisfied / np.maximum(counted, 1), np.nan)
-
-
-def _balanced(run: PreferenceRun, scope: str) -> Values:
-    if scope == "any":
-        raise InputError("Prefs(count=balanced) has no scope=any", fix="write scope=all or scope=both")
-    satisfied, counted = np.moveaxis(run.balanced_counts(), 2, 0)[2 * (scope == "both") :][:2]
-    # Not padding of queries with fewer groups.
-    exists = np.arange(counted.shape[1]) < run.groups()[:, None]
-    shares = _mean_of_groups(run, satisfied, counted)
-    return np.where((exists & (counted == 0)).any(axis=1), np.nan, shares)
 
 
 def _mean_of_groups(run: PreferenceRun, satisfied: IntArray, counted: IntArray) -> Values:

@@ -14,7 +14,7 @@ The means of measures without a closed form are estimated from random orders, on
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -78,22 +78,17 @@ def expected_reciprocal(run: JudgedRun, *, k: int | None, rel: Level) -> Values:
         upto = np.clip(k - first + 1, 0, upto)
 
     def means(rows: IntArray, places: IntArray) -> Values:
-        chances = _chances_of_first(size[rows, None], relevant[rows, None], places)
+        # Probability that no relevant document is at a place, if none is above it.
+        left = np.maximum(size[rows, None] - places, 1)
+        stay = np.maximum(left - relevant[rows, None], 0) / left
+        reached = np.ones(stay.shape)
+        reached[:, 1:] = np.multiply.accumulate(stay, axis=1)[:, :-1]
+        chances = reached * (relevant[rows, None] / left)
         inside = places < upto[rows, None]
         return run.total(np.where(inside, chances / (first[rows, None] + places), 0.0))
 
     value = _by_rows(upto, means, 0.0)
     return np.where(run.relevant(rel) > 0, value, np.nan)
-
-
-def _chances_of_first(size: IntArray, relevant: IntArray, places: IntArray) -> Values:
-    """Return the probability of `places` documents above the first relevant one of a group."""
-    # Probability that no relevant document is at a place, if none is above it.
-    left = np.maximum(size - places, 1)
-    stay = np.maximum(left - relevant, 0) / left
-    reached = np.ones(stay.shape)
-    reached[:, 1:] = np.multiply.accumulate(stay, axis=1)[:, :-1]
-    return reached * (relevant / left)
 
 
 def expected_first(run: JudgedRun, *, rel: Level) -> Values:
@@ -261,20 +256,14 @@ def _by_rows(width: IntArray, make: Callable[[IntArray, IntArray], Values], noth
         nothing: Value of a query that needs no columns.
     """
     values = np.full(len(width), nothing)
-    for rows in _parts(width):
-        places = np.broadcast_to(np.arange(int(width[rows[0]])), (len(rows), int(width[rows[0]])))
-        values[rows] = make(rows, places)
-    return values
-
-
-def _parts(width: IntArray) -> Iterator[IntArray]:
-    """Yield batches of queries that need columns, widest first, of at most `_CELLS` cells."""
-    order = np.argsort(-width, kind="stable")
-    order = order[: int(np.count_nonzero(width))]
+    # Widest first; queries that need no columns come last.
+    order = np.argsort(-width, kind="stable")[: int(np.count_nonzero(width))]
     while len(order):
-        most = max(1, _CELLS // int(width[order[0]]))
-        yield order[:most]
-        order = order[most:]
+        widest = int(width[order[0]])
+        rows = order[: max(1, _CELLS // widest)]
+        values[rows] = make(rows, np.broadcast_to(np.arange(widest), (len(rows), widest)))
+        order = order[len(rows) :]
+    return values
 
 
 def estimate(

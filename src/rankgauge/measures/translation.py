@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rankgauge.core.grammar import LONGEST, ParsedName, plain_key, split_name
 from rankgauge.core.text import either
@@ -54,9 +54,14 @@ def translate(text: str, dialect: str | None = None) -> tuple[str, ...] | None:
     if len(text) > LONGEST:
         return None
     text = text.strip().replace("\N{GREEK SMALL LETTER ALPHA}", "alpha")
-    many = _of_trec_eval(text, tool)
-    if many is not None:
-        return many
+    own = tool in {"trec_eval", "pytrec_eval"}
+    if own or tool is None:
+        if text in NICKNAMES:
+            parts = (_expand_list(name, own=True) or (name,) for name in NICKNAMES[text])
+            return tuple(name for names in parts for name in names if _is_declared(name))
+        many = _expand_list(text, own=own)
+        if many is not None:
+            return many
     similarity = _SIMILARITY.match(text)
     if similarity and tool in {None, "sentence-transformers"}:
         # Only sentence-transformers has names with a similarity.
@@ -70,29 +75,12 @@ def translate(text: str, dialect: str | None = None) -> tuple[str, ...] | None:
     return None
 
 
-def _tool(dialect: str) -> str:
-    if not isinstance(dialect, str):
-        raise UnknownName(f"dialect={dialect!r:.60} is not valid", fix=_dialects())
-    version = _VERSION.fullmatch(dialect)
+def _tool(dialect: Any) -> str:
+    version = _VERSION.fullmatch(dialect) if isinstance(dialect, str) else None
     name = version[version.lastindex or 0] if version else dialect
     if name not in DIALECTS:
-        raise UnknownName(f"dialect={dialect[:60]!r} is not valid", fix=_dialects())
+        raise UnknownName(f"dialect={dialect!r:.60} is not valid", fix=f"choose one of: {', '.join(DIALECTS)}")
     return name
-
-
-def _dialects() -> str:
-    return f"choose one of: {', '.join(DIALECTS)}"
-
-
-def _of_trec_eval(text: str, tool: str | None) -> tuple[str, ...] | None:
-    """Return the names in a list, family, or nickname of trec_eval; None for other names."""
-    own = tool in {"trec_eval", "pytrec_eval"}
-    if tool is not None and not own:
-        return None
-    if text in NICKNAMES:
-        parts = (_expand_list(name, own=True) or (name,) for name in NICKNAMES[text])
-        return tuple(name for names in parts for name in names if _is_declared(name))
-    return _expand_list(text, own=own)
 
 
 def _expand_list(text: str, *, own: bool) -> tuple[str, ...] | None:
@@ -192,7 +180,8 @@ def _translated(text: str, spelled: ParsedName, tool: str | None) -> str | None:
             name = names[params.pop(word).lower() == "true"]
             return _compose_name(name, params, spelled.at) if _is_declared(name) else None
     _drop_implied(text, key, params)
-    key = _conditioned(key, params)
+    # A parameter may make it another measure: numret(rel).
+    key = next((f"{key}({word})" for word in params if f"{key}({word})" in _table()), key)
     if tool == "ranx" and key == "rbp" and spelled.at is not None and "p" not in params:
         return f"RBP(p=0.{spelled.at})"
     # Without a dialect, our own names take precedence.
@@ -219,14 +208,6 @@ def _drop_implied(text: str, key: str, params: dict[str, str]) -> None:
     for (of, word), implied in IMPLIED.items():
         if key == of and word in params and params.pop(word) != implied.value:
             raise UnknownName(f"{text!r} is not supported: {implied.why}", fix=implied.instead)
-
-
-def _conditioned(key: str, params: Mapping[str, str]) -> str:
-    """Return the key with the parameter that makes it another measure: ``numret(rel)``."""
-    for word in params:
-        if f"{key}({word})" in _table():
-            return f"{key}({word})"
-    return key
 
 
 def _compose_name(means: str, params: Mapping[str, str], at: str | None) -> str:
@@ -325,11 +306,6 @@ def _declared(name: str) -> Declaration:
     return DECLARED[name.partition("(")[0]]
 
 
-def _needs_cut(name: str) -> bool:
-    declared = _declared(name)
-    return declared.at in declared.required
-
-
 def tool_names(tools: Iterable[str] = tuple(TOOLS)) -> Iterator[ToolName]:
     """Yield all names in the tables, by tool.
 
@@ -346,7 +322,7 @@ def tool_names(tools: Iterable[str] = tuple(TOOLS)) -> Iterator[ToolName]:
             shown = row.name
             if cut and has_cut:
                 shown = tool.shown.format(name=row.name, k=_declared(row.means).at)
-            needed = cut and (has_cut or _needs_cut(row.means))
+            needed = cut and (has_cut or _declared(row.means).at in _declared(row.means).required)
             means = f"{row.means}@{_declared(row.means).at}" if needed else row.means
             if has_cut or not row.bare:
                 yield ToolName(name, shown, means, row.why)

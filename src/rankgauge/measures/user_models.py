@@ -127,7 +127,13 @@ def INSQ(
     Source: Moffat, Scholer, and Thomas (2012), Models and metrics: IR evaluation as a user process,
     ADCS.
     """
-    weights = _squares(run, goal, k)
+    whole, end = _trigamma(np.array([2.0 * goal, 2.0 * goal + k])).tolist()
+
+    def table(ranks: int) -> Values:
+        at = np.arange(1, ranks + 1) + (2 * goal - 1)
+        return np.append(0.0, 1 / (at * at) / (whole - end))
+
+    weights = run.weights(("squares", goal, k), table, k)
     if residual:
         return np.maximum(1 - run.total(np.where(run.judged, weights, 0.0)), 0.0)
     return run.total(_gains(run, _GainRule(rel, top)) * weights)
@@ -244,7 +250,9 @@ def NERR10(
     Source: Azzopardi, Mackenzie, and Moffat (2021), ERR is not C/W/L: exploring the relationship
     between expected reciprocal rank and other metrics, ICTIR, equation 10.
     """
-    return _rate(run, _GainRule(rel, top), k, _stopping(_patient(p)))
+    return _rate(
+        run, _GainRule(rel, top), k, _stopping(lambda path: _repeated(np.full_like(path.ranks, p), path.ranks))
+    )
 
 
 @measure(reads="grades", stated=("goal",))
@@ -263,7 +271,7 @@ def NERR11(
     Source: Azzopardi, Mackenzie, and Moffat (2021), ERR is not C/W/L: exploring the relationship
     between expected reciprocal rank and other metrics, ICTIR, equation 11.
     """
-    return _rate(run, _GainRule(rel, top), k, _stopping(_insistent(goal)))
+    return _rate(run, _GainRule(rel, top), k, _stopping(lambda path: _squared(path.first + (2 * goal - 1), path.ranks)))
 
 
 # ---- weights W, value, and residual
@@ -398,15 +406,6 @@ def _harmonic(path: _Path) -> _Passage:
     return first / (last + 1), first * (sums[last] - sums[first - 1])
 
 
-def _patient(p: float) -> _Model:
-    return lambda path: _repeated(np.full_like(path.ranks, p), path.ranks)
-
-
-def _insistent(goal: float) -> _Model:
-    """Return the model with C(i) = ((i + 2T - 1) / (i + 2T))^2."""
-    return lambda path: _squared(path.first + (2 * goal - 1), path.ranks)
-
-
 def _repeated(chance: Values, ranks: Values) -> _Passage:
     """Return the passage of segments with the same C at each rank."""
     passed, power, left = np.ones_like(chance), chance, ranks.astype(np.int64)
@@ -426,17 +425,6 @@ def _squared(start: Values, ranks: Values) -> _Passage:
     at = start[many]
     inspected[many] = at * at * (_trigamma(at) - _trigamma(end[many]))
     return passed * passed, inspected
-
-
-def _squares(run: JudgedRun, goal: float, k: int) -> Values:
-    """Return the weight of each rank in INSQ, (Q, J); 0 below rank k."""
-    ends = _trigamma(np.array([2.0 * goal, 2.0 * goal + k]))
-
-    def table(ranks: int) -> Values:
-        at = np.arange(1, ranks + 1) + (2 * goal - 1)
-        return np.append(0.0, 1 / (at * at) / float(ends[0] - ends[1]))
-
-    return run.weights(("squares", goal, k), table, k)
 
 
 def _trigamma(numbers: Values) -> Values:
