@@ -212,8 +212,7 @@ class Database:
         if self._keeps:
             pool = {"poolclass": QueuePool, "pool_size": 8, "max_overflow": -1}
         if self._url is not None and self.path is None:
-            known = self._url.query
-            wait = {} if "connect_timeout" in known else {"connect_timeout": 10}
+            wait = {} if "connect_timeout" in self._url.query else {"connect_timeout": 10}
             try:
                 engine = create_engine(self._url, **pool, pool_pre_ping=self._keeps, connect_args=wait)
             except ImportError:
@@ -357,8 +356,7 @@ class Database:
             raise self._schema.missing("Alembic") from None
         folder = str(self._schema.migrations)
         script = ScriptDirectory(folder, version_locations=[folder])
-        options = {"version_table": self._schema.version_table}
-        context = MigrationContext.configure(connection, opts=options)
+        context = MigrationContext.configure(connection, opts={"version_table": self._schema.version_table})
         if revision is not None and not recorded:
             context.stamp(script, revision)
         steps = list(script.iterate_revisions(self._schema.revision, revision or "base"))
@@ -399,8 +397,9 @@ class Database:
                 ) from None
             raise self._server_error(raw) from None
         except SQLAlchemyError as error:
-            text = f"the database cannot be {done}: {self._plain(error)}"
-            raise InputError(text, where=self.where, fix="check the URL") from None
+            raise InputError(
+                f"the database cannot be {done}: {self._plain(error)}", where=self.where, fix="check the URL"
+            ) from None
         except (OSError, ValueError) as error:
             if isinstance(error, RankgaugeError):
                 raise

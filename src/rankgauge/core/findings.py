@@ -191,8 +191,14 @@ class FindingKind:
         fix: str = "",
     ) -> Finding:
         """Return a finding of this kind with its evidence; `fix` replaces the default fix."""
-        evidence = Evidence(source, count, of, unit, locations, effects)
-        return Finding(self.code, self.severity, message, self.effect, fix or self.fix, evidence)
+        return Finding(
+            self.code,
+            self.severity,
+            message,
+            self.effect,
+            fix or self.fix,
+            Evidence(source, count, of, unit, locations, effects),
+        )
 
 
 # Kinds that packages below `checks` also report; the others are next to the checks.

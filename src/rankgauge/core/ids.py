@@ -115,8 +115,7 @@ class Ids:
         ends = np.cumsum([len(part.data) for part in parts])
         starts = [part.starts + end - len(part.data) for part, end in zip(parts, ends, strict=True)]
         data = np.concatenate([part.data for part in parts])
-        made = [part._hashed for part in parts]  # noqa: SLF001 - of the same class
-        known = [hashes for hashes in made if hashes is not None]
+        known = [part._hashed for part in parts if part._hashed is not None]  # noqa: SLF001 - of the same class
         hashed = np.concatenate(known) if len(known) == len(parts) else None
         return cls(data, np.concatenate(starts), np.concatenate([p.lengths for p in parts]), hashed)
 
@@ -171,14 +170,13 @@ class Ids:
             view = memoryview(self.data)  # type: ignore[arg-type] # an array is a buffer
             return [view[start:end].tobytes() for start, end in spans]
         data = self.data[first : first + int(ends.max())].tobytes()
-        pairs = zip(starts.tolist(), ends.tolist(), strict=True)
-        return [data[start:end] for start, end in pairs]
+        return [data[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
 
     def shown(self) -> list[str]:
         """Return all ids as text, with escapes for anything that is not printable UTF-8."""
         if len(self) > _AT_ONCE:
-            pieces = (self.take(slice(at, at + _AT_ONCE)) for at in range(0, len(self), _AT_ONCE))
-            return [text for piece in pieces for text in piece.shown()]
+            starts = range(0, len(self), _AT_ONCE)
+            return [text for start in starts for text in self.take(slice(start, start + _AT_ONCE)).shown()]
         values = self.tolist()
         whole = b"\n".join(values)
         # Usually no id needs an escape, and all are decoded at once.
@@ -510,8 +508,10 @@ def _no_id(value: Any, what: str) -> tuple[str, str]:
             return f"the {what} is missing (NaN)", _LEAVE
         fix = "convert it to a whole number or text, as in the other input (pandas: .astype('int64'))"
         return f"{what} {float(value)} is a decimal number; expected {_EXPECTED}", fix
-    text = f"{what} {_short(value)} is of type {type(value).__name__}; expected {_EXPECTED}"
-    return text, "convert it to text: str(...)"
+    return (
+        f"{what} {_short(value)} is of type {type(value).__name__}; expected {_EXPECTED}",
+        "convert it to text: str(...)",
+    )
 
 
 def _nul(raw: bytes, what: str) -> tuple[str, str]:
@@ -563,8 +563,7 @@ def _text_lines(rows: list[Any]) -> Ids | None:
 
 def _packed(data: bytes, lengths: Iterable[int] | IntArray) -> Ids:
     sizes = lengths if isinstance(lengths, np.ndarray) else np.fromiter(lengths, dtype=np.int64)
-    padded = np.frombuffer(data + bytes(_WORD), dtype=np.uint8)
-    return Ids(padded, np.cumsum(sizes) - sizes, sizes)
+    return Ids(np.frombuffer(data + bytes(_WORD), dtype=np.uint8), np.cumsum(sizes) - sizes, sizes)
 
 
 def _checked(ids: Ids, what: str, blame: Blame) -> Ids:

@@ -86,8 +86,7 @@ class Policies:
             ['ties', 'queries', 'duplicates', 'undefined', 'unjudged']
         """
         drawing = () if self.draws else ("draws", "seed")
-        names = (part.name for part in fields(self))
-        return {name: getattr(self, name) for name in names if name not in drawing}
+        return {part.name: getattr(self, part.name) for part in fields(self) if part.name not in drawing}
 
     def __repr__(self) -> str:
         parts = (f"{name}={value!r}" for name, value in self.describe().items())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,7 +87,16 @@ class Records:
             )
         read = read_records(source)
         queries, numbered = _queries(read)
-        run, reordered = _run(read, queries)
+        docs = _packed(read.rows, [row.docs for row in read.rows], "document id")
+        # A plain list is a ranking: the first document gets the highest score.
+        ranks_or_scores = [range(len(row.docs), 0, -1) if row.scores is None else row.scores for row in read.rows]
+        scores = _numbers(read.rows, ranks_or_scores, RUN)
+        offsets = offsets_of([len(row.docs) for row in read.rows])
+        rising = np.flatnonzero(scores[1:] > scores[:-1]) + 1
+        row = np.searchsorted(offsets, rising, side="right") - 1
+        # Ignore the first score of each query, which follows another query's score.
+        reordered = len(distinct(row[offsets[row] != rising]))
+        run = Run.of(PairTable(queries, offsets, docs, scores, source=read.source))
         if isinstance(source, str | os.PathLike) and source != "-":
             run = Run.of(run, name=Path(source).name.partition(".")[0] or "run")
         qrels, graded, notes = _judgments(read, queries)
@@ -122,7 +131,7 @@ def _queries(read: RecordRows) -> tuple[Ids, bool]:
             where=without[0].place,
             fix="give every record an id, or none",
         )
-    ids = _packed(read.rows, lambda row: [row.id], "query id")
+    ids = _packed(read.rows, [[row.id] for row in read.rows], "query id")
     first: dict[bytes, Record] = {}
     for row, query in zip(read.rows, ids.tolist(), strict=True):
         if query in first:
@@ -133,19 +142,6 @@ def _queries(read: RecordRows) -> tuple[Ids, bool]:
             )
         first[query] = row
     return ids, False
-
-
-def _run(read: RecordRows, queries: Ids) -> tuple[Run, int]:
-    """Return the run, and the number of queries whose scores and order disagree."""
-    docs = _packed(read.rows, lambda row: row.docs, "document id")
-    # A plain list is a ranking: the first document gets the highest score.
-    scores = _numbers(read.rows, lambda row: range(len(row.docs), 0, -1) if row.scores is None else row.scores, RUN)
-    offsets = offsets_of([len(row.docs) for row in read.rows])
-    rising = np.flatnonzero(scores[1:] > scores[:-1]) + 1
-    row = np.searchsorted(offsets, rising, side="right") - 1
-    # Ignore the first score of each query, which follows another query's score.
-    reordered = len(distinct(row[offsets[row] != rising]))
-    return Run.of(PairTable(queries, offsets, docs, scores, source=read.source)), reordered
 
 
 def _judgments(read: RecordRows, queries: Ids) -> tuple[Qrels, Qrels, list[str]]:
@@ -184,7 +180,7 @@ def _judgments(read: RecordRows, queries: Ids) -> tuple[Qrels, Qrels, list[str]]
 
 def _relevant_sets(rows: Sequence[Record]) -> list[dict[bytes, None]]:
     """Return the relevant documents of each record, in input order."""
-    ids = iter(_packed(rows, lambda row: row.relevant or [], "document id").tolist())
+    ids = iter(_packed(rows, [row.relevant or [] for row in rows], "document id").tolist())
     sets = []
     for row in rows:
         count = len(row.relevant or [])
@@ -200,8 +196,8 @@ def _relevant_sets(rows: Sequence[Record]) -> list[dict[bytes, None]]:
 
 def _grade_maps(rows: Sequence[Record]) -> list[dict[bytes, float]]:
     """Return document id to grade for each record."""
-    docs = _packed(rows, lambda row: [doc for doc, _ in row.grades or []], "document id").tolist()
-    values = _numbers(rows, lambda row: [grade for _, grade in row.grades or []], JUDGMENTS)
+    docs = _packed(rows, [[doc for doc, _ in row.grades or []] for row in rows], "document id").tolist()
+    values = _numbers(rows, [[grade for _, grade in row.grades or []] for row in rows], JUDGMENTS)
     pairs = zip(docs, values.tolist(), strict=True)
     maps = []
     for row in rows:
@@ -232,20 +228,14 @@ def _qrels(queries: Ids, rows: Sequence[dict[bytes, float]], source: str) -> Qre
     return Qrels.of(PairTable(queries, offsets, docs, values, unique=True, source=source))
 
 
-def _packed(rows: Sequence[Record], cells: Callable[[Record], Sequence[Any]], what: str) -> Ids:
+def _packed(rows: Sequence[Record], columns: Sequence[Sequence[Any]], what: str) -> Ids:
     """Return the ids of all records in one column; errors name the record."""
-    columns = [cells(row) for row in rows]
-    return Ids.of(_chained(columns), what, _blame(rows, columns))
+    return Ids.of(list(itertools.chain.from_iterable(columns)), what, _blame(rows, columns))
 
 
-def _numbers(rows: Sequence[Record], cells: Callable[[Record], Sequence[Any]], layout: Layout) -> FloatArray:
+def _numbers(rows: Sequence[Record], columns: Sequence[Sequence[Any]], layout: Layout) -> FloatArray:
     """Return the finite numbers of all records in one column; errors name the record."""
-    columns = [cells(row) for row in rows]
-    return finite_numbers(_chained(columns), layout, _blame(rows, columns))
-
-
-def _chained(columns: Iterable[Sequence[Any]]) -> list[Any]:
-    return list(itertools.chain.from_iterable(columns))
+    return finite_numbers(list(itertools.chain.from_iterable(columns)), layout, _blame(rows, columns))
 
 
 def _blame(rows: Sequence[Record], columns: Sequence[Sequence[Any]]) -> Blame:
