@@ -276,10 +276,8 @@ def _depths(asked: _CheckedRetriever, queries: Sequence[Query], count: int) -> l
     first = asked(queries, k=1)
     others = sum(one.ids != many.ids[:1] for one, many in zip(first, deep, strict=True))
     have = inflect(others, "has", "have")
-    differ = f"{others} of {len(queries)} queries {have} a different first document"
-    remark = differ if others else ""
-    beyond = count + 7
-    asked(queries[:_ALONE], k=beyond)
+    remark = f"{others} of {len(queries)} queries {have} a different first document" if others else ""
+    asked(queries[:_ALONE], k=count + 7)
     return [
         RetrieverCheck("k=1 returns at most one document", remark=remark),
         RetrieverCheck("k larger than the collection"),

@@ -137,8 +137,7 @@ class _Queue:
                 self._parts[place] = Run.of({})
                 continue
             taken.append(replace(part, table=of_queries(part.table, np.flatnonzero(inside))))
-            left = of_queries(part.table, np.flatnonzero(~inside))
-            self._parts[place] = replace(part, table=left)
+            self._parts[place] = replace(part, table=of_queries(part.table, np.flatnonzero(~inside)))
         last = self._parts[-1:]
         self._parts = [part for part in self._parts[:-1] if len(part)] + last
         return joined_run([part for part in taken if len(part)] or [Run.of({})])

@@ -278,5 +278,5 @@ def renamed(table: PairTable, queries: Spelling | None, docs: Spelling | None) -
     if len(set(named)) == len(named):
         return replace(table, queries=Ids.of(named, "query id"))
     column = Ids.of(named, "query id").take(table.query_numbers())
-    made = PairTable.of_rows(column, table.docs, table.values, lines=table.lines, ranks=table.ranks)
-    return replace(made, source=table.source)
+    grouped = PairTable.of_rows(column, table.docs, table.values, lines=table.lines, ranks=table.ranks)
+    return replace(grouped, source=table.source)

@@ -86,8 +86,8 @@ def ranked(run: Run, *, ties: Order = "trec", depth: int | None = None) -> Run:
     if native.core is None:
         order = table.best_first(by_id=ties == "trec")[0]
     else:
-        values = np.ascontiguousarray(table.values)
-        rows = native.core.rank_rows(*table.docs.columns(), values, table.offsets, ties == "trec")
+        columns = *table.docs.columns(), np.ascontiguousarray(table.values), table.offsets
+        rows = native.core.rank_rows(*columns, ties == "trec")
         order = None if rows is None else np.frombuffer(rows, np.int64)
     if depth is not None:
         sizes = np.minimum(np.diff(table.offsets), depth)
@@ -327,7 +327,7 @@ def join(qrels: Qrels, run: Run, *, ties: str) -> Joined:
         judged_rows = np.frombuffer(found, np.int64)
         ranks = [*np.frombuffer(places, np.int64).reshape(-1, 3).T]
     else:
-        rows, judged_rows = _match(qrels, table, of_run)
+        rows, judged_rows = match(qrels, run)
         ranks = ranks_of(table, rows, ties)
     return Joined.of_entries(qrels, of_run, judged_rows, ranks, retrieved=retrieved, ties=ties)
 
@@ -349,20 +349,16 @@ def numbered(qrels: Qrels) -> Qrels:
 
 def match(qrels: Qrels, run: Run) -> tuple[IntArray, IntArray]:
     """Return the rows of a run that are judged, and the rows of their judgments."""
-    return _match(qrels, run.table, _judged_numbers(qrels, run))
+    # Most documents are not judged for any query.
+    rows = qrels.likely_judged(run.table.docs)
+    numbers = _judged_numbers(qrels, run)[query_of(run.table, rows)].tolist()
+    wanted = zip(numbers, run.table.docs.take(rows).tolist(), strict=True)
+    known = qrels.rows
+    judged = np.array([known.get(pair, -1) for pair in wanted], dtype=np.int64)
+    return rows[judged >= 0], judged[judged >= 0]
 
 
 def _judged_numbers(qrels: Qrels, run: Run) -> IntArray:
     """Return the number in the judgments of each query of the run, or -1."""
     known = qrels.query_index
     return np.array([known.get(query, -1) for query in run.query_index], dtype=np.int64)
-
-
-def _match(qrels: Qrels, table: PairTable, of_run: IntArray) -> tuple[IntArray, IntArray]:
-    # Most documents are not judged for any query.
-    rows = qrels.likely_judged(table.docs)
-    numbers = of_run[query_of(table, rows)].tolist()
-    wanted = zip(numbers, table.docs.take(rows).tolist(), strict=True)
-    known = qrels.rows
-    judged = np.array([known.get(pair, -1) for pair in wanted], dtype=np.int64)
-    return rows[judged >= 0], judged[judged >= 0]

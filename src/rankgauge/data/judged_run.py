@@ -63,9 +63,14 @@ def best_grade(pool: FloatArray) -> FloatArray:
     return np.where(highest > 0, highest, np.inf)
 
 
+def ratio(values: npt.NDArray[Any], whole: Counts) -> FloatArray:
+    """Return values / whole, NaN (undefined) where `whole` is not above 0."""
+    return values / np.where(whole > 0, whole, np.nan)
+
+
 @dataclass(frozen=True, eq=False)
 class Cached:
-    """Cache for arrays that several measures use; it is neither compared nor pickled."""
+    """Input of measures, with a cache of arrays that several use; the cache is neither compared nor pickled."""
 
     _made: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
 
@@ -77,6 +82,29 @@ class Cached:
             if isinstance(found, np.ndarray):
                 freeze(found)
         return found
+
+    @staticmethod
+    def count(flags: BoolArray) -> IntArray:
+        """Return the number of flags set in each row, (Q,); cheaper than `np.count_nonzero`."""
+        counts: IntArray = np.add.reduce(flags, axis=1, dtype=np.int64)
+        return counts
+
+    @staticmethod
+    def total(values: npt.NDArray[Any]) -> FloatArray:
+        """Return the sum of each row, (Q,), added one by one from the left.
+
+        Kernels add numbers only this way: other NumPy sums add in an order that depends on the
+        padding, so that the last bit of a value would depend on other queries in the block.
+        """
+        if len(values) < _TALL:
+            result: FloatArray = np.cumsum(values, axis=1, dtype=np.float64)[:, -1]
+            return result
+        # The same additions, one column at a time for all rows.
+        first, *others = values.T
+        result = first.astype(np.float64)
+        for column in others:
+            result += column
+        return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,29 +268,6 @@ class JudgedRun(Cached):
     def averaged(self) -> Averaged:
         """Return the run averaged over all orders of equal scores."""
         return self.once("averaged", lambda: Averaged(**self.__getstate__()))
-
-    @staticmethod
-    def count(flags: BoolArray) -> IntArray:
-        """Return the number of flags set in each row, (Q,); cheaper than `np.count_nonzero`."""
-        counts: IntArray = np.add.reduce(flags, axis=1, dtype=np.int64)
-        return counts
-
-    @staticmethod
-    def total(values: npt.NDArray[Any]) -> FloatArray:
-        """Return the sum of each row, (Q,), added one by one from the left.
-
-        Kernels add numbers only this way: other NumPy sums add in an order that depends on the
-        padding, so that the last bit of a value would depend on other queries in the block.
-        """
-        if len(values) < _TALL:
-            result: FloatArray = np.cumsum(values, axis=1, dtype=np.float64)[:, -1]
-            return result
-        # The same additions, one column at a time for all rows.
-        first, *others = values.T
-        result = first.astype(np.float64)
-        for column in others:
-            result += column
-        return result
 
     def depth(self, k: int | None) -> IntArray:
         """Return the number of retrieved documents, (Q,), at most `k`."""

@@ -203,8 +203,12 @@ class PreferenceQrels(SpecialQrels):
         ranked = []
         for number, query in enumerate(queries.tolist()):
             found = block.grade[number][block.in_qrels[number]].astype(np.int64)
-            size = int(firsts[query + 1] - firsts[query])
-            ranked.append(_Ranked.of(self.by_group[query], found - firsts[query], size))
+            # Documents that were not retrieved follow.
+            place = np.full(int(firsts[query + 1] - firsts[query]), -1, dtype=np.int64)
+            place[found - firsts[query]] = np.arange(len(found))
+            missing = np.flatnonzero(place < 0)
+            place[missing] = len(found) + np.arange(len(missing))
+            ranked.append(_Ranked(self.by_group[query], place, len(found)))
         return PreferenceRun(tuple(ranked))
 
     def tied(self, joined: Joined) -> IntArray:
@@ -236,14 +240,6 @@ class _Ranked(NamedTuple):
     # by ascending id.
     place: IntArray
     retrieved: int  # number of documents retrieved
-
-    @classmethod
-    def of(cls, groups: tuple[_Group, ...], found: IntArray, size: int) -> _Ranked:
-        place = np.full(size, -1, dtype=np.int64)
-        place[found] = np.arange(len(found))
-        missing = np.flatnonzero(place < 0)
-        place[missing] = len(found) + np.arange(len(missing))
-        return cls(groups, place, len(found))
 
     def ordered(self, group: _Group) -> tuple[_Group, int]:
         """Return a group with its documents in ranked order, and the number retrieved."""

@@ -222,8 +222,7 @@ class Qrels(Pairs):
     @cached_property
     def rows(self) -> dict[tuple[int, bytes], int]:
         """Row of each judgment by query number and document."""
-        numbers = self.table.query_numbers().tolist()
-        pairs = zip(numbers, self.table.docs.tolist(), strict=True)
+        pairs = zip(self.table.query_numbers().tolist(), self.table.docs.tolist(), strict=True)
         return {pair: row for row, pair in enumerate(pairs)}
 
     @cached_property

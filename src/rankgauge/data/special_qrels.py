@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from rankgauge.core.arguments import of_kind
 from rankgauge.core.ids import Id, Ids, IntArray, freeze, id_bytes, show_id
@@ -574,13 +573,8 @@ class SubtopicRun(Cached):
 
         Dividing by it then gives an undefined value.
         """
-        found = JudgedRun.count(self.relevant(rel) > 0)
+        found = self.count(self.relevant(rel) > 0)
         return np.where(found > 0, found, np.nan)
-
-    @staticmethod
-    def total(values: npt.NDArray[Any]) -> FloatArray:
-        """Return the sum of each row, (Q,); see :meth:`JudgedRun.total`."""
-        return JudgedRun.total(values)
 
     def judged_only(self) -> SubtopicRun:
         """Return the run without documents that lack a grade >= 0, ranked again."""

@@ -98,8 +98,7 @@ class Buckets:
             size = int(self._sizes[bucket])
             # A bucket with nearly all rows contains one large query, which cannot be split.
             if most < size < _ONE * self._sizes.sum() and self._level < _LEVELS:
-                again = Buckets(self._parts_of(bucket), self._level + 1)
-                yield from again.tables(most)
+                yield from Buckets(self._parts_of(bucket), self._level + 1).tables(most)
                 continue
             if waiting and int(self._sizes[waiting].sum()) + size > most:
                 yield self._read(np.isin(self._segments[:, 0], waiting))
@@ -354,8 +353,7 @@ class StoredQrels:
             order = ranges_of(offsets_of(rows[by_place])[:-1][back], rows)
             column, grades = column.take(order), grades[order]
         queries = self.queries.take(numbers)
-        table = PairTable(queries, offsets_of(rows), column, grades, unique=True)
-        return Qrels(table.with_notes(source=self.source))
+        return Qrels(PairTable(queries, offsets_of(rows), column, grades, unique=True, source=self.source))
 
     def _read(self, file: BinaryIO, starts: IntArray, counts: IntArray, item: int) -> bytes:
         """Return the items in these ascending ranges; adjacent ranges are read together."""

@@ -159,8 +159,7 @@ def only(source: _T, queries: Iterable[Any]) -> _T:
         for number, (query, shown) in enumerate(zip(source.query_index, source.query_ids, strict=True))
         if query in ids or shown in shown_ids
     ]
-    table = of_queries(source.table, np.array(numbers, dtype=np.int64))
-    return replace(source, table=table)
+    return replace(source, table=of_queries(source.table, np.array(numbers, dtype=np.int64)))
 
 
 def given_ids(queries: Any) -> list[Any]:

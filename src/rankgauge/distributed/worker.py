@@ -81,9 +81,8 @@ def whole_queries(batches: Iterable[Any], rows: int) -> Iterator[Any]:
         if size < limit:
             continue
         table = pa.Table.from_batches(held).combine_chunks()
-        ids = table["query_id"]
         # Start of the last query, which may continue in the next batch.
-        start = int(pc.index(ids, last).as_py())
+        start = int(pc.index(table["query_id"], last).as_py())
         if start:
             yield table.slice(0, start)
         rest = table.slice(start)
@@ -410,9 +409,7 @@ def moments_of(sums: PairSums, spread: SpreadSums | None) -> tuple[float, float]
         same = sums.lowest == sums.highest
         return sums.lowest if same else math.ldexp(sums.center, sums.exponent), 0.0
     variance = as_float(spread.squares) / (sums.queries - 1)
-    scaled = (sums.center, math.sqrt(variance))
-    mean, sd = (math.ldexp(each, sums.exponent) for each in scaled)
-    return mean, sd
+    return math.ldexp(sums.center, sums.exponent), math.ldexp(math.sqrt(variance), sums.exponent)
 
 
 def skewness_of(sums: PairSums, spread: SpreadSums | None) -> float:
@@ -442,25 +439,23 @@ def _values_of(batches: Iterable[Any], job: PairJob) -> Iterator[tuple[list[str]
         for run in job.runs:
             rows = np.flatnonzero(names == run)
             counts = np.bincount(codes[rows], minlength=len(queries))
-            _check_counts(counts, queries, run)
+            if (counts != 1).any():
+                raise _wrong_count(queries, counts.tolist(), run)
             order = rows[np.argsort(codes[rows], kind="stable")]
             found[run] = {measure: column[order] for measure, column in columns.items()}
         yield queries, found
 
 
-def _check_counts(counts: Any, queries: list[str], run: str) -> None:
-    """Raise InputError unless the run has one row for each query."""
-    wrong = np.flatnonzero(counts != 1)
-    if not len(wrong):
-        return
-    query, count = queries[wrong[0]], int(counts[wrong[0]])
+def _wrong_count(queries: list[str], counts: list[int], run: str) -> InputError:
+    """Return the error for the first query of which a run has no row, or several."""
+    query, count = next((query, count) for query, count in zip(queries, counts, strict=True) if count != 1)
     if count:
-        raise InputError(
+        return InputError(
             f"run {run!r} has {count} rows for query {query!r}",
             where="values",
             fix="keep one row for each run and query: values.dropDuplicates(['run', 'query_id'])",
         )
-    raise InputError(
+    return InputError(
         f"run {run!r} has no value for query {query!r}, which another run has",
         where="values",
         fix="evaluate all runs in one call, with queries='all'",

@@ -286,8 +286,7 @@ def build_evaluation(result: BlockResult, context: Context) -> Evaluation:
 
     def describe() -> tuple[dict[int, float], tuple[Finding, ...]]:
         coverage = _coverage(measured, context.plan)
-        selected = int(np.count_nonzero(context.selected))
-        faults = tuple(checks.mismatches(coverage.get(JUDGED_AT, 0.0), selected, absent))
+        faults = tuple(checks.mismatches(coverage.get(JUDGED_AT, 0.0), int(context.selected.sum()), absent))
         empty_rankings: tuple[Finding, ...] = ()
         if not explaining(faults):
             without = int(np.count_nonzero(np.isnan(measured.judged[:, 0])))
@@ -319,8 +318,7 @@ def _notes(
     for first, ranks in zip(plan.first_ranks, measured.first_ranks.T, strict=False):
         yield notes.first_ranks_note(first, ranks)
     if undefined.any():
-        judged = (qrels, measured.numbers)
-        yield from notes.undefined_notes(plan.measures, undefined, policies, judged)
+        yield from notes.undefined_notes(plan.measures, undefined, policies, (qrels, measured.numbers))
     yield from notes.grades_note(qrels, plan.level)
     yield from notes.origin_notes(qrels.table.source)
     yield from notes.recall_note(plan.recalls, measured.beyond)

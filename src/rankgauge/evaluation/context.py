@@ -78,8 +78,7 @@ class Plan:
         depths = sorted(map(int, cutoffs))  # type: ignore[arg-type] # k is an int
         self.deepest = depths[-1] if depths else JUDGED_AT
         self.depths = sorted({*depths, JUDGED_AT})
-        firsts = (parse("FirstRel")(rel=m.rel) for m in measures if m.name == "RR")
-        self.first_ranks = list(dict.fromkeys(firsts))
+        self.first_ranks = list(dict.fromkeys(parse("FirstRel")(rel=m.rel) for m in measures if m.name == "RR"))
         self.separate_judged = any(_reads_judged(measure) for measure in measures)
         self.max_cutoff = depths[-1] if depths else 0
         binary = (m.level for m in measures if m.declaration.reads in {"binary", *SPECIAL})
@@ -367,8 +366,7 @@ def read_judgments(
     """
     reads = make_plan(measures).reads
     if not reads and memory is not None:
-        source = path if format is None else InFormat(path, format)
-        return _judgments(source, "", memory_size(memory))
+        return _judgments(path if format is None else InFormat(path, format), "", memory_size(memory))
     if not reads:
         return read_qrels(path, format=format)
     return _special_qrels(reads).read(path, format)

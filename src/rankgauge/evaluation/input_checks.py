@@ -114,8 +114,7 @@ class InputChecks:
         """Raise an error if no document is judged and ids differ only in zeros, spaces, or case."""
         if self.matched or not self.pairs:
             return
-        docs = [doc for _, doc in self.pairs]
-        near = near_match(docs, self._judged_sample().tolist())
+        near = near_match((doc for _, doc in self.pairs), self._judged_sample().tolist())
         if near is not None:
             ours, theirs = map(show_id, near)
             raise MismatchError(
@@ -136,8 +135,7 @@ class InputChecks:
         return (Finding("", "warning", message),)
 
     def _judged_sample(self) -> Ids:
-        docs = self.qrels.table.docs
-        return docs.take(slice(0, SAMPLE))
+        return self.qrels.table.docs.take(slice(SAMPLE))
 
     def mismatches(self, judged: float, queries: int, missing: IntArray) -> Iterator[Finding]:
         """Yield mismatched ids and scores that look like distances, the most severe first."""

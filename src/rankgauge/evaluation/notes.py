@@ -74,8 +74,9 @@ def judged_note(depth: int, share: float, *, condensed: bool) -> Finding:
     """Return a note on the share of judged documents and the treatment of the others."""
     done = "are removed from the rankings" if condensed else "count as not relevant"
     how = " (unjudged=removed)" if condensed else ""
-    text = f"documents without a judgment {done}{how}; Judged@{depth} = {Ratio(share):.3f}"
-    return info(text, "P106" if share < 1 else "")
+    return info(
+        f"documents without a judgment {done}{how}; Judged@{depth} = {Ratio(share):.3f}", "P106" if share < 1 else ""
+    )
 
 
 def origin_notes(source: str) -> Iterator[Finding]:
@@ -100,8 +101,7 @@ def origin_notes(source: str) -> Iterator[Finding]:
     for text in _texts(about.get("warnings")):
         yield Finding("", "warning", f"{text:.300}", fix=f"see {base}", evidence=evidence)
     # Version 0 is unknown: the judgments were imported.
-    versions = _texts(about.get("guidelines"), "version")
-    guidelines = ", ".join(each for each in versions if each != "0")
+    guidelines = ", ".join(version for version in _texts(about.get("guidelines"), "version") if version != "0")
     criteria = ", ".join(_texts(about.get("criteria"), "name"))
     told = [f"guideline version {guidelines:.80}"] if guidelines else []
     told += [f"criteria: {criteria:.160}"] if criteria else []
@@ -173,8 +173,7 @@ def recall_note(recalls: Sequence[Measure], beyond: BoolArray) -> Iterator[Findi
         (name, number), *others = parts
         reasons = [f"{name} in {many(number, 'query')}"]
         reasons += [f"{name} in {number}" for name, number in others]
-        text = f"recall cannot reach 1 with more than k relevant documents: {', '.join(reasons)}"
-        yield info(text, "J107")
+        yield info(f"recall cannot reach 1 with more than k relevant documents: {', '.join(reasons)}", "J107")
 
 
 def ranking_notes(longest: int, deepest: int, *, constant: bool) -> Iterator[Finding]:
@@ -206,8 +205,7 @@ def single_measure_note(measures: Sequence[Measure]) -> Iterator[Finding]:
         (measure,) = measures
         k = dict(measure.params).get("k", 10)
         other = f"nDCG@{k}" if measure.name in {"R", "SetR"} else f"R@{k}"
-        text = f"{measure} is the only measure: {other} would show other aspects"
-        yield info(text, "M101")
+        yield info(f"{measure} is the only measure: {other} would show other aspects", "M101")
 
 
 def input_notes(qrels: Qrels, removed: int, policies: Policies) -> Iterator[Finding]:

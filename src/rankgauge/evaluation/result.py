@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from types import MappingProxyType
@@ -241,27 +241,18 @@ class Evaluation(Result):
 
     def _means(self, rows: IntArray | None) -> dict[str, float]:
         """Return the means over the queries in `rows`, or over all queries."""
-        if self.left_out is None:
-            return dict(self._columns_mean(rows, range(len(self.measures))))
         means: dict[str, float] = {}
-        for column in range(len(self.measures)):
-            counted = np.flatnonzero(~self.left_out[:, column])
-            if rows is not None:
-                counted = rows[~self.left_out[rows, column]]
-            means.update(self._columns_mean(counted, [column]))
+        for column, measure in enumerate(self.measures):
+            counted = rows
+            if self.left_out is not None:
+                kept = ~self.left_out[:, column]
+                counted = np.flatnonzero(kept) if rows is None else rows[kept[rows]]
+            values, weights = self.per_query[:, column], self.weights
+            if counted is not None:
+                values = values[counted]
+                weights = None if weights is None else tuple(weights[row] for row in counted.tolist())
+            means[str(measure)] = measure.mean(values, weights, skip_undefined=self.policies.undefined == "skip")
         return means
-
-    def _columns_mean(self, rows: IntArray | None, columns: Sequence[int]) -> Iterator[tuple[str, float]]:
-        """Yield the mean of each of these measures over the queries in `rows`."""
-        values = self.per_query if rows is None else self.per_query[rows]
-        shares: Sequence[float] | None = self.weights
-        if rows is not None and self.weights is not None:
-            shares = [self.weights[row] for row in rows.tolist()]
-        skipped = self.policies.undefined == "skip"
-        for column in columns:
-            measure = self.measures[column]
-            mean = measure.mean(values[:, column], shares, skip_undefined=skipped)
-            yield str(measure), mean
 
     def value(self, query_id: str, measure: str | Measure) -> float:
         """Return the value of a query; NaN if undefined.

@@ -117,8 +117,7 @@ class TieReport(Result):
 
     def table(self, *, per_query: bool = False) -> Table:
         """Return a row for each measure, or for each query and measure that ties could change."""
-        ours = f"as evaluated ({self.ties})"
-        columns = ("measure", ours, "worst", "mean", "best", "queries affected")
+        columns = ("measure", f"as evaluated ({self.ties})", "worst", "mean", "best", "queries affected")
         rows: tuple[tuple[Cell, ...], ...] = tuple(
             (str(s.measure), s.value, s.worst, s.mean, s.best, s.queries) for s in self.spans
         )

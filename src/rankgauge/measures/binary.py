@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rankgauge.core.ids import IntArray
-from rankgauge.data.judged_run import UNRANKED, Counts, JudgedRun, Level, Values
+from rankgauge.data.judged_run import UNRANKED, Counts, JudgedRun, Level, Values, ratio
 from rankgauge.measures.declaration import measure
 from rankgauge.measures.tie_means import (
     chance_of_success,
@@ -424,7 +424,7 @@ def judged_shares(run: JudgedRun, depths: Sequence[int | None]) -> Values:
     """Return Judged@k at each depth, (Q, K); None stands for the whole ranking."""
     known = np.stack([run.among(run.in_qrels, k) for k in depths], axis=1)
     depth = np.stack([run.depth(k) for k in depths], axis=1)
-    return np.where(depth > 0, known / np.maximum(depth, 1), np.nan)
+    return ratio(known, depth)
 
 
 @measure(trec="unj_{k}", better="lower", reads="judged", judged_only=False, tie_mean="linear")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankgauge.core.exact_sum import TOLERANCE
-from rankgauge.data.judged_run import UNRANKED, BoolArray, Level, Values, discounts
+from rankgauge.data.judged_run import UNRANKED, BoolArray, Level, Values, discounts, ratio
 from rankgauge.errors import InputError
 from rankgauge.measures.declaration import measure
 
@@ -66,8 +66,7 @@ def alpha_nDCG(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: Level = 1) 
     """
     ideal = _ideal(run, alpha, rel, k)[:, :k]
     gained = run.total(np.where(run.within(k), _gains(run, alpha, rel) * _discounts(run), 0.0))
-    best = run.total(ideal * discounts(np.arange(1, ideal.shape[1] + 1)))
-    return _share(gained, best)
+    return ratio(gained, run.total(ideal * discounts(np.arange(1, ideal.shape[1] + 1))))
 
 
 @measure(reads="subtopics", also=("ERR-IA",))
@@ -107,7 +106,7 @@ def nERR_IA(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: Level = 1) -> 
     """
     ideal = _ideal(run, alpha, rel, k)[:, :k]
     gained = run.total(np.where(run.within(k), _gains(run, alpha, rel) / run.rank, 0.0))
-    return _share(gained, run.total(ideal / np.arange(1, ideal.shape[1] + 1)))
+    return ratio(gained, run.total(ideal / np.arange(1, ideal.shape[1] + 1)))
 
 
 @measure(reads="subtopics")
@@ -147,7 +146,7 @@ def nNRBP(run: SubtopicRun, *, alpha: float = 0.5, p: float = 0.5, rel: Level = 
     deep = (_BITS + math.log2(run.pool.shape[2])) / -math.log2(p)
     ideal = _ideal(run, alpha, rel, math.ceil(deep))
     powers = _powers(p, ideal.shape[1])
-    return _share(run.total(_gains(run, alpha, rel) * _persistence(run, p)), run.total(ideal * powers))
+    return ratio(run.total(_gains(run, alpha, rel) * _persistence(run, p)), run.total(ideal * powers))
 
 
 @measure(reads="subtopics", also=("AP-IA", "MAP-IA"))
@@ -207,11 +206,6 @@ def StRecall(run: SubtopicRun, *, k: int, rel: Level = 1) -> Values:
     """
     covered = (run.hits(rel) & run.within(k)[:, :, None]).any(axis=1)
     return np.count_nonzero(covered, axis=1) / run.subtopics(rel)
-
-
-def _share(gained: Values, best: Values) -> Values:
-    """Return the share of the best possible value, NaN where that is 0."""
-    return np.where(best > 0, gained / np.where(best > 0, best, 1.0), np.nan)
 
 
 def _gains(run: SubtopicRun, alpha: float, rel: Level) -> Values:

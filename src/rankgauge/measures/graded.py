@@ -9,7 +9,7 @@ import numpy as np
 
 from rankgauge.core.grammar import Value
 from rankgauge.core.ids import IntArray
-from rankgauge.data.judged_run import JudgedRun, Level, Values, discounts
+from rankgauge.data.judged_run import JudgedRun, Level, Values, discounts, ratio
 from rankgauge.errors import InputError
 from rankgauge.measures.declaration import measure
 
@@ -128,7 +128,7 @@ def nERR(run: JudgedRun, *, k: int | None = None, top: float = 4) -> Values:
     ranks = np.arange(1, run.ideal.shape[1] + 1)
     counted = run.ideal >= 0 if k is None else (run.ideal >= 0) & (ranks <= k)
     best = _cascade(run.ideal, counted, ranks, top)
-    return np.where(best > 0, found / np.where(best > 0, best, 1.0), np.nan)
+    return ratio(found, best)
 
 
 @measure(reads="grades", also=("nCG",), tie_mean="linear")
@@ -146,9 +146,7 @@ def NCG(run: JudgedRun, *, k: int, gain: Value = "linear", rel: Level | None = N
     20; as NCG in Craswell et al. (2021), Overview of the TREC 2020 deep learning track.
     """
     scale = _Scale(gain, rel)
-    best = run.total(_best(run, scale)[:, :k])
-    found = run.total(_gains(run, scale) * run.share(k))
-    return np.where(best > 0, found / np.where(best > 0, best, 1.0), np.nan)
+    return ratio(run.total(_gains(run, scale) * run.share(k)), run.total(_best(run, scale)[:, :k]))
 
 
 @measure(trec="Rndcg", reads="grades")
@@ -235,8 +233,7 @@ def G(run: JudgedRun, *, gain: Value = "linear") -> Values:
     spent = np.take_along_axis(costs, column, axis=1) + np.maximum(beyond, 0)
     behind = spent - np.cumsum(gains, axis=1)
     total = run.total(np.where(gains > 0, gains * _discount_behind(behind, gains > 0), 0.0))
-    whole = run.total(best)
-    return np.where(whole > 0, total / np.where(whole > 0, whole, 1.0), np.nan)
+    return ratio(total, run.total(best))
 
 
 @measure(trec="binG")

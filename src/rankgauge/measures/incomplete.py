@@ -9,7 +9,7 @@ import numpy as np
 
 from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import distinct
-from rankgauge.data.judged_run import BoolArray, JudgedRun, Level, Values, discounts
+from rankgauge.data.judged_run import BoolArray, JudgedRun, Level, Values, discounts, ratio
 from rankgauge.measures.declaration import measure
 from rankgauge.measures.tie_means import expected_bpref
 
@@ -70,15 +70,13 @@ def infAP(run: JudgedRun, *, rel: Level = 1) -> Values:
     judgments, CIKM.
     """
     found = run.hits(rel)
-    relevant = run.relevant(rel)
     rel_above = _above(found)
     nonrel_above = _above(run.judged & ~found)
     pool_above = _above(run.in_qrels)
     rank = run.rank.astype(np.float64)
     chance = (rel_above + _EPSILON) / (rel_above + nonrel_above + 2 * _EPSILON)
     expected = 1 / rank + pool_above / rank * chance
-    total = run.total(np.where(found, expected, 0.0))
-    return np.where(relevant > 0, total / np.maximum(relevant, 1), np.nan)
+    return run.total(np.where(found, expected, 0.0)) / run.divisor(rel)
 
 
 @measure(reads="samples", bounds=(0.0, math.inf), judged_only=False)
@@ -113,8 +111,7 @@ def xinfAP(run: SampledRun, *, rel: Level = 1) -> Values:
     for stratum in range(run.strata):
         total = JudgedRun.total(np.where(found & (run.stratum == stratum), expected, 0.0))
         gained = gained + _estimate(run, stratum, total)
-    whole = _estimated_count(run, run.pool >= least)
-    return np.where(whole > 0, gained / np.where(whole > 0, whole, 1.0), np.nan)
+    return ratio(gained, _estimated_count(run, run.pool >= least))
 
 
 @measure(reads="samples", bounds=(0.0, math.inf), judged_only=False, also=("inferred nDCG",))
@@ -145,8 +142,7 @@ def infNDCG(run: SampledRun, *, k: int | None = None) -> Values:
         judged = inside & run.judged
         rate = JudgedRun.count(inside) / np.maximum(JudgedRun.count(judged), 1)
         gained = gained + rate * JudgedRun.total(np.where(judged, gains, 0.0))
-    whole = _ideal(run, k)
-    return np.where(whole > 0, gained / np.where(whole > 0, whole, 1.0), np.nan)
+    return ratio(gained, _ideal(run, k))
 
 
 def _bpref(run: JudgedRun, rel: Level) -> Values:
@@ -155,14 +151,12 @@ def _bpref(run: JudgedRun, rel: Level) -> Values:
     above = np.cumsum(run.judged & ~found, axis=1, dtype=np.int64)
     bound = np.maximum(np.minimum(run.non_relevant(rel), relevant), 1)
     lost = np.minimum(above, relevant[:, None]) / bound[:, None]
-    total = run.total(np.where(found, 1 - lost, 0.0))
-    return np.where(relevant > 0, total / np.maximum(relevant, 1), np.nan)
+    return run.total(np.where(found, 1 - lost, 0.0)) / run.divisor(rel)
 
 
 def _above(counted: BoolArray) -> IntArray:
     """Return the number of counted documents above each document."""
-    upto = np.cumsum(counted, axis=1, dtype=np.int64)
-    return upto - counted
+    return np.cumsum(counted, axis=1, dtype=np.int64) - counted
 
 
 def _estimate(run: SampledRun, stratum: int, judged: Values | IntArray) -> Values:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankgauge.core.ids import IntArray
-from rankgauge.data.judged_run import JudgedRun, Level, Values
+from rankgauge.data.judged_run import JudgedRun, Level, Values, ratio
 from rankgauge.errors import InputError
 from rankgauge.measures.declaration import measure
 
@@ -91,8 +91,7 @@ def Prefs(run: PreferenceRun, *, count: str = "preferences", scope: str = "all")
         satisfied, counted = both + one, of_both + of_one + (of_none if scope == "all" else 0)
     if count == "groups":
         return _mean_of_groups(run, satisfied, counted)
-    satisfied, counted = JudgedRun.total(satisfied), JudgedRun.total(counted)
-    return np.where(counted > 0, satisfied / np.maximum(counted, 1), np.nan)
+    return ratio(JudgedRun.total(satisfied), JudgedRun.total(counted))
 
 
 def _mean_of_groups(run: PreferenceRun, satisfied: IntArray, counted: IntArray) -> Values:
@@ -206,8 +205,7 @@ def PairAcc(run: JudgedRun, *, k: int | None = None, rel: Level = 1, among: str 
         others = run.non_relevant(rel)
         above = np.cumsum(seen & ~found, axis=1, dtype=np.int64)
         whole = run.relevant(rel) * others
-    right = run.total(np.where(found, others[:, None] - above, 0))
-    return np.where(whole > 0, right / np.maximum(whole, 1), np.nan)
+    return ratio(run.total(np.where(found, others[:, None] - above, 0)), whole)
 
 
 @lru_cache(maxsize=16)

@@ -87,8 +87,7 @@ def expected_reciprocal(run: JudgedRun, *, k: int | None, rel: Level) -> Values:
         inside = places < upto[rows, None]
         return run.total(np.where(inside, chances / (first[rows, None] + places), 0.0))
 
-    value = _by_rows(upto, means, 0.0)
-    return np.where(run.relevant(rel) > 0, value, np.nan)
+    return np.where(run.relevant(rel) > 0, _by_rows(upto, means, 0.0), np.nan)
 
 
 def expected_first(run: JudgedRun, *, rel: Level) -> Values:
@@ -242,8 +241,7 @@ def expected_bpref(run: JudgedRun, *, rel: Level) -> Values:
     rising = np.clip(whole[:, None] - above, 0, inside)
     grown = (rising + 1) * np.minimum(above, whole[:, None]) + rising * (rising + 1) / 2
     lost = (grown + (inside - rising) * whole[:, None]) / (inside + 1)
-    total = run.total(np.where(hits, 1 - lost / bound[:, None], 0.0))
-    return np.where(whole > 0, total / np.maximum(whole, 1), np.nan)
+    return run.total(np.where(hits, 1 - lost / bound[:, None], 0.0)) / run.divisor(rel)
 
 
 def _by_rows(width: IntArray, make: Callable[[IntArray, IntArray], Values], nothing: float) -> Values:

@@ -187,8 +187,7 @@ def _translated(text: str, spelled: ParsedName, tool: str | None) -> str | None:
     # Without a dialect, our own names take precedence.
     if tool is None and plain_key(spelled.name) in NAMES and "(" not in key:
         return _compose_name(spelled.name, params, spelled.at)
-    tools = _table().get(key, {})
-    found = {name: row for name, row in tools.items() if tool is None or name == tool}
+    found = {name: row for name, row in _table().get(key, {}).items() if tool is None or name == tool}
     if tool is not None and not found:
         return None
     meant = {row.means: row for row in found.values()}
