@@ -454,7 +454,6 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         named, shown = named_sources(runs), shown or make_plan(COMPARED).measures
     declared = declared or shown[:1]
     names = [e.run_name for e in evaluations] if runs is None else [name for name, _ in named]
-    _check_names(names)
     design = Design(
         tested=declared,
         baseline=_baseline(names, baseline),
@@ -534,19 +533,19 @@ def _compared(
     found = tuple(withhold_verdict(d, named[d.run], named[d.baseline]) for d in differences(evaluations, seeded, jobs))
     own = findings_of_evaluations(evaluations, seeded, found)
     before = named[seeded.baseline]
-    others = [e for e in evaluations if e is not before]
-    settings = (settings_change(e, before.settings, seeded.baseline, e.run_name) for e in others)
+    settings = (
+        settings_change(e, before.settings, seeded.baseline, e.run_name) for e in evaluations if e is not before
+    )
     changes = list(filter(None, settings))
-    several = [change for change in changes if change.severity == "warning"]
     made = Comparison(
         evaluations=tuple(evaluations),
         design=seeded,
         differences=found,
         sentences=(),
-        findings=tuple(dict.fromkeys([*own, *several, *more])),
+        findings=tuple(dict.fromkeys([*own, *(change for change in changes if change.severity == "warning"), *more])),
     )
-    one = (str(change) for change in changes if change.severity == "info")
-    return replace(made, sentences=(*made.withheld_sentences, *sentences(evaluations, seeded, found), *one))
+    single_changes = (str(change) for change in changes if change.severity == "info")
+    return replace(made, sentences=(*made.withheld_sentences, *sentences(evaluations, seeded, found), *single_changes))
 
 
 def _check_common(truth: Qrels, runs: Sequence[Outline]) -> None:
@@ -566,8 +565,8 @@ def _check_common(truth: Qrels, runs: Sequence[Outline]) -> None:
 
 def _common(truth: Qrels, runs: Sequence[Outline]) -> list[bytes]:
     """Return the queries that are judged and in every run."""
-    having = [set(run.queries) for run in runs]
-    common = [q for q in truth.query_index if all(q in queries for queries in having)]
+    in_all = set(truth.query_index).intersection(*(run.queries for run in runs))
+    common = [query for query in truth.query_index if query in in_all]
     if not common:
         raise InputError(
             "no judged query is in all runs",
@@ -578,16 +577,12 @@ def _common(truth: Qrels, runs: Sequence[Outline]) -> list[bytes]:
 
 
 def _baseline(names: Sequence[str], wanted: str | None) -> str:
-    if wanted is None:
-        return names[0]
-    if wanted not in names:
+    """Return the baseline among distinct names, by default the first."""
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(
+                f"duplicate run name {name!r}", where="runs", fix='name them: {"first": run_a, "second": run_b}'
+            )
+    if wanted is not None and wanted not in names:
         raise UnknownName(f"unknown run {wanted!r}", fix=f"runs are: {', '.join(names)}")
-    return wanted
-
-
-def _check_names(names: Sequence[str]) -> None:
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise InputError(
-            f"duplicate run name {twice!r}", where="runs", fix='name them: {"first": run_a, "second": run_b}'
-        )
+    return names[0] if wanted is None else wanted

@@ -65,10 +65,8 @@ def withholding(evaluation: Evaluation, measure: Measure, other: Evaluation | No
 
 def withhold_verdict(d: Difference, run: Evaluation, baseline: Evaluation) -> Difference:
     """Withhold the verdict if one of the two runs has a finding that forbids it."""
-    pairs = ((run, baseline), (baseline, run))
-    if d.verdict is not None and any(withholding(one, d.measure, other) for one, other in pairs):
-        return replace(d, verdict="withheld")
-    return d
+    withheld = withholding(run, d.measure, baseline) or withholding(baseline, d.measure, run)
+    return replace(d, verdict="withheld") if withheld and d.verdict is not None else d
 
 
 def withheld_runs(
@@ -143,12 +141,11 @@ def best_sentence(
     names = list(means)
     best = [names[place] for place in primary.best(list(means.values()))]
     if not best:
-        known = not all(map(math.isnan, means.values()))
-        why = "has no better direction" if known else "is undefined for every run"
+        undefined = all(map(math.isnan, means.values()))
+        why = "is undefined for every run" if undefined else "has no better direction"
         return f"{primary} {why}: no run is ranked first"
     word = "lowest" if primary.declaration.better == "lower" else "highest"
-    has = inflect(len(best), "has", "have")
-    text = f"{_listed(best)} {has} the {word} {primary} ({means[best[0]]:.4f})"
+    text = f"{_listed(best)} {inflect(len(best), 'has', 'have')} the {word} {primary} ({means[best[0]]:.4f})"
     rest = [name for name in names if name not in best]
     near, how = _near(rest, primary, found, best[0], indistinct)
     return f"{text}; not distinguishable from {_listed(near)}{how}" if near else text
@@ -168,8 +165,7 @@ def _near(  # noqa: PLR0917 - what a sentence is made of
     if not untested or indistinct is None:
         return [name for name in rest if name in unsure - untested], ""
     # The best run was selected from the data, so only a test over all runs is valid for it.
-    near = set(indistinct(best))
-    unsure = {name for name in unsure if name not in untested or name in near}
+    unsure -= untested.difference(indistinct(best))
     by = " (others than the baseline by randomized Tukey HSD over all runs)"
     return [name for name in rest if name in unsure], by
 
@@ -186,33 +182,27 @@ def difference_sentence(d: Difference) -> str:
     if d.verdict == "identical":
         return f"{d.run} and {d.baseline}: identical by {d.measure} in every query"
     if d.verdict in SURE:
-        return f"{d.run} is {d.verdict} than {d.baseline} by {d.measure}: {spread}{_unless(d)}"
+        text = f"{d.run} is {d.verdict} than {d.baseline} by {d.measure}: {spread}"
+        if d.reversed_by != FAILING + 1:
+            return text
+        # One failing query more than allowed would reverse the verdict. Of n queries, none is among
+        # those that fail with a probability of (1 - share)^n.
+        failing = abs(d.difference) / d.largest
+        return (
+            f"{text}, unless the better run fails completely for {failing * d.scale:.1%} of all queries or more: up to "
+            f"{math.exp(-failing * d.queries):.0%} of samples contain none of them"
+        )
     text = f"{d.run} and {d.baseline} by {d.measure}: {_unclear_verdict(d)}, {spread}"
     if _reversible(d):
         return text
     if d.detectable is not None:
-        detectable = f"{d.detectable:.{d.digits}f}"
         text += (
-            f"; with {many(d.queries, 'query')}, differences of {detectable} or more are "
+            f"; with {many(d.queries, 'query')}, differences of {d.detectable:.{d.digits}f} or more are "
             "detectable with about 80% power"
         )
     if d.queries_needed is not None:
         text += f"; a difference of {abs(d.difference):.{d.digits}f} would need about {d.queries_needed:,} queries"
     return text
-
-
-def _unless(d: Difference) -> str:
-    """Return the condition of a verdict if one failing query more than allowed would reverse it.
-
-    Of n queries, none is among those that fail with a probability of (1 - share)^n.
-    """
-    if d.reversed_by != FAILING + 1:
-        return ""
-    failing = abs(d.difference) / d.largest
-    return (
-        f", unless the better run fails completely for {failing * d.scale:.1%} of all queries or more: up to "
-        f"{math.exp(-failing * d.queries):.0%} of samples contain none of them"
-    )
 
 
 def _unclear_verdict(d: Difference) -> str:
@@ -233,8 +223,7 @@ def _unclear_verdict(d: Difference) -> str:
 def _reversible(d: Difference) -> bool:
     """Return whether only queries that are not in the sample prevent a verdict."""
     sure = d.corrected is not None and d.corrected < ALPHA and d.wins + d.losses >= FEW_CHANGES
-    few = d.reversed_by is not None and d.reversed_by <= FAILING
-    return sure and few and not d.low <= 0 <= d.high
+    return sure and d.reversed_by is not None and d.reversed_by <= FAILING and not d.low <= 0 <= d.high
 
 
 def units(measures: Sequence[Measure]) -> Iterator[str]:
@@ -258,8 +247,8 @@ def findings_of_evaluations(
     queries = len(evaluations[0].query_ids)
     if queries < _FEW_QUERIES:
         unit = "question" if of_answers(evaluations[0]) else "query"
-        few = f"only {many(queries, unit)}: intervals are wide, and a single {unit} can change"
-        yield _finding("C101", f"{few} the mean")
+        few = f"only {many(queries, unit)}"
+        yield _finding("C101", f"{few}: intervals are wide, and a single {unit} can change the mean")
     tied = {e.run_name: e.counts.get("tied", 0) for e in evaluations}
     loose = [f"{name}: {number} of {queries}" for name, number in tied.items() if number > _MANY_TIES * queries]
     if loose:
@@ -268,15 +257,12 @@ def findings_of_evaluations(
     absent = {e.run_name: e.counts.get("missing_from_run", 0) for e in evaluations}
     gone = [f"{name} {number}" for name, number in absent.items() if number]
     if gone:
-        missing = f"queries missing from a run count as empty rankings ({', '.join(gone)})"
-        yield _finding("C103", missing)
+        yield _finding("C103", f"queries missing from a run count as empty rankings ({', '.join(gone)})")
     if any(e.weights is not None for e in evaluations):
-        weighted = "means are weighted, differences are not"
-        yield _finding("C104", weighted)
+        yield _finding("C104", "means are weighted, differences are not")
     for e in evaluations:
-        explains = explaining(e.findings)
         for one in e.input_findings:
-            if one not in explains and one not in origins:
+            if one not in explaining(e.findings) and one not in origins:
                 yield replace(one, message=f"{e.run_name}: {one.message}")
     named = {e.run_name: e for e in evaluations}
     primary = [d for d in found if d.measure == design.tested[0] and d.verdict != "withheld"]
@@ -295,9 +281,8 @@ def _findings_of_pair(one: Evaluation, other: Evaluation, d: Difference) -> Iter
     whole = len(apart) == len(one.query_ids)
     most = changed >= FEW_CHANGES and apart.max() > _MOSTLY_ONE * math.fsum(apart.tolist())
     if most and whole:
-        query = one.query_ids[int(apart.argmax())]
-        pair = f"{d.run} against {d.baseline}"
-        yield _finding("C106", f"{pair}: query {query!r} alone accounts for most of the difference")
+        query = f"query {one.query_ids[int(apart.argmax())]!r}"
+        yield _finding("C106", f"{d.run} against {d.baseline}: {query} alone accounts for most of the difference")
     yield from findings_of_difference(d, stats.skewness(moved) if changed else 0.0)
 
 
@@ -346,8 +331,7 @@ def findings_of_inputs(
     grades = truth.table.values
     if not ((grades >= 0) & (grades < 1)).any():
         # Judged@k would equal P@k.
-        blind = "the share of unjudged documents in each run is unknown"
-        yield _finding("C107", f"the judgments name relevant documents only: {blind}")
+        yield _finding("C107", f"{COMPARISON_KINDS['C107'].description}: {COMPARISON_KINDS['C107'].effect}")
     else:
         k = cut or _CUT
         shares = {e.run_name: e.coverage[k] for e in evaluations if k in e.coverage}
@@ -357,18 +341,16 @@ def findings_of_inputs(
             yield _finding("C108", f"Judged@{k} differs ({text}): {effect} of them")
     sizes = {run.name: run.sizes for run in runs}
     depth = {name: int(of_run.max(initial=0)) for name, of_run in sizes.items()}
-    deepest = max(depth.values())
     # A run is cut off if most rankings have its maximum length. If all runs requested the same
     # number of documents, the shallower run simply found no more.
     cut_short = any(
-        depth[name] < deepest and np.mean(of_run == depth[name]) >= _NEARLY_ALL for name, of_run in sizes.items()
+        depth[name] < max(depth.values()) and np.mean(of_run == depth[name]) >= _NEARLY_ALL
+        for name, of_run in sizes.items()
     )
     asked = {run.settings.get("k") for run in runs}
     if cut_short and (len(asked) > 1 or None in asked):
         text = _listed([f"{name} {most}" for name, most in depth.items()])
-        effect = "measures without a cut-off favor the deeper run"
-        yield _finding("C109", f"different depths ({text}): {effect}")
+        yield _finding("C109", f"different depths ({text}): {COMPARISON_KINDS['C109'].effect}")
     shallow = [name for name, most in depth.items() if cut and most < int(cut)]
     if shallow:
-        short = f"{_listed(shallow)}: no ranking reaches rank {cut}, the cut-off of {primary}"
-        yield _finding("C110", short)
+        yield _finding("C110", f"{_listed(shallow)}: no ranking reaches rank {cut}, the cut-off of {primary}")

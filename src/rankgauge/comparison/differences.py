@@ -368,8 +368,7 @@ def differences(evaluations: Sequence[Evaluation], design: Design, jobs: int = 1
 
 def describe_difference(run: Evaluation, baseline: Evaluation, measure: Measure, level: float) -> Difference:
     """Return the untested difference of two runs by one measure, with an interval of this level."""
-    design = Design((measure,), baseline.run_name)
-    work = _Computation((baseline, run), design, level)
+    work = _Computation((baseline, run), Design((measure,), baseline.run_name), level)
     return work.difference((run.run_name, baseline.run_name, measure), None, None)
 
 
@@ -396,8 +395,8 @@ def seed_of(evaluations: Sequence[Evaluation], tested: Sequence[Measure]) -> int
 
 def paired_differences(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
     """Return the differences of queries; undefined values count as 0 or exclude the query."""
-    found = query_differences(one, other, measure)
-    return found[~np.isnan(found)]
+    moved = query_differences(one, other, measure)
+    return moved[~np.isnan(moved)]
 
 
 def corrected_means(evaluations: Sequence[Evaluation]) -> tuple[dict[str, dict[str, float]], frozenset[str]]:
@@ -467,8 +466,7 @@ def select(evaluation: Evaluation, measures: Sequence[Measure], rows: Sequence[i
 
 
 def _column(evaluation: Evaluation, measure: Measure) -> FloatArray:
-    column: FloatArray = evaluation.per_query[:, evaluation.measures.index(measure)]
-    return column
+    return evaluation.per_query[:, evaluation.measures.index(measure)]
 
 
 def _columns(evaluations: Sequence[Evaluation], measure: Measure) -> FloatArray:
@@ -479,8 +477,7 @@ def _columns(evaluations: Sequence[Evaluation], measure: Measure) -> FloatArray:
 def _in_order(table: FloatArray) -> FloatArray:
     """Sort the complete rows, so that draws do not depend on the order of queries."""
     known = table[~np.isnan(table).any(axis=1)]
-    ordered: FloatArray = known[np.lexsort(known.T[::-1])]
-    return ordered
+    return known[np.lexsort(known.T[::-1])]
 
 
 def _hsd(evaluations: Sequence[Evaluation], measure: Measure, design: Design, jobs: int = 1) -> FloatArray:
@@ -534,11 +531,10 @@ class _Computation:
     def differences(self) -> Iterator[Difference]:
         keys = [(run, base, m) for run, base in self.pairs for m in self.design.tested]
         raw = self._raw(keys)
-        found = dict(zip(keys, zip(raw, self._corrected(keys, raw), strict=True), strict=True))
+        chances = dict(zip(keys, zip(raw, self._corrected(keys, raw), strict=True), strict=True))
         for run, base in self.pairs:
             for measure in self.evaluations[0].measures:
-                p, corrected = found.get((run, base, measure), (None, None))
-                yield self.difference((run, base, measure), p, corrected)
+                yield self.difference((run, base, measure), *chances.get((run, base, measure), (None, None)))
 
     def _sorted_differences(self, key: _Key) -> FloatArray:
         """Return sorted differences, so that results do not depend on the order of queries."""
@@ -548,16 +544,15 @@ class _Computation:
     def _raw(self, keys: Sequence[_Key]) -> list[float]:
         """Return the uncorrected p-values (for Tukey HSD, corrected over all runs)."""
         design = self.design
+        columns = map(self._sorted_differences, keys)
         if design.test in {"t", "wilcoxon"}:
             alone = stats.t_test if design.test == "t" else stats.wilcoxon
-            columns = map(self._sorted_differences, keys)
-            return [alone(c).p if len(c) >= 2 and c.any() else 1.0 for c in columns]
+            return [alone(column).p if len(column) >= 2 and column.any() else 1.0 for column in columns]
         tables = {measure: self._table(measure) for measure in design.tested}
         place = {name: number for number, name in enumerate(self.names)}
         return [
-            1.0 if not self._sorted_differences(key).any() else float(tables[m][place[run], place[base]])
-            for key in keys
-            for run, base, m in (key,)
+            float(tables[measure][place[run], place[base]]) if column.any() else 1.0
+            for (run, base, measure), column in zip(keys, columns, strict=True)
         ]
 
     def _table(self, measure: Measure) -> FloatArray:
@@ -570,15 +565,13 @@ class _Computation:
         whole = _columns([self.evaluations[place] for place in order], measure)
         # If no query is excluded, testing all pairs together costs little more than a few of them.
         if len(order) > 2 and design.pairs == "all" and len(whole) == len(self.evaluations[0].query_ids):
-            test = stats.pairwise_test(whole, design.draws, design.seed, jobs=self.jobs)
-            p[np.ix_(order, order)] = test.p
+            p[np.ix_(order, order)] = stats.pairwise_test(whole, design.draws, design.seed, jobs=self.jobs).p
             return p
         for run, base in self.pairs:
             apart = np.sort(_oriented(self._sorted_differences((run, base, measure))))
             if len(apart) >= 2:
-                at = self.names.index(run), self.names.index(base)
                 test = stats.randomization_test(apart, design.draws, design.seed, jobs=self.jobs)
-                p[at] = test.p[0]
+                p[self.names.index(run), self.names.index(base)] = test.p[0]
         return p
 
     def _corrected(self, keys: Sequence[_Key], raw: Sequence[float]) -> list[float]:
@@ -604,22 +597,32 @@ class _Computation:
     def difference(self, key: _Key, p: float | None, corrected: float | None) -> Difference:
         """Return the difference of one pair by one measure."""
         run, base, measure = key
-        moved, (means, by_judge) = self._sorted_differences(key), self.means
+        means, by_judge = self.means
         correction = corrected_differences(self.named[run], self.named[base], measure)
+        moved = np.sort(correction.values[~np.isnan(correction.values)])
         above, below = int((correction.counted > 0).sum()), int((correction.counted < 0).sum())
         mean, low, high, sd = self._interval(moved)
+        # The judge of answers shows this share of a difference.
+        gain, unit = correction.gain, unit_of(moved)
         if above + below < FEWEST_FOR_INTERVAL:
             low = high = math.nan
-        sample = DifferenceSample(mean, low, high, sd, len(moved), above, below, unit_of(moved), correction.condition)
-        found = make_difference(
-            key,
-            (means[run][str(measure)], means[base][str(measure)]),
-            _true_sample(sample, correction),
-            p,
-            corrected,
-            self.design.level_of(len(self.names), len(self.pairs)),
+        elif not math.isnan(low):
+            low, high = stats.ratio_interval(mean, low, high, gain)
+        sample = DifferenceSample(
+            mean=mean / gain[0],
+            low=low,
+            high=high,
+            sd=sd / gain[0],
+            queries=len(moved),
+            above=above,
+            below=below,
+            unit=unit and unit / gain[0],
+            condition=correction.condition,
+            scale=correction.unseen / gain[0],
         )
-        return replace(found, by_judge=str(measure) in by_judge)
+        both = means[run][str(measure)], means[base][str(measure)]
+        level = self.design.level_of(len(self.names), len(self.pairs))
+        return replace(make_difference(key, both, sample, p, corrected, level), by_judge=str(measure) in by_judge)
 
     def _interval(self, moved: FloatArray) -> tuple[float, float, float, float]:
         """Return mean, interval bounds (NaN if too few queries differ), and standard deviation."""
@@ -669,21 +672,6 @@ class DifferenceSample(NamedTuple):
     unit: float | None
     condition: str = ""
     scale: float = 1.0
-
-
-def _true_sample(found: DifferenceSample, correction: JudgeCorrection) -> DifferenceSample:
-    """Return differences divided by the share of their size that a judge of answers shows."""
-    gain, low, high = correction.gain, found.low, found.high
-    if not math.isnan(low):
-        low, high = stats.ratio_interval(found.mean, low, high, gain)
-    return found._replace(
-        mean=found.mean / gain[0],
-        low=low,
-        high=high,
-        sd=found.sd / gain[0],
-        unit=found.unit and found.unit / gain[0],
-        scale=correction.unseen / gain[0],
-    )
 
 
 def make_difference(  # noqa: PLR0917 - all that it is made of
