@@ -355,7 +355,7 @@ def _terms(texts: Sequence[str], numbered: IntArray) -> list[tuple[str, ...]]:
     """Return the terms of each cluster: the words with the largest share times log ratio."""
     words = [set(_WORD.findall(text.casefold())) for text in texts]
     everywhere = Counter(word for row in words for word in row)
-    found = []
+    terms = []
     for number in range(1, int(numbered.max()) + 1):
         members = np.flatnonzero(numbered == number)
         here = Counter(word for row in members for word in words[row])
@@ -364,6 +364,5 @@ def _terms(texts: Sequence[str], numbered: IntArray) -> list[tuple[str, ...]]:
             for word, count in here.items()
             if count * len(texts) > len(members) * (all_ := everywhere[word])
         }
-        best = sorted(scores, key=lambda word: (-scores[word], word))
-        found.append(tuple(best[:_TERMS]))
-    return found
+        terms.append(tuple(sorted(scores, key=lambda word: (-scores[word], word))[:_TERMS]))
+    return terms

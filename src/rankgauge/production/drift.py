@@ -209,8 +209,7 @@ def _test_without(
     emptied = sum(len(rest.split()) < _REST <= len(text.split()) for rest, text in zip(left, pooled.texts, strict=True))
     if not words or emptied > _EMPTIED * len(left):
         return None
-    points = embed(left, encoder, seed).points
-    return LabelScores(points, seed).test(pooled.labels, permutations, seed)
+    return LabelScores(embed(left, encoder, seed).points, seed).test(pooled.labels, permutations, seed)
 
 
 def _verdict(

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from importlib import resources
-from itertools import count
 from typing import Any
 
 # Kinds of events. An impression is never inferred from a click.
@@ -56,12 +55,9 @@ def statement(name: str) -> str:
 class Parameters(dict[str, Any]):
     """Parameters of a statement."""
 
-    def __init__(self) -> None:
-        self._numbers = count()
-
     def add(self, value: Any) -> str:
         """Return the SQL for a value."""
-        name = f"p{next(self._numbers)}"
+        name = f"p{len(self)}"
         self[name] = value
         return f"${name}"
 

@@ -10,8 +10,9 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from rankgauge import stats
+from rankgauge.core.arguments import known_name
 from rankgauge.core.text import Ratio, many
-from rankgauge.errors import InputError, UnknownName
+from rankgauge.errors import InputError
 from rankgauge.production.log import EventLog
 from rankgauge.production.metrics import OnlineMetric, metrics_of
 from rankgauge.rendering.result import Result
@@ -393,8 +394,7 @@ def _arms(connection: Any, arms: tuple[str, str] | None, where: str) -> tuple[st
             else "log the arm of the experiment with each question",
         )
     for arm in arms:
-        if arm not in known:
-            raise UnknownName.of("arm", arm, known)
+        known_name("arm", arm, known)
     if arms[0] == arms[1]:
         raise InputError(f"both arms are {arms[0]!r}", where="arms", fix="pass two arms")
     return arms
@@ -427,8 +427,7 @@ def _looks(connection: Any, metric: OnlineMetric, arms: tuple[str, str]) -> list
     looks: list[_Look] = []
     for day in sorted({day for day, _ in steps}):
         for arm in arms:
-            added = steps.get((day, arm), [0.0] * 6)
-            total[arm] = [one + other for one, other in zip(total[arm], added, strict=True)]
+            total[arm] = [one + other for one, other in zip(total[arm], steps.get((day, arm), [0.0] * 6), strict=True)]
         base, new = (stats.ClusterSums(int(total[arm][0]), *total[arm][1:]) for arm in arms)
         looks.append((day, base, new))
     return looks
@@ -457,8 +456,7 @@ def _primary(
     )
     primary = _of(metric, base, new, (days[-1].low, days[-1].high), days[-1].p)
     if primary.verdict == "cannot tell" and difference and math.isfinite(variance):
-        enough = stats.variance_needed(difference, mixing=mixing)
-        primary = replace(primary, needed=_more(questions, variance, enough))
+        primary = replace(primary, needed=_more(questions, variance, stats.variance_needed(difference, mixing=mixing)))
     return primary, days, mixing
 
 

@@ -361,11 +361,10 @@ def _ranked(
 ) -> list[ProposedQuestion]:
     """Return the proposals with the rank of their document in a search."""
     asked = [Query(str(place), each.text) for place, each in enumerate(proposals) if each.accepted]
-    found = list(proposals)
+    ranked = list(proposals)
     if asked:
         index_documents(retriever, collection.documents.values())
         for query, hits in zip(asked, search(retriever, asked, k), strict=True):
-            each, ids = found[int(query.id)], list(hits.ids)
-            rank = ids.index(each.document) + 1 if each.document in ids else None
-            found[int(query.id)] = replace(each, rank=rank)
-    return found
+            each, ids = ranked[int(query.id)], list(hits.ids)
+            ranked[int(query.id)] = replace(each, rank=ids.index(each.document) + 1 if each.document in ids else None)
+    return ranked

@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -206,19 +207,6 @@ class _Progress:
         for each in refused:
             self.faults.setdefault(each.fault, [0, f"{source}:{each.line}"])[0] += 1
 
-    def add(self, other: _Progress) -> None:
-        """Add the counts of another source."""
-        self.rows += other.rows
-        self.breaks += other.breaks
-        for kind, count in other.events.items():
-            self.events[kind] = self.events.get(kind, 0) + count
-        self.duplicates += other.duplicates
-        self.identical += other.identical
-        self.out_of_order += other.out_of_order
-        self.future += other.future
-        for reason, (rows, first) in other.faults.items():
-            self.faults.setdefault(reason, [0, first])[0] += rows
-
 
 def import_log(  # noqa: PLR0913 - one parameter a setting
     source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
@@ -298,15 +286,12 @@ def import_log(  # noqa: PLR0913 - one parameter a setting
         importer = _Importer(
             store, mapping=meaning, timezone=timezone, first_rank=first_rank, now=now or datetime.now(UTC)
         )
-        total = _Progress()
         spans = [file for file in files if file.format == "spans"]
         if spans:
             from rankgauge.production.span_events import trace_ends
 
             importer.ends = trace_ends(batch.rows for file in spans for batch in file.batches())
-        for file in files:
-            total.add(importer.run(file))
-        return importer.report(os.fspath(log), files, total, dry_run=dry_run)
+        return importer.report(os.fspath(log), files, [importer.run(file) for file in files], dry_run=dry_run)
 
 
 def _numbered(rows: Any) -> tuple[Any, dict[str, str]]:
@@ -542,9 +527,15 @@ class _Importer:
             progress.duplicates -= identified
             progress.identical -= count - identified
 
-    def report(self, log: str, sources: Sequence[Source], counts: _Progress, *, dry_run: bool) -> LogImport:
-        """Return the counts of an import and of the resulting log."""
+    def report(self, log: str, sources: Sequence[Source], imported: Sequence[_Progress], *, dry_run: bool) -> LogImport:
+        """Return the counts of the sources and of the resulting log."""
         self._connection.close()
+        events: Counter[str] = Counter()
+        faults: dict[str, list[Any]] = {}
+        for each in imported:
+            events.update(each.events)
+            for reason, (rows, first) in each.faults.items():
+                faults.setdefault(reason, [0, first])[0] += rows
         return LogImport(
             log=log,
             sources=tuple((each.name, each.format) for each in sources),
@@ -553,17 +544,17 @@ class _Importer:
                 each.question is None and (each.searches or each.answer is not None) for each in self.ends.values()
             ),
             several=sum(each.several for each in self.ends.values()),
-            rows=counts.rows,
-            lines=counts.rows + counts.breaks,
-            events={kind: counts.events[kind] for kind in KINDS if counts.events.get(kind)},
-            duplicates=counts.duplicates,
-            identical=counts.identical,
+            rows=sum(each.rows for each in imported),
+            lines=sum(each.rows + each.breaks for each in imported),
+            events={kind: events[kind] for kind in KINDS if events[kind]},
+            duplicates=sum(each.duplicates for each in imported),
+            identical=sum(each.identical for each in imported),
             refused=tuple(
                 Fault(reason, rows, first)
-                for reason, (rows, first) in sorted(counts.faults.items(), key=lambda each: -each[1][0])
+                for reason, (rows, first) in sorted(faults.items(), key=lambda each: -each[1][0])
             ),
-            out_of_order=counts.out_of_order,
-            future=counts.future,
+            out_of_order=sum(each.out_of_order for each in imported),
+            future=sum(each.future for each in imported),
             first_ranks=dict(self._store.manifest["first_ranks"]),
             **EventLog(log, self._store.files).joins(),
         )

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from rankgauge.errors import InputError, UnknownName
+from rankgauge.core.arguments import known_name
+from rankgauge.errors import InputError
 
 _SHARE = (0.0, 1.0)
 # Reasons for undefined metrics, by missing kind of event.
@@ -314,8 +315,7 @@ def metrics_of(names: Iterable[str] | str | None) -> tuple[OnlineMetric, ...]:
     given = [names] if isinstance(names, str) else names
     wanted = dict.fromkeys(part.strip() for name in given for part in name.split(","))
     for name in wanted:
-        if name not in METRICS:
-            raise UnknownName.of("online metric", name, METRICS)
+        known_name("online metric", name, METRICS)
     if not wanted:
         raise InputError("no metric was given", where="metrics", fix="name one, or omit it")
     return tuple(METRICS[name] for name in wanted)

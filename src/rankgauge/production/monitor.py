@@ -63,9 +63,9 @@ class Signal:
 
     name: str
     state: State
-    change: float
-    low: float
-    high: float
+    change: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
     p: float = math.nan
     reason: str = ""
 
@@ -229,11 +229,11 @@ def production_health(
     daily = online_metrics(log, names, by="day", since=since, until=until)
     weekly = online_metrics(log, names, by="week", since=since, until=until)
     changes = {change.metric.name: change for change in daily.changes}
-    nan, defined = math.nan, [name for name in names if daily.value(name).defined]
+    defined = [name for name in names if daily.value(name).defined]
     online = tuple(
         online_signal(name, changes.get(name), margin)
         if name in defined
-        else Signal(name, "cannot tell", nan, nan, nan, reason=daily.value(name).reason)
+        else Signal(name, "cannot tell", reason=daily.value(name).reason)
         for name in names
     )
     offline = offline_signal([value for _, value in points], wanted, offline_margin)
@@ -275,15 +275,15 @@ def verdict_of(offline: State, online: Sequence[State], *, drift: bool | None) -
 
 def offline_signal(values: Sequence[Evaluation | float], measure: Measure, margin: float) -> Signal:
     """Test whether the last value is worse than the first by the margin or more."""
-    nan, name = math.nan, str(measure)
+    name = str(measure)
     if len(values) < 2:
-        return Signal(name, "cannot tell", nan, nan, nan, reason="there is only one evaluation")
+        return Signal(name, "cannot tell", reason="there is only one evaluation")
     first, last = values[0], values[-1]
     if not (isinstance(first, Evaluation) and isinstance(last, Evaluation)):
         change = _mean(last, measure) - _mean(first, measure)
         gain = float(measure.improvements(np.array([change]))[0])
         state: State = "worse" if gain < -margin else "better" if gain > margin else "steady"
-        return Signal(name, state, change, nan, nan, reason="no interval: means without queries")
+        return Signal(name, state, change, reason="no interval: means without queries")
     before, after = _values(first, measure), _values(last, measure)
     shared = sorted(before.keys() & after.keys())
     differences = measure.differences(
@@ -293,8 +293,7 @@ def offline_signal(values: Sequence[Evaluation | float], measure: Measure, margi
     )
     differences = differences[~np.isnan(differences)]
     if len(differences) < 2:
-        reason = "the first and the last evaluation share fewer than 2 queries"
-        return Signal(name, "cannot tell", nan, nan, nan, reason=reason)
+        return Signal(name, "cannot tell", reason="the first and the last evaluation share fewer than 2 queries")
     interval = stats.t_interval(differences)
     ends = measure.improvements(np.array([interval.low, interval.high]))
     low, high = float(ends.min()), float(ends.max())
@@ -310,8 +309,7 @@ def offline_signal(values: Sequence[Evaluation | float], measure: Measure, margi
 def online_signal(name: str, change: MetricChange | None, margin: float) -> Signal:
     """Tell whether a metric became worse from its change over the days; None with too few days."""
     if change is None:
-        nan, reason = math.nan, f"fewer than {stats.FEWEST_PERIODS} days"
-        return Signal(name, "cannot tell", nan, nan, nan, reason=reason)
+        return Signal(name, "cannot tell", reason=f"fewer than {stats.FEWEST_PERIODS} days")
     sign, trend = _SIGNS[name], change.trend
     worst = max(sign * trend.low, sign * trend.high)
     state: State = "steady" if worst < margin else "cannot tell"
@@ -331,8 +329,8 @@ def _values(evaluation: Evaluation, measure: Measure) -> dict[str, float]:
             where=evaluation.run_name,
             fix=f"evaluated: {', '.join(map(str, evaluation.measures))}",
         )
-    column = evaluation.per_query[:, evaluation.measures.index(measure)]
-    return dict(zip(evaluation.query_ids, column.tolist(), strict=True))
+    values = evaluation.per_query[:, evaluation.measures.index(measure)].tolist()
+    return dict(zip(evaluation.query_ids, values, strict=True))
 
 
 def _mean(value: Evaluation | float, measure: Measure) -> float:

@@ -10,9 +10,9 @@ from typing import Any, Literal, TypeAlias
 
 from rankgauge import stats
 from rankgauge.core.abstention import ABSTENTION_RE2, ABSTENTION_RULE, RULE_SENSITIVITY, RULE_SPECIFICITY, abstains
-from rankgauge.core.arguments import number, option
+from rankgauge.core.arguments import known_name, number, option
 from rankgauge.core.text import some
-from rankgauge.errors import InputError, UnknownName
+from rankgauge.errors import InputError
 from rankgauge.production.events import Parameters
 from rankgauge.production.log import EventLog
 from rankgauge.production.metrics import OnlineMetric, Threshold, metrics_of
@@ -367,8 +367,7 @@ def _group(connection: Any, name: str | None, given: Parameters) -> str:
     known = {
         key for (key,) in connection.execute("SELECT DISTINCT unnest(map_keys(attributes)) FROM events").fetchall()
     }
-    if name not in known:
-        raise UnknownName.of("segment", name, [*_GROUPS, *sorted(known)])
+    known_name("segment", name, [*_GROUPS, *sorted(known)])
     return f"map_extract(attributes, {given.add(name)})[1]"
 
 

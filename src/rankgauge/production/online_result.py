@@ -155,14 +155,14 @@ class OnlineMetrics(Result):
             UnknownName: If the metric or group is unknown.
         """
         (metric,) = metrics_of([name])
-        values = self.overall if group is None else self.groups
-        found = [each for each in values if each.metric == metric]
-        if not found:
+        values = {
+            each.group: each for each in (self.overall if group is None else self.groups) if each.metric == metric
+        }
+        if not values:
             raise UnknownName.of("online metric", name, [each.name for each in self.metrics])
-        for each in found:
-            if each.group == group:
-                return each
-        raise UnknownName.of(str(self.by), str(group), [str(each.group) for each in found])
+        if group not in values:
+            raise UnknownName.of(str(self.by), str(group), [str(known) for known in values])
+        return values[group]
 
     @property
     def group_names(self) -> tuple[str, ...]:

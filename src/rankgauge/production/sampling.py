@@ -349,8 +349,7 @@ def group_questions(counts: Mapping[str, int], known: Sequence[str] = ()) -> lis
     places: dict[str, int] = {}
     near: dict[tuple[int, int, str, tuple[str, ...]], list[int]] = defaultdict(list)
     parts: list[tuple[str, ...]] = []
-    ranked = sorted(counts, key=lambda text: (-counts[text], text))
-    for text in (*known, *ranked):
+    for text in (*known, *sorted(counts, key=lambda text: (-counts[text], text))):
         given = len(texts) < len(known)
         words = _words(text)
         key = "".join(words) or text
@@ -380,8 +379,7 @@ def group_questions(counts: Mapping[str, int], known: Sequence[str] = ()) -> lis
         if not given:
             sums[place] += counts[text]
     found = [QuestionGroup(text, total) for text, total in zip(texts, sums, strict=True)]
-    others = sorted(found[len(known) :], key=lambda group: (-group.frequency, group.text))
-    return [*found[: len(known)], *others]
+    return [*found[: len(known)], *sorted(found[len(known) :], key=lambda group: (-group.frequency, group.text))]
 
 
 def _words(text: str) -> tuple[str, ...]:

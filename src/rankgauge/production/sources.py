@@ -291,8 +291,7 @@ def _json_lines(stream: BinaryIO) -> Iterator[Batch]:
         block, refused = _decoded(block, first)
         if block and not block.endswith(b"\n"):
             block += b"\n"
-        data = np.frombuffer(block, dtype=np.uint8)
-        ends = np.flatnonzero(data == 10)
+        ends = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n"))
         starts = np.concatenate(([0], ends + 1)).astype(np.int32)
         texts = pa.Array.from_buffers(
             pa.string(), len(ends), [None, pa.py_buffer(starts.tobytes()), pa.py_buffer(block)]

@@ -130,8 +130,7 @@ def _events_of(
     kind, mark = kind_of(span), mark_of(span)
 
     def event(what: str, **parts: Any) -> dict[str, Any]:
-        identity = None if key is None else f"{key}:{what}"
-        return shared | {"event_id": identity, "kind": what} | parts
+        return shared | {"event_id": None if key is None else f"{key}:{what}", "kind": what} | parts
 
     if ends.question == mark:
         yield event("question", text=question_of(span))

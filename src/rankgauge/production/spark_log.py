@@ -6,9 +6,10 @@ sqlglot translates queries from the DuckDB dialect, so that each metric is defin
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from itertools import count
-from typing import Any, Self
+from typing import Any
 
 from rankgauge.core.libraries import library
 from rankgauge.errors import FormatError
@@ -69,7 +70,7 @@ class SparkLog(EventLog):
         return _Connection(self._frame)
 
 
-class _Connection:
+class _Connection(AbstractContextManager["_Connection"]):
     """The subset of the DuckDB connection interface that the analyses of a log use."""
 
     def __init__(self, events: Any) -> None:
@@ -107,8 +108,7 @@ class _Connection:
 
     def executemany(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """Insert rows into a table."""
-        tree = library("sqlglot", extra="sql", of="a log on Spark").parse_one(sql, read="duckdb")
-        name = tree.this.name
+        name = library("sqlglot", extra="sql", of="a log on Spark").parse_one(sql, read="duckdb").this.name
         known = self._session.table(self._prefix + name)
         self._create(name, self._session.createDataFrame(list(map(tuple, rows)), known.schema))
 
@@ -123,9 +123,6 @@ class _Connection:
         for name in self._views:
             self._session.catalog.dropTempView(self._prefix + name)
         self._session.conf.set(_ZONE, self._zone)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
