@@ -410,8 +410,7 @@ class _Coefficients:
         return table
 
     def _alpha(self, table: _Table) -> Agreement:
-        metric = "ordinal" if self.scale == "grades" else "nominal"
-        return krippendorff_alpha(table, metric, **self.options)
+        return krippendorff_alpha(table, "ordinal" if self.scale == "grades" else "nominal", **self.options)
 
 
 def _code(judgment: Judgment) -> float:

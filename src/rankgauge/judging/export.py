@@ -116,8 +116,7 @@ class JudgmentExport(Result):
         """
         notes: tuple[str, ...] = ()
         if isinstance(self.judgments, Qrels):
-            qrels = self._by_text() if format in _BY_TEXT else self.judgments
-            done = convert(qrels, target, target_format=format)
+            done = convert(self._by_text() if format in _BY_TEXT else self.judgments, target, target_format=format)
             # This note is about query texts, which these files contain.
             notes = done.losses + (() if format in _BY_TEXT else done.notes)
         else:

@@ -53,8 +53,7 @@ def load_questions(
     if str(source) != "-" and not Path(source).is_file():
         queries: Mapping[str, Query | TextRow] = Collection.read(source).queries
     else:
-        documents = {} if collection is None else collection.documents
-        queries, grades = read_questions(TextSource.of(source), documents)
+        queries, grades = read_questions(TextSource.of(source), {} if collection is None else collection.documents)
         answers = {
             query: tuple(name for name, grade in judged.items() if grade > 0)
             for query, judged in (grades or {}).items()

@@ -380,8 +380,7 @@ class Transaction:
     def records(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield each row with its table name, without sessions and secrets."""
         for name in RECORDED:
-            keys = [column.name for column in self._table(name).primary_key]
-            for row in self._rows(name, order=keys):
+            for row in self._rows(name, order=[column.name for column in self._table(name).primary_key]):
                 values = row._asdict()
                 values.pop("secret", None)
                 yield name, values
@@ -431,8 +430,7 @@ class Transaction:
         # No stored text contains NUL: PostgreSQL would refuse the query.
         wanted = [each for each in dict.fromkeys(values) if "\0" not in each]
         for start in range(0, len(wanted), _AT_ONCE):
-            some = wanted[start : start + _AT_ONCE]
-            yield from self._connection.execute(query.where(table.c[column].in_(some)))
+            yield from self._connection.execute(query.where(table.c[column].in_(wanted[start : start + _AT_ONCE])))
 
     def _find(self, table: str, name: str) -> Any:
         return next(iter(self._rows(table, "id", [name])), None)
@@ -515,8 +513,7 @@ def _row_of(stored: Question | Answer | GoldTask | Presentation | Choice) -> dic
     """Return the row of an object, without a number, which the database assigns."""
     body = asdict(stored)
     body.pop("sequence", None)
-    row = {name: body.pop(name) for name in _STORED[type(stored)][0] if name in body}
-    return row | {"body": json.dumps(body)}
+    return {name: body.pop(name) for name in _STORED[type(stored)][0] if name in body} | {"body": json.dumps(body)}
 
 
 def _document_of(row: Any) -> Document:

@@ -303,7 +303,6 @@ class ProjectState:
         self, judge: str, question: str, documents: Iterable[str], *, purpose: str, now: datetime
     ) -> Presentation:
         """Return a new presentation, not yet stored."""
-        end = now + timedelta(minutes=self.settings.lease)
         return Presentation(
             str(uuid.uuid4()),
             question,
@@ -312,7 +311,7 @@ class ProjectState:
             "answers" if purpose == "vote" else self.settings.mode,
             purpose,
             self.guideline,
-            expires=end.isoformat(timespec="seconds"),
+            expires=(now + timedelta(minutes=self.settings.lease)).isoformat(timespec="seconds"),
             seed=self.next_seed,
         )
 

@@ -346,8 +346,7 @@ def _share_below(parts: FloatArray, counts: IntArray) -> float:
         slope, curve = float((counts * ratios).sum()), float((counts * ratios * ratios).sum())
         low, high = (point, high) if slope < 0 else (low, point)
         step = slope / curve
-        inside = low < point - step < high
-        moved = point - step if inside else (low + high) / 2
+        moved = point - step if low < point - step < high else (low + high) / 2
         if abs(moved - point) <= _NEAR * abs(moved):
             break
         point = moved
@@ -397,8 +396,7 @@ def wilson_interval(
         spread = np.where(n > 0, hits * (n - hits) / n, 0.0)
     half = np.sqrt(z2 * (spread + z2 / 4)) / (n + z2)
     # Exact where no or all trials succeeded.
-    low = np.where(hits == 0, 0.0, center - half)
-    return low, np.where(hits == n, 1.0, center + half)
+    return np.where(hits == 0, 0.0, center - half), np.where(hits == n, 1.0, center + half)
 
 
 def ratio_interval(value: float, low: float, high: float, divisor: tuple[float, float, float]) -> tuple[float, float]:

@@ -120,8 +120,7 @@ def clustered_difference(
         at = np.append(np.flatnonzero(part), len(numbers) + 2 * row + np.arange(2))
         influence[at] = sign * (some - some.mean()) / len(some)
         center += sign * float(some.mean())
-    spread = math.sqrt(_variance(influence, _append_clusters(groups, 4)))
-    half = spread * _t_quantile(level, len(np.unique(groups)))
+    half = math.sqrt(_variance(influence, _append_clusters(groups, 4))) * _t_quantile(level, len(np.unique(groups)))
     low, high = min(center - half, value), max(center + half, value)
     return Estimate(value, low, high, level, len(numbers))
 
@@ -292,8 +291,7 @@ def rogan_gladen(
         )
     share /= share.sum()
     rate = float(share @ says)
-    groups = cluster_numbers(clusters, len(says), "item")
-    return errors.corrected(rate, _variance(share * (says - rate), groups))
+    return errors.corrected(rate, _variance(share * (says - rate), cluster_numbers(clusters, len(says), "item")))
 
 
 def prediction_powered_mean(
@@ -406,8 +404,7 @@ def _best_weight(own: FloatArray, given: FloatArray, rest: int) -> tuple[float, 
         return 0.0, np.zeros(len(own))
     least = 1 / (1 + len(own) / rest)
     weight = least * float(centered @ (given - given.mean())) / squares
-    leverage = least * centered**2 / squares
-    return min(1.0, max(0.0, weight)), np.minimum(leverage, 0.5)
+    return min(1.0, max(0.0, weight)), np.minimum(least * centered**2 / squares, 0.5)
 
 
 def naive_rate(judge: npt.ArrayLike, clusters: npt.ArrayLike | None = None, *, level: float = 0.95) -> Estimate:
@@ -429,8 +426,7 @@ def naive_rate(judge: npt.ArrayLike, clusters: npt.ArrayLike | None = None, *, l
         return _undefined("fewer than 2 questions", level, len(values))
     groups = cluster_numbers(clusters, len(values), "item")
     mean = float(values.mean())
-    spread = math.sqrt(_variance((values - mean) / len(values), groups))
-    half = spread * NormalDist().inv_cdf((1 + level) / 2)
+    half = math.sqrt(_variance((values - mean) / len(values), groups)) * NormalDist().inv_cdf((1 + level) / 2)
     return Estimate(mean, max(0.0, mean - half), min(1.0, mean + half), level, len(values))
 
 

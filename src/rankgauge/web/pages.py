@@ -246,8 +246,7 @@ def in_thread(handler: Callable[[Request, Mapping[str, str]], Response]) -> Call
     """Return an endpoint that runs a handler in a thread, with the fields of the form."""
 
     async def endpoint(request: Request) -> Response:
-        form = await read_form(request) if request.method == "POST" else {}
-        return await run_in_threadpool(handler, request, form)
+        return await run_in_threadpool(handler, request, await read_form(request) if request.method == "POST" else {})
 
     return endpoint
 

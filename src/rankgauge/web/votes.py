@@ -30,8 +30,7 @@ _EXAMPLE = (
 async def _vote(request: Request) -> Response:
     """Store a vote; errors are returned as JSON."""
     try:
-        body = await read_body(request, _MOST_BODY)
-        response = await run_in_threadpool(_stored, request, body)
+        response = await run_in_threadpool(_stored, request, await read_body(request, _MOST_BODY))
     except InputError as error:
         response = JSONResponse(
             {"error": error.what, "where": error.where, "fix": error.fix},
