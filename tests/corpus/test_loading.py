@@ -12,7 +12,6 @@ import pytest
 
 from rankgauge import Collection, Document, FormatError, InputError, Query, UnknownName
 from rankgauge.corpus.loading import other_splits
-from rankgauge.formats.folders import files_in_folder
 
 CORPUS = '{"_id": "d1", "title": "T", "text": "one"}\n{"_id": "d2", "text": "two"}\n'
 QUERIES = '{"_id": "q1", "text": "why"}\n{"_id": "q2", "text": "how"}\n{"_id": "q3", "text": "x"}\n'
@@ -92,8 +91,8 @@ def test_the_highest_folder_of_an_archive_counts_and_none_that_a_mac_adds(beir, 
 
 
 def test_the_chosen_split_is_none_of_the_others(beir):
-    assert list(other_splits(files_in_folder(beir), None)) == ["dev"]
-    assert list(other_splits(files_in_folder(beir), "dev")) == ["test"]
+    assert list(other_splits(beir, None)) == ["dev"]
+    assert list(other_splits(beir, "dev")) == ["test"]
 
 
 def test_an_archive_that_would_explode_is_refused(beir, tmp_path):

@@ -98,8 +98,7 @@ class Blame(Result):
 
     def stages(self) -> dict[str, int]:
         """Return the number of questions by limiting stage, most questions first."""
-        count = Counter(each.stage for each in self.answers if each.stage)
-        return dict(count.most_common())
+        return dict(Counter(each.stage for each in self.answers if each.stage).most_common())
 
     def limiting(self) -> tuple[str, ...]:
         """Return the stages that limit the most questions; several if tied."""

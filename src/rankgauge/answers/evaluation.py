@@ -105,10 +105,9 @@ class AnswerEvaluation(Evaluation):
         rows = data["scores"]
         if [len(rows), *{len(row) for row in rows}] != [shape[0], *([shape[1]] if rows else [])]:
             raise ValueError("the number of scores differs from the number of values")
-        values = data["values"]
         scores = [
             [_read_score([value, *each]) for value, each in zip(*pair, strict=True)]
-            for pair in zip(values, rows, strict=True)
+            for pair in zip(data["values"], rows, strict=True)
         ]
         return {"judge": dict(data["judge"]), "scores": tuple(map(tuple, scores))}
 

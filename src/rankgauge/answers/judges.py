@@ -384,8 +384,7 @@ def share_content(claim: str, quote: str) -> bool:
     one, other = _Content.of(claim), _Content.of(quote)
     if not (one.terms or one.numbers):
         return True
-    stated = any(not unstated([each], other.numbers) for each in one.numbers)
-    return bool(shared(one.terms, other.terms) or stated)
+    return bool(shared(one.terms, other.terms) or any(not unstated([each], other.numbers) for each in one.numbers))
 
 
 class _Text:

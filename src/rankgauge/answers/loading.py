@@ -581,5 +581,4 @@ def _gold_texts(parts: _Parts, contexts: Sequence[Context]) -> Iterator[str]:
     key, value = parts["gold_texts"]
     for number, each in enumerate([value] if isinstance(value, str) else _list(key, value)):
         text = _text(key, each)
-        has = (context.id for context in contexts if quote_occurs(text, context.text))
-        yield next(has, f"{key} {number + 1}")
+        yield next((context.id for context in contexts if quote_occurs(text, context.text)), f"{key} {number + 1}")

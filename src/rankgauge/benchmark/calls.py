@@ -203,34 +203,48 @@ class _Result(NamedTuple):
     seconds: float
 
 
-def _timed_call(search: Ask, task: _Task, k: int, cancelled: Callable[[], bool] | None = None) -> _Result:
-    """Make a call in this thread; awaitables are cancelled once ``cancelled`` returns True."""
-    start = time.perf_counter()
-    try:
-        response = search(task.queries, k)
-        if inspect.isawaitable(response):
-            response = awaited(response, cancelled)
-        if type(response) is list:
-            # Lazy rankings are read here, so that reading them is timed.
-            response = [
-                _convert(partial(listed_hits, ranking, k)) if isinstance(ranking, Iterator) else ranking
-                for ranking in response
-            ]
-        seconds = time.perf_counter() - start
-        return _Result(_outcomes(response, len(task.queries), k), None, seconds)
-    except BaseException as error:  # noqa: BLE001 - recorded; an interrupt is raised by the caller
-        return _Result(None, error, time.perf_counter() - start)
+@dataclass
+class _Calls:
+    """Sequential calls in this thread, and the recording of their results."""
 
-
-@dataclass(slots=True)
-class _Recorder:
-    """State shared by sequential and concurrent calls: k, limits, and the recorder of responses."""
-
+    search: Ask
     k: int
     limits: Limits
     record: Record
     failures: int = 0
     next_start: float = 0.0
+
+    def run(self, tasks: Iterator[_Task]) -> None:
+        """Make all calls."""
+        waiting: list[_Task] = []
+        while (task := waiting.pop(0) if waiting else next(tasks, None)) is not None:
+            if pause := self.pause():
+                time.sleep(pause)
+            task.attempts += 1
+            result = self._timed_call(task)
+            if isinstance(result.error, _INTERRUPTS):
+                raise result.error
+            again = self.finish(task, result)
+            time.sleep(max((wait for wait, _ in again), default=0.0))
+            waiting[:0] = [task for _, task in again]
+
+    def _timed_call(self, task: _Task, cancelled: Callable[[], bool] | None = None) -> _Result:
+        """Make a call in this thread; awaitables are cancelled once ``cancelled`` returns True."""
+        start = time.perf_counter()
+        try:
+            response = self.search(task.queries, self.k)
+            if inspect.isawaitable(response):
+                response = awaited(response, cancelled)
+            if type(response) is list:
+                # Lazy rankings are read here, so that reading them is timed.
+                response = [
+                    _convert(partial(listed_hits, ranking, self.k)) if isinstance(ranking, Iterator) else ranking
+                    for ranking in response
+                ]
+            seconds = time.perf_counter() - start
+            return _Result(_outcomes(response, len(task.queries), self.k), None, seconds)
+        except BaseException as error:  # noqa: BLE001 - recorded; an interrupt is raised by the caller
+            return _Result(None, error, time.perf_counter() - start)
 
     def pause(self) -> float:
         """Return the seconds until the next call may start, and count the call as started then."""
@@ -280,39 +294,6 @@ class _Recorder:
             return None
 
 
-def send_queries(retriever: Any, queries: Iterable[Query], k: int, *, limits: Limits, record: Record) -> bool:
-    """Send every query to a retriever; return False after ``stop_after`` consecutive failures."""
-    search = responses_of(retriever, batched=limits.batch is not None)
-    size = limits.batch or (_BATCH if has_index(retriever) and limits.timeout is None else 1)
-    tasks = (_Task(batch) for batch in batches(queries, size))
-    recorder = _Recorder(k, limits, record)
-    try:
-        if limits.concurrency == 1 and limits.timeout is None:
-            _run_in_sequence(search, tasks, recorder)
-        else:
-            _Threads(search, recorder).run(tasks)
-    except _TooManyFailures:
-        return False
-    return True
-
-
-# ---- sequential calls in this thread
-
-
-def _run_in_sequence(search: Ask, tasks: Iterator[_Task], recorder: _Recorder) -> None:
-    waiting: list[_Task] = []
-    while (task := waiting.pop(0) if waiting else next(tasks, None)) is not None:
-        if pause := recorder.pause():
-            time.sleep(pause)
-        task.attempts += 1
-        result = _timed_call(search, task, recorder.k)
-        if isinstance(result.error, _INTERRUPTS):
-            raise result.error
-        again = recorder.finish(task, result)
-        time.sleep(max((wait for wait, _ in again), default=0.0))
-        waiting[:0] = [task for _, task in again]
-
-
 # ---- concurrent calls in threads, each with a time limit
 
 
@@ -326,7 +307,8 @@ class _Call:
     abandoned: bool = False
 
 
-class _Threads:
+@dataclass
+class _ThreadedCalls(_Calls):
     """Worker threads that make the calls; a worker that exceeds the time limit is replaced.
 
     The main thread records responses and checks time limits, so that only one thread writes the
@@ -334,9 +316,7 @@ class _Threads:
     advance: waiting for the main thread after each call would take longer than a quick call.
     """
 
-    def __init__(self, search: Ask, recorder: _Recorder) -> None:
-        self._search = search
-        self._recorder = recorder
+    def __post_init__(self) -> None:
         self._todo: SimpleQueue[_Call | None] = SimpleQueue()
         self._done: SimpleQueue[tuple[_Call, _Result]] = SimpleQueue()
         self._pending: dict[int, _Call] = {}
@@ -345,9 +325,8 @@ class _Threads:
         self._workers = 0
         # Guards the decision whether a call returned or was abandoned.
         self._lock = threading.Lock()
-        limits = recorder.limits
         # With a rate limit, a call starts when it is queued.
-        self._capacity = limits.concurrency + (_QUEUED_AHEAD if limits.rate is None else 0)
+        self._capacity = self.limits.concurrency + (_QUEUED_AHEAD if self.limits.rate is None else 0)
 
     def run(self, tasks: Iterator[_Task]) -> None:
         """Make all calls."""
@@ -369,14 +348,14 @@ class _Threads:
             self._end_workers()
 
     def _submit(self, task: _Task) -> None:
-        end = time.monotonic() + self._recorder.pause()
+        end = time.monotonic() + self.pause()
         while (left := end - time.monotonic()) > 0:
             # Record responses that arrive in the meantime, which a kill would lose.
             if self._pending:
                 self._wait_for_call(left)
             else:
                 time.sleep(left)
-        if self._workers < min(self._recorder.limits.concurrency, len(self._pending) + 1):
+        if self._workers < min(self.limits.concurrency, len(self._pending) + 1):
             threading.Thread(target=self._work, daemon=True).start()
             self._workers += 1
         task.attempts += 1
@@ -386,7 +365,7 @@ class _Threads:
 
     def _wait_for_call(self, most: float | None = None) -> None:
         """Wait at most ``most`` seconds until a call returns or times out."""
-        timeout, now = self._recorder.limits.timeout, time.monotonic()
+        timeout, now = self.limits.timeout, time.monotonic()
         ends = [] if most is None else [now + most]
         # A retry that is due waits for a free slot or for the rate limit.
         if most is None and self._retries and len(self._pending) < self._capacity:
@@ -401,14 +380,14 @@ class _Threads:
         if call.abandoned:
             return  # its thread has ended and was already replaced
         del self._pending[id(call)]
-        self._finish(call.task, result)
+        self._schedule_again(call.task, result)
 
-    def _finish(self, task: _Task, result: _Result) -> None:
-        for wait, again in self._recorder.finish(task, result):
+    def _schedule_again(self, task: _Task, result: _Result) -> None:
+        for wait, again in self.finish(task, result):
             heapq.heappush(self._retries, (time.monotonic() + wait, next(self._number), again))
 
     def _abandon_late_calls(self) -> None:
-        timeout = self._recorder.limits.timeout
+        timeout = self.limits.timeout
         if timeout is None:
             return
         now = time.monotonic()
@@ -429,7 +408,7 @@ class _Threads:
             if self._workers < len(self._pending):
                 threading.Thread(target=self._work, daemon=True).start()
                 self._workers += 1
-            self._finish(call.task, _Result(None, TimeLimit(), timeout))
+            self._schedule_again(call.task, _Result(None, TimeLimit(), timeout))
 
     def _end_workers(self) -> None:
         """Keep the workers from starting further calls, and end idle workers."""
@@ -444,9 +423,22 @@ class _Threads:
     def _work(self) -> None:
         while (call := self._todo.get()) is not None:
             call.started = time.monotonic()
-            result = _timed_call(self._search, call.task, self._recorder.k, lambda: call.abandoned)
+            result = self._timed_call(call.task, lambda: call.abandoned)
             with self._lock:
                 call.returned = True
             self._done.put((call, result))
             if call.abandoned:
                 return
+
+
+def send_queries(retriever: Any, queries: Iterable[Query], k: int, *, limits: Limits, record: Record) -> bool:
+    """Send every query to a retriever; return False after ``stop_after`` consecutive failures."""
+    search = responses_of(retriever, batched=limits.batch is not None)
+    size = limits.batch or (_BATCH if has_index(retriever) and limits.timeout is None else 1)
+    tasks = (_Task(batch) for batch in batches(queries, size))
+    calls = _Calls if limits.concurrency == 1 and limits.timeout is None else _ThreadedCalls
+    try:
+        calls(search, k, limits, record).run(tasks)
+    except _TooManyFailures:
+        return False
+    return True

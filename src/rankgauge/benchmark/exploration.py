@@ -257,8 +257,7 @@ class Exploration(Result):
 def _settings_text(configuration: Mapping[str, Any], names: Sequence[str] | None = None) -> str:
     """Format all or some settings in one line."""
     wanted = configuration if names is None else names
-    shown = (f"{name}={_value_text(configuration.get(name))}" for name in wanted)
-    return ", ".join(shown) or "no settings"
+    return ", ".join(f"{name}={_value_text(configuration.get(name))}" for name in wanted) or "no settings"
 
 
 def _value_text(value: Any) -> str:
@@ -335,8 +334,7 @@ def explore(  # noqa: PLR0913 - each is a choice that is printed
         )
     first = min(max(round(tuning_share * len(order)), 1), len(order) - 1)
     tuning, test = order[:first], order[first:]
-    lower = wanted.declaration.better == "lower"
-    sampler = None if method == "grid" else Sampler(tried, seed, lower=lower)
+    sampler = None if method == "grid" else Sampler(tried, seed, lower=wanted.declaration.better == "lower")
     search = _Search(build, run, truth, wanted, tuning, tried, sampler)
     search.run(start, tried.points if trials is None else min(trials, tried.points), budget)
     if search.best is None:
@@ -443,8 +441,7 @@ class _Search:
 
     def mean(self, found: Run, queries: Sequence[bytes]) -> float:
         """Return the mean over the queries."""
-        evaluation = evaluate(self.truth, found, self.measure, queries=list(queries))
-        return evaluation.mean()[str(self.measure)]
+        return evaluate(self.truth, found, self.measure, queries=list(queries)).mean()[str(self.measure)]
 
 
 def _checked_result(given: Any) -> tuple[Run, float | None]:
@@ -472,8 +469,7 @@ def _exploration(  # noqa: PLR0917 - a search and its options
     runs = {name: replace(only(run, test), name=name) for name, run in search.runs.items()}
     qrels = only(search.truth, test)
     comparison = None
-    different = search.before is not None and search.before is not best
-    if different and len(test) > 1 and all(map(len, runs.values())):
+    if search.before is not None and search.before is not best and len(test) > 1 and all(map(len, runs.values())):
         comparison = compare(qrels, {name: runs[name] for name in (_BEFORE, _BEST)}, search.measure, baseline=_BEFORE)
     bare = Exploration(
         measure=search.measure,
@@ -491,7 +487,7 @@ def _exploration(  # noqa: PLR0917 - a search and its options
         comparison=comparison,
         sentences=(),
         warnings=(),
-        settings=search.space.settings,
+        settings=tuple(search.space.axes),
     )
     sentences, warnings = _sentences(bare, search), _warnings(bare)
     return replace(bare, sentences=tuple(sentences), warnings=tuple(warnings))

@@ -7,7 +7,7 @@ import importlib
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from pathlib import Path
@@ -344,6 +344,7 @@ def _cycle_error(path: Path, names: Iterable[str]) -> FormatError:
     return FormatError(f"retrievers contain each other: {' > '.join(names)}", path=str(path), fix="remove one of them")
 
 
+@dataclass
 class PlanBuilder:
     """Creates the retrievers of a plan; a part shared by several is created once.
 
@@ -351,30 +352,29 @@ class PlanBuilder:
     raised for invalid options, and for retrievers that contain each other.
     """
 
-    def __init__(self, plan: BenchmarkPlan, bench: Benchmark, *, making: Sequence[str] = ()) -> None:
-        self._plan = plan
-        self._bench = bench
-        self._made: dict[str, Any] = {}
-        self._making = list(making)
+    plan: BenchmarkPlan
+    bench: Benchmark
+    making: list[str] = field(default_factory=list)  # names of the retrievers that are being created
+    made: dict[str, Any] = field(default_factory=dict)  # retrievers by name
 
     def named(self, name: str, by: str = "retrievers") -> Any:
         """Return the retriever with this name."""
-        if name in self._made:
-            return self._made[name]
-        planned = self._plan.retriever(name, where=f"{self._plan.path}, {by}")
-        if name in self._making:
-            raise _cycle_error(self._plan.path, [*self._making, name])
-        self._making.append(name)
+        if name in self.made:
+            return self.made[name]
+        planned = self.plan.retriever(name, where=f"{self.plan.path}, {by}")
+        if name in self.making:
+            raise _cycle_error(self.plan.path, [*self.making, name])
+        self.making.append(name)
         try:
-            self._made[name] = self._create(planned.type, planned.options, f"retrievers.{name}")
+            self.made[name] = self._create(planned.type, planned.options, f"retrievers.{name}")
         finally:
-            self._making.pop()
-        return self._made[name]
+            self.making.pop()
+        return self.made[name]
 
     def _create(self, kind: str, options: Mapping[str, Any], where: str) -> Any:
-        _check_options(self._plan.path, kind, options, where)
+        _check_options(self.plan.path, kind, options, where)
         # A retriever that indexes chunks cannot also index the documents: its parts are not shared.
-        maker = PlanBuilder(self._plan, self._bench, making=self._making) if kind == _CHUNKED else self
+        maker = PlanBuilder(self.plan, self.bench, [*self.making]) if kind == _CHUNKED else self
         made = {key: maker.value(key, value, f"{where}.{key}") for key, value in options.items()}
         if kind == _PYTHON:
             return self._import_call(made, where)
@@ -386,14 +386,14 @@ class PlanBuilder:
             if value is False and "None" in text and "bool" not in text:
                 made[key] = None
         if "qrels" in parameters and "qrels" not in made:
-            made["qrels"] = self._bench.qrels
+            made["qrels"] = self.bench.qrels
         try:
-            with _in_file(self._plan.path, where):
+            with _in_file(self.plan.path, where):
                 return call(**made)
         except TypeError as error:
             raise FormatError(
                 f"{where}: {error}",
-                path=str(self._plan.path),
+                path=str(self.plan.path),
                 fix=f"the options of {kind} are: {', '.join(parameters)}",
             ) from None
 
@@ -410,18 +410,18 @@ class PlanBuilder:
         if key in _TABLES and isinstance(value, str) and value in retrievers.TYPES:
             raise FormatError(
                 f"{where}: got text, expected a table",
-                path=str(self._plan.path),
+                path=str(self.plan.path),
                 fix=f'write {key} = {{ type = "{value}" }}',
             )
         if key in _PATHS and isinstance(value, str):
-            return str(self._plan.path.resolve().parent / value)
+            return str(self.plan.path.resolve().parent / value)
         return value
 
     def _import_call(self, options: Mapping[str, Any], where: str) -> Callable[..., Any]:
         """Import the object of ``call = "module:name"``; with ``arguments``, call it."""
         named = str(options.get("call", ""))
         module, _, name = named.partition(":")
-        folder = str(self._plan.path.resolve().parent)
+        folder = str(self.plan.path.resolve().parent)
         if folder not in sys.path:
             sys.path.insert(0, folder)
         found, error = attempt(lambda: attrgetter(name)(importlib.import_module(module)))
@@ -430,7 +430,7 @@ class PlanBuilder:
             if isinstance(error, ImportError | AttributeError | ValueError):
                 fix = 'write call = "module:function", for a module next to the plan or installed'
             raise FormatError(
-                f"{where}: {named!r} cannot be imported: {describe_error(error)}", path=str(self._plan.path), fix=fix
+                f"{where}: {named!r} cannot be imported: {describe_error(error)}", path=str(self.plan.path), fix=fix
             ) from error
         arguments = options.get("arguments", {} if isinstance(found, type) else None)
         return found if arguments is None else self._call(found, arguments, where)
@@ -440,7 +440,7 @@ class PlanBuilder:
         if not isinstance(arguments, Mapping):
             raise FormatError(
                 f"{where}: got {arguments!r:.60} for arguments",
-                path=str(self._plan.path),
+                path=str(self.plan.path),
                 fix="use a table: arguments = { name = 1 }",
             )
         try:
@@ -451,6 +451,6 @@ class PlanBuilder:
             name = getattr(found, "__name__", repr(found))
             raise FormatError(
                 f"{where}: calling {name} failed: {describe_error(error)}",
-                path=str(self._plan.path),
+                path=str(self.plan.path),
                 fix=f"add the arguments of {name}: arguments = {{ name = 1 }}",
             ) from error

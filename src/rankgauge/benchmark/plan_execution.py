@@ -244,24 +244,19 @@ def _read(plan: BenchmarkPlan, name: str, table: Any, setting: str) -> Any:
     value = _inside(table, last)
     if value is not None:
         return value
-    parameter = _parameter(plan, table, last)
-    if parameter is None or parameter.default is inspect.Parameter.empty:
+    default: Any = inspect.Parameter.empty
+    kind = table.get("type") if isinstance(table, Mapping) else None
+    if isinstance(kind, str) and kind in retrievers.TYPES:
+        parameters = inspect.signature(getattr(retrievers, retrievers.TYPES[kind])).parameters
+        known_name(f"option of {kind}", last, parameters, where=f"{plan.path}, explore.space")
+        default = parameters[last].default
+    if default is inspect.Parameter.empty:
         raise FormatError(
             f"explore.space: the plan has no current value of {setting!r}",
             path=str(plan.path),
             fix=f"also write it in [retrievers.{name}]",
         )
-    return parameter.default
-
-
-def _parameter(plan: BenchmarkPlan, table: Any, word: str) -> inspect.Parameter | None:
-    """Return the parameter of an option; None if the table has no type with options."""
-    kind = table.get("type") if isinstance(table, Mapping) else None
-    if not isinstance(kind, str) or kind not in retrievers.TYPES:
-        return None
-    parameters = inspect.signature(getattr(retrievers, retrievers.TYPES[kind])).parameters
-    known_name(f"option of {kind}", word, parameters, where=f"{plan.path}, explore.space")
-    return parameters[word]
+    return default
 
 
 def _inside(table: Any, part: str) -> Any:

@@ -173,20 +173,21 @@ class Session:
         self.folder = options.store / f"{self.identity.word}-{key}"
         self._journal = Journal(self.folder, keeper=options.keeper)
         self._remarks: list[str] = []
+        self._code = ""  # the hash of the files of a retriever without settings; empty if unknown
+        self._reason = "same settings (declared)"  # why responses are reused
 
     def run(self, rerun: Rerun, timed: int, prices: Mapping[str, float]) -> BenchmarkRun:
         """Send the queries without a response, measure latency, and return the complete run."""
         queries = self._options.queries
         with self._journal as journal:
             journal.open(fresh=rerun == "all")
-            self._reuse = Reuse(self._retriever, journal, rerun, declared=self.identity.declared)
-            self._remarks += filter(None, [self._reuse.remark])
+            self._decide_reuse(journal, rerun)
             reused = self._send(failed=rerun in {"failed", "resume"})
             if reused:
                 here, where = Path.cwd(), journal.folder
                 where = where.relative_to(here) if where.is_relative_to(here) else where
                 self._remarks.append(
-                    f"{reused} of {many(len(queries), 'response')} reused from {where}: {self._reuse.reason}"
+                    f"{reused} of {many(len(queries), 'response')} reused from {where}: {self._reason}"
                 )
             self._time(timed)
             # Earlier responses count, too, and a failed query that was sent again counts once.
@@ -217,6 +218,46 @@ class Session:
             queries=queries,
             stamp=head["stamp"],
         )
+
+    def _decide_reuse(self, journal: Journal, rerun: Rerun) -> None:
+        """Decide whether the responses in an open journal can be reused, and set the others aside.
+
+        The journal of a retriever with settings contains only responses of the same settings, which
+        are all reused. Without settings, responses are reused if the run was not finished, and they
+        come from the same object in this process, or from another process in which the file that
+        defines the retriever and the main script had the same contents. ``rerun="resume"`` reuses
+        them in any case.
+        """
+        if self.identity.declared:
+            return
+        source, references = source_of(self._retriever), undescribed(self._retriever)
+        self._code = source.digest if source else ""
+        author, head = _AUTHORS.get(journal.head["stamp"]), journal.head
+        why = ""
+        if rerun == "resume":
+            self._reason = 'requested (rerun="resume")'
+            journal.take_back()
+        elif head.get("finished") and rerun == "missing":
+            why = "it declares no settings, and the run was finished"
+        elif author is not None:
+            self._reason = "unfinished run of the same object"
+            why = "" if are_same(author, references) else "they are those of another object"
+        elif source is None:
+            why = "the file that defines it is unknown, has just changed, or belongs to a library"
+        elif head.get("code") == source.digest:
+            self._reason = (
+                f"unfinished run; {source.name} and the main script are unchanged (nothing else was compared)"
+            )
+        else:
+            why = f"{source.name}, which defines it, or the main script has changed"
+        if why and journal.resumed:
+            journal.set_aside()
+            self._remarks.append(
+                f"every query was run again: {why}; give it settings, or use "
+                'rerun="resume" (--resume) if the earlier responses are still valid'
+            )
+        _AUTHORS[journal.head["stamp"]] = references
+        journal.note(code=self._code)
 
     def _send(self, *, failed: bool) -> int:
         """Send the queries without a stored response; return how many have one."""
@@ -284,7 +325,7 @@ class Session:
             timing["latency"] = latency.to_dict()
         if head.get("index"):
             timing["index"] = dict(head["index"])
-        code = {"code": self._reuse.code} if self._reuse.code else {}
+        code = {"code": self._code} if self._code else {}
         return {
             "retriever": {**self.identity.settings, **code},
             "k": self._options.k,
@@ -481,51 +522,3 @@ def are_same(ones: list[Callable[[], Any]], others: list[Callable[[], Any]]) -> 
 
 # Retrievers without settings whose responses this process stored or reused, by stamp of a journal.
 _AUTHORS: dict[str, list[Callable[[], Any]]] = {}
-
-
-class Reuse:
-    """Decides whether the responses in an open journal can be reused.
-
-    The journal of a retriever with settings contains only responses of the same settings, which are
-    all reused. Without settings, responses are reused if the run was not finished, and they come
-    from the same object in this process, or from another process in which the file that defines
-    the retriever and the main script had the same contents. Other responses are set aside;
-    ``rerun="resume"`` reuses them in any case.
-
-    Attributes:
-        code: The hash of these files for a retriever without settings; empty if unknown.
-        reason: Why responses are reused.
-        remark: Why responses are not reused; empty if they are, or there are none.
-    """
-
-    def __init__(self, retriever: Any, journal: Journal, rerun: Rerun, *, declared: bool) -> None:
-        self.code = self.remark = ""
-        self.reason = "same settings (declared)"
-        if declared:
-            return
-        source, references = source_of(retriever), undescribed(retriever)
-        self.code = source.digest if source else ""
-        author, head = _AUTHORS.get(journal.head["stamp"]), journal.head
-        why = ""
-        if rerun == "resume":
-            self.reason = 'requested (rerun="resume")'
-            journal.take_back()
-        elif head.get("finished") and rerun == "missing":
-            why = "it declares no settings, and the run was finished"
-        elif author is not None:
-            self.reason = "unfinished run of the same object"
-            why = "" if are_same(author, references) else "they are those of another object"
-        elif source is None:
-            why = "the file that defines it is unknown, has just changed, or belongs to a library"
-        elif head.get("code") == source.digest:
-            self.reason = f"unfinished run; {source.name} and the main script are unchanged (nothing else was compared)"
-        else:
-            why = f"{source.name}, which defines it, or the main script has changed"
-        if why and journal.resumed:
-            journal.set_aside()
-            self.remark = (
-                f"every query was run again: {why}; give it settings, or use "
-                'rerun="resume" (--resume) if the earlier responses are still valid'
-            )
-        _AUTHORS[journal.head["stamp"]] = references
-        journal.note(code=self.code)

@@ -48,11 +48,6 @@ class Space:
         return cls(axes, fixed)
 
     @property
-    def settings(self) -> tuple[str, ...]:
-        """Names of the settings to search."""
-        return tuple(self.axes)
-
-    @property
     def points(self) -> int:
         """Number of configurations."""
         return math.prod(map(len, self.axes.values()))
@@ -107,7 +102,13 @@ class Sampler:
             for name, values in space.axes.items()
         }
         self._space = Space(axes, space.fixed)
-        self._kinds = {n: self._distribution(v) for n, v in self._space.axes.items()}
+        kinds = optuna.distributions
+        self._kinds = {
+            name: kinds.IntDistribution(0, len(values) - 1)
+            if len(values) > 2 and all(map(is_number, values))
+            else kinds.CategoricalDistribution(tuple(range(len(values))))
+            for name, values in axes.items()
+        }
         # Optuna's seeds are unsigned 32-bit integers.
         sampler = optuna.samplers.TPESampler(seed=seed % 2**32)
         level = optuna.logging.get_verbosity()
@@ -118,12 +119,6 @@ class Sampler:
             optuna.logging.set_verbosity(level)
         self._known: dict[str, float] = {}
         self._asked: Any = None
-
-    def _distribution(self, values: Sequence[Any]) -> Any:
-        kinds = self._optuna.distributions
-        if len(values) > 2 and all(map(is_number, values)):
-            return kinds.IntDistribution(0, len(values) - 1)
-        return kinds.CategoricalDistribution(tuple(range(len(values))))
 
     def propose(self) -> Mapping[str, Any] | None:
         """Return a configuration without a recorded value; None if there is none."""

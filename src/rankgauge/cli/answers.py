@@ -421,8 +421,7 @@ def _search(judging: _Judging, key: str | None) -> Callable[[str], list[package.
 def _texts(collection: str | None) -> Mapping[str, str] | None:
     if collection is None:
         return None
-    documents = rankgauge.Collection.read(collection).documents
-    return {key: document.text for key, document in documents.items()}
+    return {key: document.text for key, document in rankgauge.Collection.read(collection).documents.items()}
 
 
 def _judged_by_rules(answers: package.AnswerSet) -> _Judged:
@@ -480,11 +479,10 @@ def _judged_by(
         if dry_run:
             return _Judged(answers, (), claims)
         # People decide whether the collection can answer; see counted_labels.
-        answerability = package.LABELS["answerability"]
         found = [
             each
             for each in store.verdicts()
-            if each.judge == asked.name or (not each.prompt and each.label in answerability)
+            if each.judge == asked.name or (not each.prompt and each.label in package.LABELS["answerability"])
         ]
         return _with_verdicts(answers, found, None, claims)
 

@@ -111,16 +111,13 @@ def bench(
         click.echo(f"error: {for_terminal(name)} was not run: {error}\n", err=True)
     with working("comparing"):
         measured = plan.measures or None
-        first = baseline or plan.baseline
-        shown = _PrintedResult.of(made, measured, first, errors, jobs=jobs)
-    found = None if diagnosed is None else _diagnosis(made, diagnosed, shown, errors)
-    shown.print(out, found)
+        shown = _PrintedResult.of(made, measured, baseline or plan.baseline, errors, jobs=jobs)
+    shown.print(out, None if diagnosed is None else _diagnosis(made, diagnosed, shown, errors))
     for note in made.notes:
         print_message(note)
     if repeat > 1:
         with working(f"running {repeat} times"):
-            measure = str(shown.primary)
-            lines = list(rankgauge.benchmark.repeat_plan(plan, made, repeat, measure, errors=errors))
+            lines = list(rankgauge.benchmark.repeat_plan(plan, made, repeat, str(shown.primary), errors=errors))
         print_text("".join(f"{for_terminal(line)}\n" for line in lines))
     out.print_next_step("bench" if diagnosed is None else "bench: diagnosed")
     if runs_folder is not None:
@@ -164,9 +161,8 @@ def _ran(
     try:
         return rankgauge.benchmark.run_plan(plan, only=only, rerun=rerun, store=store, timed=timed)
     except KeyboardInterrupt:
-        place = store or plan.store
         print_message(
-            f"stopped; responses are stored in {place}: the same command continues from there "
+            f"stopped; responses are stored in {store or plan.store}: the same command continues from there "
             "(add --resume for a retriever without settings whose code cannot be compared)"
         )
         raise
@@ -222,12 +218,6 @@ class _PrintedResult:
         else:
             out.print(diagnosis, report_options)
 
-    def ends(self) -> tuple[str, str]:
-        """Return the names of the worst and the best run."""
-        sign = -1 if self.primary.declaration.better == "lower" else 1
-        means = {one.run_name: sign * one.mean()[str(self.primary)] for one in self.evaluations}
-        return min(means, key=means.__getitem__), max(means, key=means.__getitem__)
-
     def page(self, bench: rankgauge.Benchmark, errors: Literal["raise", "empty"], diagnosed: str | None) -> str:
         found = self.comparison
         return rankgauge.html_report(
@@ -243,8 +233,10 @@ class _PrintedResult:
 def _diagnosis(
     bench: rankgauge.Benchmark, name: str, shown: _PrintedResult, errors: Literal["raise", "empty"]
 ) -> rankgauge.diagnosis.Diagnosis:
-    worst, best = shown.ends()
-    run = bench.runs.get(worst if name == "worst" else name)
+    sign = -1 if shown.primary.declaration.better == "lower" else 1
+    means = {one.run_name: sign * one.mean()[str(shown.primary)] for one in shown.evaluations}
+    best = max(means, key=means.__getitem__)
+    run = bench.runs.get(min(means, key=means.__getitem__) if name == "worst" else name)
     if run is None:
         raise rankgauge.InputError(
             f"unknown run {name!r}", where="--diagnose", fix=f"runs are: {', '.join(bench.runs)}"
@@ -299,6 +291,5 @@ def explore(
       rankgauge explore plan.toml
       rankgauge explore plan.toml --as markdown
     """
-    plan = rankgauge.BenchmarkPlan.read(path)
-    found, bench = rankgauge.benchmark.explore_plan(plan, store=store, timed=timed)
+    found, bench = rankgauge.benchmark.explore_plan(rankgauge.BenchmarkPlan.read(path), store=store, timed=timed)
     out.print(found, rankgauge.reports.Options(collection=bench.collection, k=k))

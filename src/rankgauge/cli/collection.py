@@ -150,8 +150,7 @@ def check(
     if folder is not None:
         for line in rankgauge.checks.fix_inputs(found, judged, given, also=fixes).write(folder):
             print_message(line)
-    failed = fail_on != "never" and found.at_least(fail_on)
-    click.get_current_context().exit(1 if failed else 0)
+    click.get_current_context().exit(1 if fail_on != "never" and found.at_least(fail_on) else 0)
 
 
 @command()
@@ -263,9 +262,8 @@ def fuse(
             fixed = {"norm": norm, "weights": given, "k": k, "phi": phi}
             grid: dict[str, list[Any]] = dict(map(_grid, grids))
             grid |= {word: [value] for word, value in fixed.items() if value is not None}
-            truth = formats.read_qrels(tune)
             tuned = rankgauge.tune_fusion(
-                truth,
+                formats.read_qrels(tune),
                 read,
                 measure,
                 method=method,

@@ -279,7 +279,6 @@ def measures(
       rankgauge measures ndcg_cut_10
     """
     if name is None:
-        whole = out.full or out.format != "table"
-        out.print_table(rankgauge.reports.measures_table(full=whole))
+        out.print_table(rankgauge.reports.measures_table(full=out.full or out.format != "table"))
     else:
         print_text(rankgauge.reports.describe(name, full=out.full))

@@ -115,8 +115,7 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         # An unknown name may be a misspelling of any command: load all of them.
         for name in (cmd_name,) if cmd_name in _COMMANDS else _COMMANDS:
-            module = importlib.import_module(f"rankgauge.cli.{_MODULES.get(name, name)}")
-            self.add_command(getattr(module, name))
+            self.add_command(getattr(importlib.import_module(f"rankgauge.cli.{_MODULES.get(name, name)}"), name))
         return super().get_command(ctx, cmd_name)
 
     def format_commands(

@@ -13,6 +13,7 @@ import click
 import rankgauge
 from rankgauge.cli.output import print_message
 from rankgauge.cli.parameters import option
+from rankgauge.core.files import read_text
 
 _MARK = '"rankgauge/evaluation/'
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
@@ -59,12 +60,7 @@ def read_evaluations(paths: Sequence[str]) -> list[rankgauge.Evaluation]:
     found, where = [], []
     for path in paths:
         try:
-            lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
-            every = [rankgauge.Evaluation.from_json(line) for line in lines if line.strip()]
-        except OSError as error:
-            raise rankgauge.InputError(
-                f"cannot be read: {error.strerror or error}", where=path, fix="check the path"
-            ) from None
+            every = [rankgauge.Evaluation.from_json(line) for line in read_text(path).splitlines() if line.strip()]
         except rankgauge.RankgaugeError as error:
             raise rankgauge.InputError(error.what, where=path, fix=error.fix) from None
         found += every

@@ -84,8 +84,7 @@ def _in_color(format: str) -> bool:
 
 
 def _format(*more: str | None) -> Any:
-    choice = click.Choice([*_FORMATS, *more])
-    return option("The output format.", "--as", default="table", type=choice)
+    return option("The output format.", "--as", default="table", type=click.Choice([*_FORMATS, *more]))
 
 
 @dataclass(frozen=True)
@@ -232,8 +231,7 @@ def working(what: str, *, shares: bool = False) -> Iterator[None]:
 
     def show(share: float, done: str) -> None:
         for progress in started:
-            text = f"{what}: {share:.0%} {done}"
-            progress.update(progress.task_ids[0], description=for_terminal(text))
+            progress.update(progress.task_ids[0], description=for_terminal(f"{what}: {share:.0%} {done}"))
 
     try:
         with showing(show) if shares else nullcontext():

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -79,15 +80,20 @@ def _frozen(value: Any) -> Any:
     return frozenset(value) if isinstance(value, set) else value
 
 
-def _freeze(row: Document | Query) -> None:
-    try:
-        object.__setattr__(row, "fields", _frozen(row.fields) if row.fields else _NO_FIELDS)
-    except RecursionError:  # a self-reference raises an error when written
-        return
+class _Row:
+    """Base of documents and queries, whose fields are a read-only copy."""
+
+    __slots__ = ()
+    fields: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        if type(self.fields) is not _FrozenDict:
+            with suppress(RecursionError):  # a self-reference raises an error when written
+                object.__setattr__(self, "fields", _frozen(self.fields) if self.fields else _NO_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class Document(_Row):
     """A document.
 
     Attributes:
@@ -106,10 +112,6 @@ class Document:
     text: str = ""
     fields: Mapping[str, Any] = field(default_factory=lambda: _NO_FIELDS)
 
-    def __post_init__(self) -> None:
-        if type(self.fields) is not _FrozenDict:
-            _freeze(self)
-
     @property
     def full_text(self) -> str:
         """Title and text; only the text if it begins with the title."""
@@ -125,7 +127,7 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class Query(_Row):
     """A query.
 
     Attributes:
@@ -137,10 +139,6 @@ class Query:
     id: str
     text: str = ""
     fields: Mapping[str, Any] = field(default_factory=lambda: _NO_FIELDS)
-
-    def __post_init__(self) -> None:
-        if type(self.fields) is not _FrozenDict:
-            _freeze(self)
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,7 +12,6 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,7 @@ from rankgauge.core.findings import (
 from rankgauge.core.ids import IntArray
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection, Document, Query
-from rankgauge.corpus.loading import file_set, other_splits
+from rankgauge.corpus.loading import other_splits
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.rendering.result import Result
@@ -142,8 +141,7 @@ class _Leaks:
             words = text.split()
             if len(words) >= _LEAST_WORDS:
                 anchor = max(words, key=len)
-                row = query.id, f" {text} ", frozenset(words)
-                self._by_word.setdefault(anchor, []).append(row)
+                self._by_word.setdefault(anchor, []).append((query.id, f" {text} ", frozenset(words)))
 
     def search(self, document: Document) -> None:
         """Record the queries whose text occurs in a document in sequence."""
@@ -359,8 +357,15 @@ def describe_collection(
     scanned = scan(known, judged, runs)
     findings = (
         _of_reading(known, collection),
-        *_of_documents(scanned),
-        *_of_queries(known, scanned, _other_splits(collection, split), judged),
+        _finding(EMPTY_TEXT, "documents without any text", scanned.empty, len(scanned.characters)),
+        _finding(
+            REPEATED_TEXT,
+            "documents with the same text as another",
+            [f"{key} = {first}" for key, first in scanned.first_repeats],
+            len(scanned.characters),
+            count=scanned.repeats,
+        ),
+        *_of_queries(known, scanned, other_splits(collection, split), judged),
         *_of_judgments(known, scanned, judged),
         *(
             _finding(
@@ -383,13 +388,6 @@ def describe_collection(
         findings=tuple(found for found in findings if found.evidence.count),
         notes=known.notes,
     )
-
-
-def _other_splits(given: Any, split: str | None) -> dict[str, Qrels]:
-    if not isinstance(given, str | os.PathLike) or not Path(given).exists():
-        return {}
-    files = file_set(Path(given))
-    return {} if files is None else other_splits(files, split)
 
 
 def _spreads(known: Collection, scanned: Scan, judged: Qrels | None) -> Iterator[tuple[str, Spread]]:
@@ -424,13 +422,6 @@ def _of_reading(known: Collection, given: Any) -> Finding:
     first = [one.removeprefix(f"{above}/").removeprefix(f"{above}!") for one in faults.first]
     total = faults.count + len(known.documents) + len(known.queries)
     return _finding(UNREADABLE_TEXT, "lines or files that were skipped", first, total, count=faults.count)
-
-
-def _of_documents(scanned: Scan) -> Iterator[Finding]:
-    total = len(scanned.characters)
-    yield _finding(EMPTY_TEXT, "documents without any text", scanned.empty, total)
-    repeats = [f"{key} = {first}" for key, first in scanned.first_repeats]
-    yield _finding(REPEATED_TEXT, "documents with the same text as another", repeats, total, count=scanned.repeats)
 
 
 def _of_queries(

@@ -69,8 +69,12 @@ def file_set(path: Path) -> FileSet | None:
     return files_in_archive(Archive(name, name)) if path.suffix.lower() == ".zip" else None
 
 
-def other_splits(files: FileSet, split: str | None) -> dict[str, Qrels]:
-    """Return the judgments of the splits that were not chosen, by name."""
+def other_splits(source: Any, split: str | None) -> dict[str, Qrels]:
+    """Return the judgments of the splits of a folder or archive that were not chosen, by name."""
+    is_path = isinstance(source, str | os.PathLike) and Path(source).exists()
+    files = file_set(Path(source)) if is_path else None
+    if files is None:
+        return {}
     chosen = judgments_named(files, split)
     return {
         name: Qrels(read_judgments(files.source(file))) for name, file in splits_of(files).items() if file != chosen

@@ -250,18 +250,16 @@ class _Units:
         self._ends: dict[str, tuple[list[int], list[int]]] = {}
 
     def ranges(self, spans: Iterable[Span]) -> dict[str, _Ranges]:
-        found: dict[str, _Ranges] = {}
+        ranges: dict[str, _Ranges] = {}
         for span in spans:
-            found.setdefault(span.document, []).append(self._range(span))
-        return found
-
-    def _range(self, span: Span) -> tuple[int, int]:
-        if self._texts is None:
-            return span.start, span.end
-        starts, ends = self._tokens(span)
-        first = bisect.bisect_right(ends, span.start)
-        # An empty span contains no token, even within a token.
-        return first, max(first, bisect.bisect_left(starts, span.end)) if span.end > span.start else first
+            first, end = span.start, span.end
+            if self._texts is not None:
+                starts, ends = self._tokens(span)
+                first = bisect.bisect_right(ends, span.start)
+                # An empty span contains no token, even within a token.
+                end = max(first, bisect.bisect_left(starts, span.end)) if span.end > span.start else first
+            ranges.setdefault(span.document, []).append((first, end))
+        return ranges
 
     def _tokens(self, span: Span) -> tuple[list[int], list[int]]:
         """Return the starts and the ends of the tokens of the document."""

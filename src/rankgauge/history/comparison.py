@@ -176,9 +176,8 @@ def compare_saved(
             found.append(withhold_verdict(next(differences(sides, design)), *sides))
             withheld = no_verdicts(withheld_runs(sides, own, found))
         if found[-1].queries < 2:
-            shared = many(found[-1].queries, "query")
             raise InputError(
-                f"the two evaluations share {shared} with a value of {own}",
+                f"the two evaluations share {many(found[-1].queries, 'query')} with a value of {own}",
                 where="history",
                 fix="compare evaluations that share two queries or more",
             )

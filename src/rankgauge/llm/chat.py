@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -295,8 +296,11 @@ class ChatModel:
             for future in key_of:
                 future.add_done_callback(ended.put)
             for _ in requests:
-                future = _next(ended)
-                yield key_of[future], future.result()
+                finished: Future[Reply | ModelError] | None = None
+                while finished is None:
+                    with suppress(Empty):
+                        finished = ended.get(timeout=_POLL)
+                yield key_of[finished], finished.result()
         finally:
             # Only effective if an error or Ctrl-C ended the loop.
             stop.now()
@@ -480,14 +484,6 @@ class ChatModel:
                 ratio = usage.input_tokens / estimated_usage(body["messages"], 0).input_tokens
                 self._excess = max(self._excess, ratio)
         return content
-
-
-def _next(ended: SimpleQueue[Future[Any]]) -> Future[Any]:
-    while True:
-        try:
-            return ended.get(timeout=_POLL)
-        except Empty:
-            continue
 
 
 def _plain_parameters(given: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -188,7 +188,10 @@ class EmbeddingEndpoint(ModelEndpoint):
             body["dimensions"] = self._dimensions
         content = call_with_retries(lambda: self._endpoint.post(self._path, body), attempts=attempts)
         vectors = self._in_order(content, len(texts))
-        self._count(len(texts), {"tokens": _tokens(content)})
+        used = content.get("usage")
+        words = ("total_tokens", "prompt_tokens") if isinstance(used, Mapping) else ()
+        tokens = next((float(used[word]) for word in words if is_count(used.get(word))), 0.0)
+        self._count(len(texts), {"tokens": tokens})
         return vectors
 
     def _in_order(self, content: Any, count: int) -> list[list[float]]:
@@ -212,9 +215,3 @@ class EmbeddingEndpoint(ModelEndpoint):
 
 def _fits(value: Any) -> bool:
     return is_number(value) and -_MOST < value < _MOST
-
-
-def _tokens(content: Mapping[str, Any]) -> float:
-    used: Any = content.get("usage")
-    words = ("total_tokens", "prompt_tokens") if isinstance(used, Mapping) else ()
-    return next((float(used[word]) for word in words if is_count(used.get(word))), 0.0)

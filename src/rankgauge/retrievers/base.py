@@ -156,8 +156,7 @@ def top_rows(scores: npt.NDArray[Any], k: int) -> npt.NDArray[np.int64]:
     if k < len(scores):
         # Include all ties at the k-th score: np.partition alone would pick among them arbitrarily.
         chosen = np.flatnonzero(scores >= np.partition(scores, len(scores) - k)[len(scores) - k])
-    order = np.argsort(-scores[chosen], kind="stable")
-    return chosen[order][:k].astype(np.int64)
+    return chosen[np.argsort(-scores[chosen], kind="stable")][:k].astype(np.int64)
 
 
 def indexed(retriever: object, index: Item | None) -> Item:

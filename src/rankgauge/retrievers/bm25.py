@@ -164,8 +164,7 @@ def _stop_words(given: Any) -> frozenset[str]:
         start = "STOPWORDS_"
         known = {name.removeprefix(start).lower(): name for name in dir(lists) if name.startswith(start)}
         known["english"] = known.pop("en", "STOPWORDS_EN")
-        language = choice("list of stop words", given, known)
-        return frozenset(getattr(lists, known[language]))
+        return frozenset(getattr(lists, known[choice("list of stop words", given, known)]))
     if not isinstance(given, Sequence) or not all(isinstance(word, str) for word in given):
         raise InputError(
             f"got {given!r:.60} for the stop words",

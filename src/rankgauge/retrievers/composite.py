@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
@@ -119,16 +119,16 @@ class Chunked(CompositeRetriever):
         return [[Span(*places.of(name)) for name in hits.ids] for hits in search(self.retriever, queries, k)]
 
 
+@dataclass(eq=False)
 class _ChunkPositions:
     """Iterable of chunks that records the document, start, and end of each chunk id."""
 
-    def __init__(self, chunks: Iterable[Document]) -> None:
-        self._source = chunks
-        self.found: dict[str, tuple[str, int, int]] = {}
-        self.complete = False
+    chunks: Iterable[Document]
+    found: dict[str, tuple[str, int, int]] = field(default_factory=dict)
+    complete: bool = False
 
     def __iter__(self) -> Iterator[Document]:
-        for chunk in self._source:
+        for chunk in self.chunks:
             at = chunk.fields
             self.found[chunk.id] = (at["document"], at["start"], at["end"])
             yield chunk
@@ -203,9 +203,8 @@ class Filtered(CompositeRetriever):
 
     def __post_init__(self) -> None:
         if (self.query_field is None) == (self.value is None):
-            text = "neither" if self.value is None else "both"
             raise InputError(
-                f"got {text} of query_field and value",
+                f"got {'neither' if self.value is None else 'both'} of query_field and value",
                 where="Filtered",
                 fix="pass a value for all queries, or the query field that contains it",
             )

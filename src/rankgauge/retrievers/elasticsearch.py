@@ -14,7 +14,7 @@ from rankgauge.core.redaction import redact
 from rankgauge.core.text import inflect, many
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
-from rankgauge.retrievers.base import batches, indexed
+from rankgauge.retrievers.base import batches, field_names, indexed
 from rankgauge.retrievers.http import filled, masked
 
 _LINES = "application/x-ndjson"
@@ -94,11 +94,11 @@ class Elasticsearch:
         version: str | None = None,
     ) -> None:
         scheme = choice("key_scheme", key_scheme or self._scheme, ("ApiKey", "Basic", "Bearer"))
-        _check(index, fields, body)
+        _check(index, body)
         if not create and (replace or definition):
             raise InputError("replace and definition require create=True", where=self._type, fix="omit create=False")
         self._index = index
-        self._fields = [fields] if isinstance(fields, str) else list(fields)
+        self._fields = list(field_names(fields or ()) or ())
         self._body = body
         self._create = create
         self._replace = replace
@@ -130,7 +130,12 @@ class Elasticsearch:
         """
         if not self._create:
             return
-        if self._exists():
+        try:
+            self._ask("GET")
+        except EndpointError as error:
+            if error.status != 404:
+                raise
+        else:
             if self._count is None and not self._replace:
                 raise InputError(
                     f"index {self._index!r} already exists",
@@ -146,15 +151,6 @@ class Elasticsearch:
             self._count += len(batch)
         self._ask("POST", "_refresh")
         self.size = self._index_bytes()
-
-    def _exists(self) -> bool:
-        try:
-            self._ask("GET")
-        except EndpointError as error:
-            if error.status == 404:
-                return False
-            raise
-        return True
 
     def _ask(self, method: str, path: str = "", content: bytes | None = None) -> Any:
         return call_with_retries(lambda: self._endpoint.ask(method, f"{self._index}/{path}".rstrip("/"), content))
@@ -244,8 +240,7 @@ class Elasticsearch:
                 retryable=status in (429, 500, 503),
             )
         try:
-            shards = answer.get("_shards", {})
-            if answer.get("timed_out") or shards.get("failed"):
+            if answer.get("timed_out") or answer.get("_shards", {}).get("failed"):
                 raise EndpointError(
                     f"only part of the index was searched for query {query.id!r}",
                     where=self._where(),
@@ -291,7 +286,7 @@ class OpenSearch(Elasticsearch):
     _scheme = "Basic"
 
 
-def _check(index: Any, fields: Any, body: Any) -> None:
+def _check(index: Any, body: Any) -> None:
     # A name with an asterisk or a comma would match several indexes, and deletion would affect all.
     if not isinstance(index, str) or not _NAME.fullmatch(index):
         raise InputError(
@@ -299,9 +294,6 @@ def _check(index: Any, fields: Any, body: Any) -> None:
             where="index",
             fix="use lower-case letters, digits, -, and _, and begin with a letter or a digit",
         )
-    names = [fields] if isinstance(fields, str) else fields
-    if not isinstance(names, Sequence) or not names or not all(isinstance(n, str) for n in names):
-        raise InputError(f"got {fields!r:.60} for the fields", where="fields", fix='pass ["title", "text"]')
     if body is not None:
         text = json.dumps(body) if isinstance(body, Mapping) else ""
         if "{query}" not in text and "{id}" not in text:
@@ -364,10 +356,9 @@ def _reason(answer: Mapping[str, Any]) -> str:
     if not isinstance(fault, Mapping):
         return str(fault)
     more = fault.get("root_cause")
-    causes = [fault, *(more if isinstance(more, list) else ())]
     reasons = dict.fromkeys(
         f"{cause.get('type')}: {cause.get('reason')}"
-        for cause in itertools.islice(causes, _SHOWN)
+        for cause in itertools.islice([fault, *(more if isinstance(more, list) else ())], _SHOWN)
         if isinstance(cause, Mapping)
     )
     return "; ".join(reasons)

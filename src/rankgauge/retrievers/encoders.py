@@ -279,8 +279,7 @@ def tokenizer_digest(tokenizer: Any) -> str | None:
         # Left over from the last call; truncation is determined by the maximum length of the model.
         settings |= {"truncation": None, "padding": None}
     elif callable(getattr(tokenizer, "get_vocab", None)):
-        options = getattr(tokenizer, "init_kwargs", {})
-        settings = {"vocabulary": tokenizer.get_vocab(), "options": options}
+        settings = {"vocabulary": tokenizer.get_vocab(), "options": getattr(tokenizer, "init_kwargs", {})}
     else:
         return None
     return hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode()).hexdigest()

@@ -55,8 +55,7 @@ class FrameworkRetriever:
             version = "unknown"
         given = {key: value for key, value in options.items() if value is not None}
         given |= {} if depth is None else {"depth": depth}
-        versions = {self.LIBRARY: version}
-        self.settings = {"type": self.TYPE, **given, **settings, "versions": versions}
+        self.settings = {"type": self.TYPE, **given, **settings, "versions": {self.LIBRARY: version}}
 
     @property
     def members(self) -> Sequence[Any]:
@@ -400,8 +399,7 @@ class Haystack(FrameworkRetriever):
 
     def _paths(self, name: str, given: str | Sequence[str]) -> list[tuple[str, ...]]:
         paths = [tuple(path.split(".")) for path in ([given] if isinstance(given, str) else given)]
-        wanted = 2 if self._many else 1
-        wrong = next((path for path in paths if len(path) != wanted or not all(path)), None)
+        wrong = next((path for path in paths if len(path) != (2 if self._many else 1) or not all(path)), None)
         if wrong is not None:
             last = wrong[-1] or {"input": "query", "output": "documents"}.get(name, name)
             example = f"retriever.{last}" if self._many else last

@@ -192,8 +192,7 @@ def fuse(
     """
     named = rank_runs(runs, ties)
     names = [run.name for run in named]
-    given = {"norm": norm, "weights": weights, "k": k, "phi": phi}
-    how = Fusion.of(method, names, given)
+    how = Fusion.of(method, names, {"norm": norm, "weights": weights, "k": k, "phi": phi})
     return fuse_aligned(align(named), how, name=how.method if name is None else name, runs=names)
 
 
@@ -270,8 +269,7 @@ def fuse_aligned(aligned: Alignment, how: Fusion, *, name: str, runs: Sequence[s
         for column, values in enumerate(columns):
             found = block.found[:, column]
             normalized[found, column] = values[block.rows[found, column]]
-        task = _Task(block, normalized, weights[chosen], how)
-        scores[block.pairs] = METHODS[how.method].function(task)
+        scores[block.pairs] = METHODS[how.method].function(_Task(block, normalized, weights[chosen], how))
         taken[block.pairs] = True
     kept = slice(None) if taken.all() else np.flatnonzero(taken)
     owner = np.repeat(np.arange(len(aligned.queries)), np.diff(aligned.offsets))[kept]
@@ -361,8 +359,7 @@ def _normalized(table: PairTable, norm: str) -> FloatArray:
     query = table.query_numbers()
     sizes = np.diff(table.offsets)
     if norm == "rank":
-        place = np.arange(len(values)) - table.offsets[query]
-        ranks: FloatArray = 1 - place / sizes[query]
+        ranks: FloatArray = 1 - (np.arange(len(values)) - table.offsets[query]) / sizes[query]
         return ranks
     filled = np.flatnonzero(sizes)
     highest, lowest = np.zeros(len(sizes)), np.zeros(len(sizes))
@@ -472,8 +469,7 @@ def _votes(weights: FloatArray) -> npt.NDArray[Any]:
             where="weights",
             fix="round them to a few digits",
         )
-    small = np.int8 if sum(whole) < 128 else np.int64
-    return np.array(whole, dtype=small)
+    return np.array(whole, dtype=np.int8 if sum(whole) < 128 else np.int64)
 
 
 def _combsum(task: _Task) -> FloatArray:

@@ -222,7 +222,6 @@ def tune_fusion(
             others[label] = search.evaluation(one, queries).mean()[str(wanted)]
     mean = evaluation.mean()[str(wanted)]
     compared = ", ".join(f"{name} {value:.4f}" for name, value in others.items())
-    unseen = many(len(queries), "query")
     return TunedFusion(
         run=run,
         measure=wanted,
@@ -235,7 +234,7 @@ def tune_fusion(
             f"tried: {_grid_text(candidates)}",
             *_method_sentences(made, wanted, len(queries), seed if train is None else None),
             *([rest] if rest else []),
-            f"{wanted} over {unseen} not used to choose it: {mean:.4f}; {compared}",
+            f"{wanted} over {many(len(queries), 'query')} not used to choose it: {mean:.4f}; {compared}",
         ),
         warnings=(
             *_tuning_warnings(made, candidates),
@@ -274,11 +273,10 @@ def _candidates(method: str, names: Sequence[str], grid: Any) -> tuple[Fusion, .
         tried["norm"] = list(_NORMS)
     tried |= given
     if not tried:
-        weighted = "weights" in METHODS[name].reads
         raise InputError(
             f"{name} has nothing to tune",
             where="tune_fusion",
-            fix="pass a grid of weights" if weighted else "fuse without tuning",
+            fix="pass a grid of weights" if "weights" in METHODS[name].reads else "fuse without tuning",
         )
     points = math.prod(len(values) for values in tried.values())
     if not 0 < points <= _MANY:
@@ -404,8 +402,7 @@ class _Search:
             "chosen": [how.settings() for how, _ in parts],
             "runs": [run.name for run in self.runs],
         }
-        table = _joined(tables, list(known))
-        return Run(table, name=f"{method}-tuned", settings={"fusion": settings}), text
+        return Run(_joined(tables, list(known)), name=f"{method}-tuned", settings={"fusion": settings}), text
 
     def evaluation(self, run: Run, queries: Iterable[bytes]) -> Evaluation:
         """Evaluate a run over these queries, in the order of the judgments."""
@@ -455,8 +452,7 @@ def _tuning_warnings(folds: Sequence[Fold], candidates: Sequence[Fusion]) -> Ite
         tried = [getattr(how, word) for how in candidates]
         if len(set(tried)) < 2:
             continue
-        ends = {min(tried), max(tried)} & {getattr(fold.chosen, word) for fold in folds}
-        for end in sorted(ends):
+        for end in sorted({min(tried), max(tried)} & {getattr(fold.chosen, word) for fold in folds}):
             yield f"{word}={end:g} is an end of the grid: the best value may be outside"
 
 

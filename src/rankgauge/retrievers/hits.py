@@ -149,8 +149,7 @@ def _unordered(found: Any) -> str:
 
 def _columns(ids: Any, scores: Any) -> bool:
     """Return whether the values are a column of ids and a column of scores, not two hits."""
-    listed = isinstance(ids, list) and isinstance(scores, list)
-    if listed:
+    if isinstance(ids, list) and isinstance(scores, list):
         whole = not any(isinstance(one, float) for one in ids)
         return whole and bool(scores) and all(isinstance(one, int | float) for one in scores)
     return bool(getattr(ids, "ndim", 0) == getattr(scores, "ndim", 0) == 1)

@@ -328,8 +328,7 @@ def follow(answer: Any, path: Sequence[str | int], name: str) -> Any:
             known = isinstance(answer, list) and step < len(answer)
         if not known:
             walked = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in path)
-            top = "the response" if name == "hits" else "the hit"
-            parent = repr(path[place - 1]) if place else top
+            parent = repr(path[place - 1]) if place else ("the response" if name == "hits" else "the hit")
             raise InputError(
                 f"{name}={walked.lstrip('.')!r} does not exist: there is no {step!r} in {parent}, "
                 f"which is {type(answer).__name__}{_keys(answer)}",

@@ -195,7 +195,7 @@ class RetrievalBenchmark:
         means = run.evaluate(measures).mean()
         keys = ("mrr", f"p@{k}", f"r@{k}", "hit_rate", "ndcg")
         values = {key: means[str(measure)] for key, measure in zip(keys, measures, strict=True)}
-        self._made[retriever_name] = _RetrieverRun(retriever_name, k, values, run)
+        self._made[retriever_name] = _RetrieverRun(k, values, run)
         return self.results[retriever_name]
 
     def compare_retrievers(self) -> str:
@@ -216,14 +216,15 @@ class RetrievalBenchmark:
                     where="compare_retrievers",
                     fix=f"run it again: run_evaluation({name!r}, ...)",
                 )
-        ordered = sorted(self._made.values(), key=lambda made: -made.mrr)
+        ordered = sorted(self._made.values(), key=lambda made: -made.values["mrr"])
         cutoffs = {made.k for made in ordered}
         same = len(cutoffs) == 1
         at = cutoffs.pop() if same else "k"
         table = Table(
             columns=("Retriever", "MRR", f"P@{at}", f"R@{at}", "Hit rate", f"nDCG@{at}"),
             rows=tuple(
-                (made.name if same else f"{made.name} (k = {made.k})", *made.values.values()) for made in ordered
+                (made.run.name if same else f"{made.run.name} (k = {made.k})", *made.values.values())
+                for made in ordered
             ),
         )
         return f"# Retriever Comparison\n\n{to_markdown(table)}\n{_winner(ordered)}"
@@ -233,34 +234,30 @@ class RetrievalBenchmark:
 class _RetrieverRun:
     """Run of a retriever and the means of its values."""
 
-    name: str
     k: int
     values: dict[str, float]
     run: BenchmarkRun
 
-    @property
-    def mrr(self) -> float:
-        return self.values["mrr"]
-
 
 def _winner(ordered: list[_RetrieverRun]) -> str:
     best, *others = ordered
-    text = f"**Winner: {for_markdown(best.name)}** by MRR ({best.mrr:.4f})"
+    first, mrr = for_markdown(best.run.name), best.values["mrr"]
+    text = f"**Winner: {first}** by MRR ({mrr:.4f})"
     if not others:
         return f"{text}, the only one."
     second = others[0]
-    name = for_markdown(second.name)
-    if best.mrr == second.mrr:
-        return f"**No winner**: {for_markdown(best.name)} and {name} have the same MRR."
-    text += f", before {name} ({second.mrr:.4f})."
+    name = for_markdown(second.run.name)
+    if mrr == second.values["mrr"]:
+        return f"**No winner**: {first} and {name} have the same MRR."
+    text += f", before {name} ({second.values['mrr']:.4f})."
     queries = len(best.run.queries)
     if queries < 2:
         return f"{text}\n\nNote: a single query cannot distinguish a difference from noise."
-    compared = compare([best.run.evaluate("RR"), second.run.evaluate("RR")], baseline=best.name)
-    found = compared.difference(second.name)
-    if found.verdict == "worse":
+    compared = compare([best.run.evaluate("RR"), second.run.evaluate("RR")], baseline=best.run.name)
+    difference = compared.difference(second.run.name)
+    if difference.verdict == "worse":
         return text
-    p = "" if found.p is None else f" (p = {found.p:.2f})"
+    p = "" if difference.p is None else f" (p = {difference.p:.2f})"
     return (
         f"{text}\n\nNote: with {many(queries, 'query')} this difference is not distinguishable "
         f"from noise{p}; add queries before you decide."
