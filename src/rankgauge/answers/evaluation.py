@@ -510,8 +510,7 @@ def _findings(measures: Sequence[Measure], scores: Sequence[Sequence[Score]]) ->
         yield Finding("", "warning", what, fix="judge the rest")
     undefined: dict[tuple[str, int], list[str]] = {}
     for column, measure in enumerate(measures):
-        reasons = Counter(row[column].reason for row in scores if row[column].reason)
-        for pair in reasons.items():
+        for pair in Counter(row[column].reason for row in scores if row[column].reason).items():
             undefined.setdefault(pair, []).append(str(measure))
     for (reason, count), names in undefined.items():
         yield Finding("", "info", f"{many(count, 'question')} undefined because {reason}: {', '.join(names)}")

@@ -233,8 +233,7 @@ def _numbered(rows: Sequence[_Read]) -> list[_Read]:
     numbers: dict[object, str] = {}
     found = []
     for each in rows:
-        key = (each.record.question, each.record.history)
-        number = numbers.setdefault(key, str(len(numbers) + 1))
+        number = numbers.setdefault((each.record.question, each.record.history), str(len(numbers) + 1))
         found.append(replace(each, record=replace(each.record, id=number)))
     return found
 

@@ -181,8 +181,7 @@ def similarities(records: Sequence[AnswerRecord], encoder: Any) -> _Similar:
                 missing = name == "AnswerSimilarity" and not answer
                 found[name].append(_undefined("there is no answer" if missing else reason))
                 continue
-            mean = name == "ContextSimilarity"
-            value = math.fsum(values) / len(values) if mean else max(values)
+            value = math.fsum(values) / len(values) if name == "ContextSimilarity" else max(values)
             found[name].append(_exactly(min(max(value, -1.0), 1.0)))
     return found
 

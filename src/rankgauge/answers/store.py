@@ -310,8 +310,7 @@ def store_in_batches(
     try:
         with closing(results):
             for result in results:
-                late = time.monotonic() - kept >= every
-                if some and late and together(some[-1]) != together(result):
+                if some and time.monotonic() - kept >= every and together(some[-1]) != together(result):
                     keep(some)
                     some = []
                     kept = time.monotonic()

@@ -198,10 +198,12 @@ class BenchmarkPlan:
         """Check the types and options of all retrievers before any is created.
 
         Raises:
-            UnknownName: For an unknown type or option; the message gives its location and similar
-                names.
+            UnknownName: For an unknown type, option, or part; the message gives its location and
+                similar names.
+            FormatError: If retrievers contain each other.
         """
         for one in self.retrievers:
+            _nested_settings(self, one.name, ())
             _check_options(self.path, one.type, one.options, f"retrievers.{one.name}")
 
 
@@ -307,9 +309,14 @@ class _PlanReader:
 
 
 def _nested_settings(plan: BenchmarkPlan, name: str, above: tuple[str, ...]) -> dict[str, Any]:
-    planned = plan.retriever(name)
+    where = ", ".join([str(plan.path), *(f"retrievers.{whole}" for whole in above[-1:])])
+    planned = plan.retriever(name, where=where)
     if name in above:
-        raise _cycle_error(plan.path, [*above, name])
+        raise FormatError(
+            f"retrievers contain each other: {' > '.join([*above, name])}",
+            path=str(plan.path),
+            fix="remove one of them",
+        )
 
     def inside(key: str, value: Any) -> Any:
         if key in _PARTS and isinstance(value, str):
@@ -340,41 +347,29 @@ def _check_options(path: Path, kind: str, options: Mapping[str, Any], where: str
                 _check_options(path, inner["type"], rest, f"{where}.{key}")
 
 
-def _cycle_error(path: Path, names: Iterable[str]) -> FormatError:
-    return FormatError(f"retrievers contain each other: {' > '.join(names)}", path=str(path), fix="remove one of them")
-
-
 @dataclass
 class PlanBuilder:
     """Creates the retrievers of a plan; a part shared by several is created once.
 
     The parts of a chunked retriever are not shared, because they index chunks. FormatError is
-    raised for invalid options, and for retrievers that contain each other.
+    raised for invalid options. The plan was checked: its retrievers do not contain each other.
     """
 
     plan: BenchmarkPlan
     bench: Benchmark
-    making: list[str] = field(default_factory=list)  # names of the retrievers that are being created
     made: dict[str, Any] = field(default_factory=dict)  # retrievers by name
 
     def named(self, name: str, by: str = "retrievers") -> Any:
         """Return the retriever with this name."""
-        if name in self.made:
-            return self.made[name]
-        planned = self.plan.retriever(name, where=f"{self.plan.path}, {by}")
-        if name in self.making:
-            raise _cycle_error(self.plan.path, [*self.making, name])
-        self.making.append(name)
-        try:
+        if name not in self.made:
+            planned = self.plan.retriever(name, where=f"{self.plan.path}, {by}")
             self.made[name] = self._create(planned.type, planned.options, f"retrievers.{name}")
-        finally:
-            self.making.pop()
         return self.made[name]
 
     def _create(self, kind: str, options: Mapping[str, Any], where: str) -> Any:
         _check_options(self.plan.path, kind, options, where)
         # A retriever that indexes chunks cannot also index the documents: its parts are not shared.
-        maker = PlanBuilder(self.plan, self.bench, [*self.making]) if kind == _CHUNKED else self
+        maker = PlanBuilder(self.plan, self.bench) if kind == _CHUNKED else self
         made = {key: maker.value(key, value, f"{where}.{key}") for key, value in options.items()}
         if kind == _PYTHON:
             return self._import_call(made, where)

@@ -190,6 +190,7 @@ def explore_plan(
             path=str(plan.path),
             fix='write [explore] with retriever = "bm25", and [explore.space] with k1 = [0.9, 1.2]',
         )
+    plan.check()
     today = plan.options(name)
     for setting, values in space.items():
         if not isinstance(values, list) or not values:

@@ -325,9 +325,8 @@ class Session:
             timing["latency"] = latency.to_dict()
         if head.get("index"):
             timing["index"] = dict(head["index"])
-        code = {"code": self._code} if self._code else {}
         return {
-            "retriever": {**self.identity.settings, **code},
+            "retriever": {**self.identity.settings, **({"code": self._code} if self._code else {})},
             "k": self._options.k,
             "collection": {
                 "name": collection.name,

@@ -285,15 +285,14 @@ def fuse(
 def _refuse_tuning_options(tune: str | None) -> None:
     """Reject options that have no effect without tuning."""
     context = click.get_current_context()
-    for word in ("measure", "folds", "train", "grids", "qrels_format", "seed"):
-        source = context.get_parameter_source(word)
-        if tune is None and source is click.core.ParameterSource.COMMANDLINE:
-            option = "--grid" if word == "grids" else f"--{word.replace('_', '-')}"
-            raise click.UsageError(f"{option} needs --tune QRELS")
-        if word == "folds" and source is click.core.ParameterSource.COMMANDLINE:
-            train = context.get_parameter_source("train")
-            if train is click.core.ParameterSource.COMMANDLINE:
-                raise click.UsageError("--train and --folds cannot be combined")
+    words = ("measure", "folds", "train", "grids", "qrels_format", "seed")
+    commandline = click.core.ParameterSource.COMMANDLINE
+    passed = [word for word in words if context.get_parameter_source(word) is commandline]
+    if tune is None and passed:
+        option = "--grid" if passed[0] == "grids" else f"--{passed[0].replace('_', '-')}"
+        raise click.UsageError(f"{option} needs --tune QRELS")
+    if {"folds", "train"} <= set(passed):
+        raise click.UsageError("--train and --folds cannot be combined")
 
 
 def _grid(text: str) -> tuple[str, list[Any]]:

@@ -80,9 +80,8 @@ class FixedChunker:
         """Return the chunks of a text."""
         if not text.strip():
             return []
-        step = self._size - self._overlap
         # A chunk that starts in the last overlap would be contained in the previous chunk.
-        starts = range(0, max(len(text) - self._overlap, 1), step)
+        starts = range(0, max(len(text) - self._overlap, 1), self._size - self._overlap)
         return [_part(text, start, min(start + self._size, len(text))) for start in starts]
 
 

@@ -176,8 +176,7 @@ def scan(collection: Collection, judged: Qrels | None, runs: Sequence[Run]) -> S
         characters.append(len(document.full_text))
         words.append(count)
         # Empty texts are not duplicates: each has a unique number.
-        number = int.from_bytes(digest.digest(), "little") if count else len(hashes)
-        hashes.append(number)
+        hashes.append(int.from_bytes(digest.digest(), "little") if count else len(hashes))
         if not count:
             found.empty.append(key)
             if key in relevant:

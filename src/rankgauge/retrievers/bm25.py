@@ -82,7 +82,6 @@ class BM25:
         self._ids: list[str] | None = None
         self._vocabulary: dict[str, int] = {}
         self._model: Any = None
-        versioned = ["bm25s", *(["PyStemmer"] if stemmer is not None else [])]
         self.settings: Mapping[str, Any] = {
             "type": "bm25",
             "k1": self._k1,
@@ -93,7 +92,7 @@ class BM25:
             "stop_words": stop_words if isinstance(stop_words, str) else sorted(self._stop_words),
             "words": words,
             "fields": None if self._fields is None else list(self._fields),
-            "versions": versions(*versioned),
+            "versions": versions("bm25s", *(["PyStemmer"] if stemmer is not None else [])),
         }
 
     def index(self, documents: Iterable[Document]) -> None:
@@ -139,8 +138,7 @@ class BM25:
         ends, rows = self._model.scores["indptr"], self._model.scores["indices"]
         shared = np.unique(np.concatenate([rows[ends[w] : ends[w + 1]] for w in set(known)]))
         shared = shared[scores[shared] > 0]
-        chosen = shared[top_rows(scores[shared], k)]
-        return [(ids[n], float(scores[n])) for n in chosen.tolist()]
+        return [(ids[n], float(scores[n])) for n in shared[top_rows(scores[shared], k)].tolist()]
 
     def _words_of(self, text: str) -> list[str]:
         words = [w for w in self._words.findall(text.lower()) if w not in self._stop_words]

@@ -8,7 +8,7 @@ import math
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
@@ -201,15 +201,14 @@ class SentenceTransformersEncoder:
 
     def encode_documents(self, texts: Sequence[str]) -> Any:
         """Return a row for each text."""
-        call = getattr(self._model, "encode_document", self._model.encode)
-        return self._encoded(call, texts, self._document_prompt)
+        return self._encoded("encode_document", texts, self._document_prompt)
 
     def encode_queries(self, texts: Sequence[str]) -> Any:
         """Return a row for each text."""
-        call = getattr(self._model, "encode_query", self._model.encode)
-        return self._encoded(call, texts, self._query_prompt)
+        return self._encoded("encode_query", texts, self._query_prompt)
 
-    def _encoded(self, call: Callable[..., Any], texts: Sequence[str], prompt: str) -> Any:
+    def _encoded(self, method: str, texts: Sequence[str], prompt: str) -> Any:
+        call = getattr(self._model, method, self._model.encode)
         return call(list(texts), prompt=prompt, batch_size=self._batch, convert_to_numpy=True, show_progress_bar=False)
 
 

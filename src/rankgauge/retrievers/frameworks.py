@@ -241,11 +241,10 @@ class LangChain(FrameworkRetriever):
         if self._score and len(rows) > 1:
             first, last = rows[0][1], rows[-1][1]
             if first is not None and last is not None and first < last:
-                other = _SCORES[self._score == _SCORES[0]]
                 raise InputError(
                     f"scores get better from first to last, interpreted as {self._score}",
                     where="LangChain",
-                    fix=f'set score="{other}"',
+                    fix=f'set score="{_SCORES[self._score == _SCORES[0]]}"',
                 )
         return rows
 
@@ -387,8 +386,7 @@ class Haystack(FrameworkRetriever):
             top_k = "top_k"
         self._inputs = self._paths("input", input or ("retriever.query" if self._many else "query"))
         self._top_k = self._paths("top_k", top_k or ())
-        default = "retriever.documents" if self._many else "documents"
-        (self._output,) = self._paths("output", output or default)
+        (self._output,) = self._paths("output", output or ("retriever.documents" if self._many else "documents"))
         options = {
             "input": [".".join(path) for path in self._inputs],
             "output": ".".join(self._output),

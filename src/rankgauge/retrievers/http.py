@@ -188,11 +188,10 @@ class HTTPRetriever:
             return list(dict.fromkeys(ids))[:k]
         scores = [self._sign * _number(follow(hit, self._score, "score")) for hit in hits]
         if len(scores) > 1 and scores[0] < scores[-1] and scores == sorted(scores):
-            other = _ORDERS[self._sign > 0]
             raise InputError(
                 "scores get better from first to last",
                 where="http",
-                fix=f'write score_order="{other}", or score=None to use the order of the hits',
+                fix=f'write score_order="{_ORDERS[self._sign > 0]}", or score=None to use the order of the hits',
             )
         best: dict[str, float] = {}
         for score, name in sorted(zip(scores, ids, strict=True), key=lambda row: -row[0]):

@@ -186,8 +186,7 @@ class RetrievalBenchmark:
         Raises:
             InputError: If there are no queries, or the retriever fails for a query.
         """
-        names = ("RR", f"P@{k}", f"R@{k}", f"Success@{_ALL}", f"nDCG@{k}")
-        measures = [parse(name) for name in names]
+        measures = [parse(name) for name in ("RR", f"P@{k}", f"R@{k}", f"Success@{_ALL}", f"nDCG@{k}")]
         bench = Benchmark(qrels=None, k=k if takes_k(retriever_fn) else _ALL)
         for query in self.queries:
             bench.add_query(*query.values())
