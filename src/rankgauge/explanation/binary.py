@@ -34,28 +34,33 @@ def level(query: MeasuredQuery) -> str:
     return "" if query.words["rel"] == 1 else f" (grade {number(query.words['rel'])} or more)"
 
 
-def _count(query: MeasuredQuery, k: int | None) -> tuple[int, tuple[Step, ...]]:
-    """Return the number of relevant documents in the first k, and the steps with running counts."""
-    found, rows = 0, []
+def _count(
+    query: MeasuredQuery,
+    k: int | None,
+    counts: Callable[[RankedDocument], bool] | None = None,
+    *,
+    columns: int = 2,
+) -> tuple[int, tuple[Step, ...]]:
+    """Return how many of the first k documents are relevant or `counts`, and the steps with the counts so far."""
+    number_so_far, rows = 0, []
     for one in query.within(k):
-        hit = one.reaches(query.words["rel"])
-        found += hit
-        rows.append(Step(one, (found, found / one.rank), hit))
-    return found, tuple(rows)
+        hit = one.reaches(query.words["rel"]) if counts is None else counts(one)
+        number_so_far += hit
+        rows.append(Step(one, (number_so_far, number_so_far / one.rank)[:columns], hit))
+    return number_so_far, tuple(rows)
 
 
 def _share(part: float, whole: float) -> float:
     return part / whole if whole else math.nan
 
 
-def _fraction(query: MeasuredQuery, rows: tuple[Step, ...], below: int, text: str, *, heads: int = 2) -> Calculation:
-    """Return the calculation of the share of documents that count, with the first columns of the rows."""
+def _fraction(query: MeasuredQuery, rows: tuple[Step, ...], below: int, text: str, *, columns: int = 2) -> Calculation:
+    """Return the calculation of the share of documents that count; the rows have this many columns."""
     above = sum(row.counts for row in rows)
     value = _share(above, below)
     end = ": undefined" if math.isnan(value) else f" = {number(value)}"
-    shown = tuple(row._replace(terms=row.terms[:heads]) for row in rows)
     steps = (text, f"{query.name} = {number(above)} / {number(below)}{end}")
-    return Calculation(_SO_FAR[:heads], shown, steps, value)
+    return Calculation(_SO_FAR[:columns], rows, steps, value)
 
 
 @calculates("P")
@@ -66,9 +71,9 @@ def _precision(query: MeasuredQuery) -> Calculation:
 
 @calculates("R", "SetR")
 def _recall(query: MeasuredQuery) -> Calculation:
-    found, rows = _count(query, query.k)
+    found, rows = _count(query, query.k, columns=1)
     text = f"relevant{level(query)}: {query.count} in the judgments, {found} of them found"
-    return _fraction(query, rows, query.count, text, heads=1)
+    return _fraction(query, rows, query.count, text, columns=1)
 
 
 @calculates("SetP")
@@ -95,11 +100,11 @@ def _r_precision(query: MeasuredQuery) -> Calculation:
 
 @calculates("RelP", "SetRelP")
 def _relative(query: MeasuredQuery) -> Calculation:
-    _, rows = _count(query, query.k)
+    _, rows = _count(query, query.k, columns=1)
     best = min(query.k or len(rows), query.count)
     where = f"in the first {query.k}" if query.k else f"in {many(len(rows), 'document')}"
     step = f"relevant{level(query)}: {query.count} in the judgments, so at most {best} can be {where}"
-    shown = _fraction(query, rows, best, step, heads=1)
+    shown = _fraction(query, rows, best, step, columns=1)
     if query.count and not best:
         return replace(shown, steps=(step, f"{query.name} = 0: nothing was retrieved"), value=0.0)
     return shown
@@ -141,12 +146,11 @@ def _set_average(query: MeasuredQuery) -> Calculation:
 
 @calculates("Success")
 def _success(query: MeasuredQuery) -> Calculation:
-    found, rows = _count(query, query.k)
+    found, rows = _count(query, query.k, columns=1)
     where = ", ".join(str(row.ranked.rank) for row in rows if row.counts)
     text = f"at {where[:60]}" if found else "nowhere"
-    step = f"relevant{level(query)} in the first {query.k}: {text}, so that {query.name} = "
-    rows = tuple(row._replace(terms=row.terms[:1]) for row in rows)
-    return Calculation(_SO_FAR[:1], rows, (f"{step}{int(found > 0)}",), float(found > 0))
+    step = f"relevant{level(query)} in the first {query.k}: {text}, so that {query.name} = {int(found > 0)}"
+    return Calculation(_SO_FAR[:1], rows, (step,), float(found > 0))
 
 
 @calculates("RR")
@@ -292,47 +296,41 @@ def _rank_biased(query: MeasuredQuery) -> Calculation:
     return Calculation(("weight", "contribution", "sum"), rows, explained, value)
 
 
-def _count_if(query: MeasuredQuery, counts: Callable[[RankedDocument], bool]) -> tuple[int, tuple[Step, ...]]:
-    """Return how many of the first k documents count, and the steps."""
-    rows = tuple(Step(one, (), counts(one)) for one in query.within(query.k))
-    return sum(row.counts for row in rows), rows
-
-
 @calculates("Judged")
 def _judged(query: MeasuredQuery) -> Calculation:
-    known, rows = _count_if(query, lambda one: one.grade is not None)
-    return _fraction(query, rows, len(rows), f"judged: {known} of the {many(len(rows), 'document')} evaluated", heads=0)
+    known, rows = _count(query, query.k, lambda one: one.grade is not None, columns=0)
+    text = f"judged: {known} of the {many(len(rows), 'document')} evaluated"
+    return _fraction(query, rows, len(rows), text, columns=0)
 
 
 @calculates("Unjudged")
 def _unjudged(query: MeasuredQuery) -> Calculation:
-    bare, rows = _count_if(query, lambda one: not one.judged)
-    return _fraction(query, rows, query.k, f"unjudged documents in the first {query.k}: {bare}", heads=0)
+    bare, rows = _count(query, query.k, lambda one: not one.judged, columns=0)
+    return _fraction(query, rows, query.k, f"unjudged documents in the first {query.k}: {bare}", columns=0)
 
 
 @calculates("NumRet")
 def _retrieved(query: MeasuredQuery) -> Calculation:
-    found, rows = _count_if(query, lambda _: True)
+    found, rows = _count(query, query.k, lambda _: True, columns=0)
     return Calculation((), rows, (f"{query.name} = {found}",), float(found))
 
 
 @calculates("NumRel")
 def _relevant(query: MeasuredQuery) -> Calculation:
-    _, rows = _count_if(query, lambda one: one.reaches(query.words["rel"]))
+    _, rows = _count(query, query.k, columns=0)
     text = f"{query.name} = {query.count}{level(query)}, retrieved or not"
     return Calculation((), rows, (text,), float(query.count))
 
 
 @calculates("NumRelRet")
 def _relevant_retrieved(query: MeasuredQuery) -> Calculation:
-    found, rows = _count(query, query.k)
-    rows = tuple(row._replace(terms=row.terms[:1]) for row in rows)
+    found, rows = _count(query, query.k, columns=1)
     return Calculation(_SO_FAR[:1], rows, (f"{query.name} = {found}{level(query)}",), float(found))
 
 
 @calculates("NumNonrelRet")
 def _others_retrieved(query: MeasuredQuery) -> Calculation:
-    others, rows = _count_if(query, lambda one: one.judged and not one.reaches(query.words["rel"]))
+    others, rows = _count(query, query.k, lambda one: one.judged and not one.reaches(query.words["rel"]), columns=0)
     text = f"{query.name} = {others}: judged, but not relevant{level(query)}"
     return Calculation((), rows, (text,), float(others))
 

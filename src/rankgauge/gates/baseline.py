@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankgauge.core.arguments import integer
+from rankgauge.core.arguments import integer, is_number
 from rankgauge.core.files import read_text, write_atomically
 from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.text import Ratio, inflect, many, some
@@ -26,6 +26,7 @@ from rankgauge.data.run import Run
 from rankgauge.errors import FormatError, InputError
 from rankgauge.evaluation.evaluation import evaluate, evaluate_blocks
 from rankgauge.evaluation.result import Evaluation, of_answers
+from rankgauge.formats.json_files import json_document
 from rankgauge.gates.rules import MAX_FAILED, GateRules
 from rankgauge.measures.measure import Measure, parse
 
@@ -290,8 +291,16 @@ class Baseline:
 
     def to_json(self) -> str:
         """Return the content of the file: JSON with one line per query, always the same bytes."""
-        lines = [f"{_json(query)}: {_json(self._line(query))}" for query in self.queries]
-        noise = self.noise
+        lines, noise = [], self.noise
+        for query, seen in self.queries.items():
+            line: dict[str, Any] = {
+                "values": {name: None if math.isnan(v) else v for name, v in seen.values.items()},
+                "top": None if seen.top is None else list(seen.top),
+                "judgments": seen.judgments,
+            }
+            if noise is not None:
+                line["jitter"] = dict(noise.jitter[query])
+            lines.append(f"{_json(query)}: {_json(line)}")
         # Only for answers, so that files of runs do not change.
         settings = {"settings": dict(self.settings)} if self.settings else {}
         heads = settings | {
@@ -310,17 +319,6 @@ class Baseline:
         heads |= {"fingerprints": prints}
         top = "".join(f"{_json(key)}: {_json(heads[key])},\n" for key in (*_KEYS[:-1], *settings))
         return "{\n" + top + '"queries": {\n' + ",\n".join(lines) + "\n}\n}\n"
-
-    def _line(self, query: str) -> dict[str, Any]:
-        seen = self.queries[query]
-        line: dict[str, Any] = {
-            "values": {name: None if math.isnan(v) else v for name, v in seen.values.items()},
-            "top": None if seen.top is None else list(seen.top),
-            "judgments": seen.judgments,
-        }
-        if self.noise is not None:
-            line["jitter"] = dict(self.noise.jitter[query])
-        return line
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the baseline to a file, atomically.
@@ -399,11 +397,9 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
                 fix=f"after the merge {_RENEW}",
             )
     try:
-        data = json.loads(text, object_pairs_hook=_once)
-    except json.JSONDecodeError as error:
-        raise FormatError(f"not a baseline: {error.msg}", path=name, line=error.lineno, fix=_RENEW) from None
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"not a baseline: {error}", path=name, fix=_RENEW) from None
+        data = json_document([(1, text.encode())], name, "a baseline")
+    except FormatError as error:
+        raise FormatError(f"not a baseline: {error.what}", path=name, line=error.line, fix=_RENEW) from None
     schema = data.get("schema") if isinstance(data, dict) else None
     written = str(schema).removeprefix(_SCHEMA)
     if not str(schema).startswith(_SCHEMA) or not written.isdecimal():
@@ -427,18 +423,10 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
     return data
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    names = [name for name, _ in pairs]
-    for name in names if len(set(names)) < len(names) else ():
-        if names.count(name) > 1:
-            raise ValueError(f"{name!r} occurs twice")
-    return dict(pairs)
-
-
 def _built(data: Mapping[str, Any]) -> Baseline:
-    missing = [key for key in _KEYS if key not in data]
-    if missing:
-        raise ValueError(f"{missing[0]!r} is missing")
+    for key in _KEYS:
+        if key not in data:
+            raise ValueError(f"{key!r} is missing")
     names = list(data["measures"])
     queries = {
         query: BaselineQuery(
@@ -473,21 +461,18 @@ def _built(data: Mapping[str, Any]) -> Baseline:
 
 
 def _finite(number: Any) -> float:
-    if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+    if not is_number(number):
         raise TypeError(f"{number!r} is not a value")  # the reader catches this and adds the file
     return float(number)
 
 
 def _judgment_prints(truth: Qrels) -> dict[str, str]:
     """Return a fingerprint of each query's judgments, independent of order; 1 equals 1.0."""
-    docs, grades = truth.table.docs.tolist(), truth.table.values.tolist()
-    offsets = truth.table.offsets.tolist()
+    docs, grades = truth.table.docs.tolist(), (truth.table.values + 0.0).tolist()
     prints = {}
-    for number, query in enumerate(truth.query_ids):
-        rows = range(offsets[number], offsets[number + 1])
-        pairs = sorted((docs[row], grades[row] + 0.0) for row in rows)
+    for query, (start, stop) in zip(truth.query_ids, pairwise(truth.table.offsets.tolist()), strict=True):
         digest = hashlib.sha256()
-        for doc, grade in pairs:
+        for doc, grade in sorted(zip(docs[start:stop], grades[start:stop], strict=True)):
             digest.update(doc + b"\0" + repr(grade).encode() + b"\n")
         prints[query] = digest.hexdigest()[:_SHORT]
     return prints

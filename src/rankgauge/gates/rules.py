@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from rankgauge.core.arguments import is_number
 from rankgauge.core.files import read_toml
 from rankgauge.errors import InputError, RankgaugeError, UnknownName
 from rankgauge.measures.measure import Measure, parse
@@ -165,10 +166,9 @@ class _Entry:
         return self.value
 
     def number(self, fix: str) -> float:
-        value = self.value
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if not is_number(self.value):
             raise self.invalid(fix)
-        return float(value)
+        return float(self.value)
 
     def rank(self) -> int:
         value = self.value
