@@ -7,13 +7,12 @@ depends on the number, size, or order of the blocks.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.ids import IntArray, show_id
 from rankgauge.core.pair_table import distinct
 from rankgauge.core.policies import Policies
@@ -24,9 +23,9 @@ from rankgauge.data.judged_run import BoolArray, JudgedRun, Values
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError, MismatchError
-from rankgauge.evaluation import notes
-from rankgauge.evaluation.context import JUDGED_AT, Context, Plan
+from rankgauge.evaluation.context import Context, Measured
 from rankgauge.evaluation.input_checks import SAMPLE, InputChecks
+from rankgauge.evaluation.notes import describe
 from rankgauge.evaluation.result import Evaluation, describe_later
 from rankgauge.measures.binary import judged_shares
 
@@ -34,17 +33,6 @@ from rankgauge.measures.binary import judged_shares
 _FEW = 300
 # Number of queries missing from the run that are measured at once with judgments on disk.
 _MISSING = 10_000
-
-
-class Measured(NamedTuple):
-    """Values of queries, one row per query."""
-
-    numbers: IntArray  # (n,) numbers of the queries in the judgments, ascending
-    values: Values  # (n, M) the value of each measure, NaN where undefined
-    judged: Values  # (n, D) the share of judged documents at each depth, NaN without results
-    first_ranks: Values  # (n, F) the rank of the first relevant document, NaN without one
-    errors: Values  # (n, E) the standard error of each estimated value
-    beyond: BoolArray  # (n, R) whether more than k documents are relevant, for each recall at k
 
 
 class BlockResult(NamedTuple):
@@ -273,7 +261,7 @@ def build_evaluation(result: BlockResult, context: Context) -> Evaluation:
         "documents": summary.tally.documents,
         "duplicates_removed": summary.tally.removed,
     }
-    made = Evaluation(
+    evaluation = Evaluation(
         run_name=result.name,
         query_ids=query_ids,
         measures=context.plan.measures,
@@ -284,64 +272,9 @@ def build_evaluation(result: BlockResult, context: Context) -> Evaluation:
         settings=result.settings,
     )
 
-    def describe() -> tuple[dict[int, float], tuple[Finding, ...]]:
-        coverage = _coverage(measured, context.plan)
-        faults = tuple(checks.mismatches(coverage.get(JUDGED_AT, 0.0), int(context.selected.sum()), absent))
-        empty_rankings: tuple[Finding, ...] = ()
-        if not explaining(faults):
-            without = int(np.count_nonzero(np.isnan(measured.judged[:, 0])))
-            faults += checks.no_matches()
-            empty_rankings = checks.empty_rankings(len(query_ids), without, missing)
-        return coverage, (
-            *faults,
-            *empty_rankings,
-            notes.queries_note(counts, policies),
-            notes.ties_note(counts["tied"], policies.ties),
-            *_notes(measured, coverage, summary, context),
-        )
-
-    return describe_later(made, describe)
-
-
-def _notes(
-    measured: Measured, coverage: Mapping[int, float], summary: InputSummary, context: Context
-) -> Iterator[Finding]:
-    """Yield notes on the values and on the inputs."""
-    plan, policies, qrels = context.plan, context.judgments.policies, context.judgments.qrels
-    tally, undefined = summary.tally, np.isnan(measured.values)
-    condensed = policies.unjudged == "removed"
-    if context.estimated:
-        names = [str(plan.measures[column]) for column in context.estimated]
-        yield notes.estimates_note(names, measured.errors, policies)
-    if coverage:
-        yield notes.judged_note(plan.deepest, coverage[plan.deepest], condensed=condensed)
-    for first, ranks in zip(plan.first_ranks, measured.first_ranks.T, strict=False):
-        yield notes.first_ranks_note(first, ranks)
-    if undefined.any():
-        yield from notes.undefined_notes(plan.measures, undefined, policies, (qrels, measured.numbers))
-    yield from notes.grades_note(qrels, plan.level)
-    yield from notes.origin_notes(qrels.table.source)
-    yield from notes.recall_note(plan.recalls, measured.beyond)
-    deepest = int(summary.ends[:, 0].max())
-    constant = tally.longer > 0 and not tally.uneven
-    yield from notes.ranking_notes(deepest, plan.max_cutoff, constant=constant)
-    yield from notes.perfect_note(plan, measured.values)
-    yield from notes.single_measure_note(plan.measures)
-    yield from notes.input_notes(qrels, tally.removed, policies)
-    ordered = sorted(summary.notes, key=lambda note: (summary.notes[note], note))
-    yield from (notes.info(note) for note in dict.fromkeys((*context.notes, *ordered)))
-
-
-def _coverage(measured: Measured, plan: Plan) -> dict[int, float]:
-    """Return the mean share of judged documents at each depth; empty if nothing was retrieved."""
-    known = measured.judged
-    nothing = np.isnan(known[:, 0])
-    if nothing.all():
-        return {}
-    if nothing.any():
-        known = known[~nothing]
-    columns = zip(plan.depths, known.T.tolist(), strict=True)
-    return {depth: math.fsum(column) / len(column) for depth, column in columns}
+    return describe_later(
+        evaluation, partial(describe, measured, absent, counts=counts, checks=checks, context=context)
+    )
 
 
 def _no_common_query(qrels: Qrels, selected: BoolArray, summary: InputSummary) -> MismatchError:

@@ -11,6 +11,7 @@ import numpy as np
 
 from rankgauge.core import native
 from rankgauge.core.arguments import memory_size
+from rankgauge.core.ids import IntArray
 from rankgauge.core.policies import BY_GRADE, Policies
 from rankgauge.data.joined_blocks import Judgments
 from rankgauge.data.judged_run import BoolArray, Values
@@ -203,6 +204,17 @@ def _cached_plan(names: tuple[str | Measure, ...], dialect: str | None) -> Plan:
     if not found:
         raise InputError("no measure was given", where="measures", fix='name one, such as "nDCG@10"')
     return Plan(tuple(found))
+
+
+class Measured(NamedTuple):
+    """Values of queries, one row per query."""
+
+    numbers: IntArray  # (n,) numbers of the queries in the judgments, ascending
+    values: Values  # (n, M) the value of each measure, NaN where undefined
+    judged: Values  # (n, D) the share of judged documents at each depth, NaN without results
+    first_ranks: Values  # (n, F) the rank of the first relevant document, NaN without one
+    errors: Values  # (n, E) the standard error of each estimated value
+    beyond: BoolArray  # (n, R) whether more than k documents are relevant, for each recall at k
 
 
 # Approximate memory in bytes: per query (ids, numbers, counts) and per value.

@@ -1,4 +1,7 @@
-"""Notes on the interpretation of an evaluation, as findings."""
+"""Findings of an evaluation: faults of its input, and notes on its interpretation.
+
+They are computed when they are first read; most evaluations only need the means.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from rankgauge.core.findings import Evidence, Finding
+from rankgauge.core.findings import Evidence, Finding, explaining
 from rankgauge.core.ids import IntArray
 from rankgauge.core.policies import Policies, Ties
 from rankgauge.core.text import SHOWN, Ratio, many
+from rankgauge.data.joined_blocks import InputSummary
 from rankgauge.data.judged_run import BoolArray, Values
 from rankgauge.data.qrels import Qrels
-from rankgauge.evaluation.context import Plan
+from rankgauge.evaluation.context import JUDGED_AT, Context, Measured, Plan
+from rankgauge.evaluation.input_checks import InputChecks
 from rankgauge.formats.registry import description_of
 from rankgauge.measures.measure import Measure
 
@@ -23,6 +28,69 @@ from rankgauge.measures.measure import Measure
 _FEW = 10
 _ABOUT = ".about.json"
 _ABOVE_ZERO = math.ulp(0.0)
+
+
+def describe(
+    measured: Measured, absent: IntArray, *, counts: Mapping[str, int], checks: InputChecks, context: Context
+) -> tuple[dict[int, float], tuple[Finding, ...]]:
+    """Return the mean share of judged documents at each depth, and the findings.
+
+    Args:
+        measured: Values of the averaged queries.
+        absent: Numbers of the selected queries that are not in the run.
+        counts: Counts of the evaluation.
+        checks: Checks of the input.
+        context: Judgments, measures, and policies.
+    """
+    coverage = _coverage(measured, context.plan)
+    faults = tuple(checks.mismatches(coverage.get(JUDGED_AT, 0.0), int(context.selected.sum()), absent))
+    empty_rankings: tuple[Finding, ...] = ()
+    if not explaining(faults):
+        without = int(np.count_nonzero(np.isnan(measured.judged[:, 0])))
+        faults += checks.no_matches()
+        empty_rankings = checks.empty_rankings(counts["queries"], without, counts["missing_from_run"])
+    policies = context.judgments.policies
+    return coverage, (
+        *faults,
+        *empty_rankings,
+        queries_note(counts, policies),
+        ties_note(counts["tied"], policies.ties),
+        *_notes(measured, coverage, checks.summary, context),
+    )
+
+
+def _notes(
+    measured: Measured, coverage: Mapping[int, float], summary: InputSummary, context: Context
+) -> Iterator[Finding]:
+    """Yield notes on the values and on the inputs."""
+    plan, policies, qrels = context.plan, context.judgments.policies, context.judgments.qrels
+    tally, undefined = summary.tally, np.isnan(measured.values)
+    if context.estimated:
+        names = [str(plan.measures[column]) for column in context.estimated]
+        yield estimates_note(names, measured.errors, policies)
+    if coverage:
+        yield judged_note(plan.deepest, coverage[plan.deepest], condensed=policies.unjudged == "removed")
+    for first, ranks in zip(plan.first_ranks, measured.first_ranks.T, strict=False):
+        yield first_ranks_note(first, ranks)
+    if undefined.any():
+        yield from undefined_notes(plan.measures, undefined, policies, (qrels, measured.numbers))
+    yield from grades_note(qrels, plan.level)
+    yield from origin_notes(qrels.table.source)
+    yield from recall_note(plan.recalls, measured.beyond)
+    constant = tally.longer > 0 and not tally.uneven
+    yield from ranking_notes(int(summary.ends[:, 0].max()), plan.max_cutoff, constant=constant)
+    yield from perfect_note(plan, measured.values)
+    yield from single_measure_note(plan.measures)
+    yield from input_notes(qrels, tally.removed, policies)
+    ordered = sorted(summary.notes, key=lambda note: (summary.notes[note], note))
+    yield from map(info, dict.fromkeys((*context.notes, *ordered)))
+
+
+def _coverage(measured: Measured, plan: Plan) -> dict[int, float]:
+    """Return the mean share of judged documents at each depth; empty if nothing was retrieved."""
+    shares = measured.judged[~np.isnan(measured.judged[:, 0])]
+    columns = zip(plan.depths, shares.T.tolist(), strict=True) if len(shares) else ()
+    return {depth: math.fsum(column) / len(column) for depth, column in columns}
 
 
 def info(message: str, code: str = "") -> Finding:
