@@ -217,14 +217,29 @@ class Joined:
 
         Queries that the run does not have retrieve nothing.
         """
-        ideal_offsets = self.qrels.ideal[1]
-        _, found, _ = self._entries(queries)
-        pool = ideal_offsets[queries + 1] - ideal_offsets[queries]
-        width = np.maximum(np.maximum(found, pool), 1)
+        grades, ideal_offsets = self.qrels.ideal
+        starts, sizes, retrieved = self._entries(queries)
+        pools = ideal_offsets[queries + 1] - ideal_offsets[queries]
+        width = np.maximum(np.maximum(sizes, pools), 1)
         # Group queries of similar width, so that a deep query does not pad the others.
-        order = np.argsort(width, kind="stable")
-        for places in cut(order, width, cells):
-            yield places, self._block(queries[places])
+        for places in cut(np.argsort(width, kind="stable"), width, cells):
+            rows, filled = padded(starts[places], sizes[places])
+            grade = gather(self.grade, rows, filled, 0.0)
+            pool, pooled = padded(ideal_offsets[queries[places]], pools[places])
+            yield (
+                places,
+                JudgedRun(
+                    rank=gather(self.rank, rows, filled, UNRANKED),
+                    grade=grade,
+                    in_qrels=filled,
+                    judged=filled & (grade >= 0),
+                    tie_first=gather(self.tie_first, rows, filled, UNRANKED),
+                    tie_last=gather(self.tie_last, rows, filled, UNRANKED),
+                    retrieved=retrieved[places],
+                    ideal=gather(grades, pool, pooled, -1.0),
+                    n_judged=pools[places],
+                ),
+            )
 
     def by_rows(self, numbered: Qrels) -> Joined:
         """Return the join with judgment rows in place of grades.
@@ -252,25 +267,6 @@ class Joined:
             np.where(present, self.offsets[at], 0),
             np.where(present, self.offsets[at + 1] - self.offsets[at], 0),
             np.where(present, self.retrieved[at], 0),
-        )
-
-    def _block(self, queries: IntArray) -> JudgedRun:
-        grades, ideal_offsets = self.qrels.ideal
-        starts, sizes, retrieved = self._entries(queries)
-        rows, filled = padded(starts, sizes)
-        grade = gather(self.grade, rows, filled, 0.0)
-        in_pool = ideal_offsets[queries + 1] - ideal_offsets[queries]
-        pool, pooled = padded(ideal_offsets[queries], in_pool)
-        return JudgedRun(
-            rank=gather(self.rank, rows, filled, UNRANKED),
-            grade=grade,
-            in_qrels=filled,
-            judged=filled & (grade >= 0),
-            tie_first=gather(self.tie_first, rows, filled, UNRANKED),
-            tie_last=gather(self.tie_last, rows, filled, UNRANKED),
-            retrieved=retrieved,
-            ideal=gather(grades, pool, pooled, -1.0),
-            n_judged=in_pool,
         )
 
     def touched(self, queries: IntArray) -> npt.NDArray[np.bool_]:
@@ -339,12 +335,6 @@ def _order(numbers: IntArray, ranks: IntArray) -> IntArray:
         # A single key is usually sorted already, which a stable sort detects.
         return np.argsort(numbers * most + ranks, kind="stable")
     return np.lexsort((ranks, numbers))
-
-
-def numbered(qrels: Qrels) -> Qrels:
-    """Return the judgments with row numbers as grades."""
-    table = qrels.table
-    return Qrels(replace(table, values=np.arange(len(table), dtype=np.float64)))
 
 
 def match(qrels: Qrels, run: Run) -> tuple[IntArray, IntArray]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -149,7 +149,21 @@ def _judgments(read: RecordRows, queries: Ids) -> tuple[Qrels, Qrels, list[str]]
     binary: list[dict[bytes, float]] = []
     graded: list[dict[bytes, float]] = []
     split = fractions = 0
-    for row, relevant, grades in zip(read.rows, _relevant_sets(read.rows), _grade_maps(read.rows), strict=True):
+    relevant_docs = _by_record(
+        read.rows,
+        [row.relevant or [] for row in read.rows],
+        itertools.repeat(1.0),
+        fault="a relevant document is listed twice: {doc!r}",
+        fix="list every relevant document once, for example with set(...)",
+    )
+    grade_maps = _by_record(
+        read.rows,
+        [[doc for doc, _ in row.grades or []] for row in read.rows],
+        _numbers(read.rows, [[grade for _, grade in row.grades or []] for row in read.rows], JUDGMENTS).tolist(),
+        fault="document {doc!r} has two grades",
+        fix="give every document one grade",
+    )
+    for row, relevant, grades in zip(read.rows, relevant_docs, grade_maps, strict=True):
         if row.grades is None:
             grades = dict.fromkeys(relevant, 1.0)  # noqa: PLW2901 - the grades of this row
         graded.append(grades)
@@ -178,37 +192,16 @@ def _judgments(read: RecordRows, queries: Ids) -> tuple[Qrels, Qrels, list[str]]
     return (_qrels(queries, binary, read.source) if notes else gains), gains, notes
 
 
-def _relevant_sets(rows: Sequence[Record]) -> list[dict[bytes, None]]:
-    """Return the relevant documents of each record, in input order."""
-    ids = iter(_packed(rows, [row.relevant or [] for row in rows], "document id").tolist())
-    sets = []
-    for row in rows:
-        count = len(row.relevant or [])
-        sets.append(dict.fromkeys(itertools.islice(ids, count)))
-        if len(sets[-1]) != count:
-            raise InputError(
-                f"a relevant document is listed twice: {_twice(row.relevant or [])!r}",
-                where=row.place,
-                fix="list every relevant document once, for example with set(...)",
-            )
-    return sets
-
-
-def _grade_maps(rows: Sequence[Record]) -> list[dict[bytes, float]]:
-    """Return document id to grade for each record."""
-    docs = _packed(rows, [[doc for doc, _ in row.grades or []] for row in rows], "document id").tolist()
-    values = _numbers(rows, [[grade for _, grade in row.grades or []] for row in rows], JUDGMENTS)
-    pairs = zip(docs, values.tolist(), strict=True)
+def _by_record(
+    rows: Sequence[Record], docs: Sequence[Sequence[Any]], values: Iterable[float], *, fault: str, fix: str
+) -> list[dict[bytes, float]]:
+    """Return document id to value for each record; `fault` describes a repeated document."""
+    pairs = zip(_packed(rows, docs, "document id").tolist(), values, strict=False)
     maps = []
-    for row in rows:
-        count = len(row.grades or [])
-        maps.append(dict(itertools.islice(pairs, count)))
-        if len(maps[-1]) != count:
-            raise InputError(
-                f"document {_twice([doc for doc, _ in row.grades or []])!r} has two grades",
-                where=row.place,
-                fix="give every document one grade",
-            )
+    for row, own in zip(rows, docs, strict=True):
+        maps.append(dict(itertools.islice(pairs, len(own))))
+        if len(maps[-1]) < len(own):
+            raise InputError(fault.format(doc=_twice(own)), where=row.place, fix=fix)
     return maps
 
 

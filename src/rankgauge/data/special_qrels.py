@@ -19,7 +19,7 @@ from rankgauge.core.arguments import of_kind
 from rankgauge.core.ids import Id, Ids, IntArray, freeze, id_bytes, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable, distinct, heads_of, offsets_of, ranges_of
 from rankgauge.core.text import many
-from rankgauge.data.join import Joined, numbered
+from rankgauge.data.join import Joined
 from rankgauge.data.judged_run import UNRANKED, BoolArray, Cached, JudgedRun, Level, best_grade
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
@@ -235,7 +235,8 @@ class SpecialQrels(Mapping[str, Any]):
 
     @cached_property
     def _numbered(self) -> Qrels:
-        return numbered(self.qrels)
+        # Row numbers in place of grades.
+        return Qrels(replace(self.qrels.table, values=np.arange(len(self.qrels.table), dtype=np.float64)))
 
     def blocks(self, joined: Joined, queries: IntArray, cells: int = _CELLS) -> Iterator[tuple[IntArray, Any]]:
         """Yield kernel inputs for blocks of these queries, with the indices of their rows."""

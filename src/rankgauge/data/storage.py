@@ -98,7 +98,10 @@ class Buckets:
             size = int(self._sizes[bucket])
             # A bucket with nearly all rows contains one large query, which cannot be split.
             if most < size < _ONE * self._sizes.sum() and self._level < _LEVELS:
-                yield from Buckets(self._parts_of(bucket), self._level + 1).tables(most)
+                rows = np.flatnonzero(self._segments[:, 0] == bucket)
+                ends = np.cumsum(_bytes_of(self._segments[rows])) // _PIECE
+                pieces = map(self._read, np.split(rows, np.flatnonzero(np.diff(ends)) + 1))
+                yield from Buckets(pieces, self._level + 1).tables(most)
                 continue
             if waiting and int(self._sizes[waiting].sum()) + size > most:
                 yield self._read(np.isin(self._segments[:, 0], waiting))
@@ -106,13 +109,6 @@ class Buckets:
             waiting.append(bucket)
         if waiting:
             yield self._read(np.isin(self._segments[:, 0], waiting))
-
-    def _parts_of(self, bucket: int) -> Iterator[Positioned]:
-        """Yield the rows of a bucket in pieces."""
-        rows = np.flatnonzero(self._segments[:, 0] == bucket)
-        ends = np.cumsum(_bytes_of(self._segments[rows])) // _PIECE
-        for chosen in np.split(rows, np.flatnonzero(np.diff(ends)) + 1):
-            yield self._read(chosen)
 
     def _read(self, chosen: npt.NDArray[np.bool_] | IntArray) -> Positioned:
         """Return the rows of some segments, grouped by query."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rankgauge.core.ids import IntArray
-from rankgauge.data.judged_run import UNRANKED, Counts, JudgedRun, Level, Values, ratio
+from rankgauge.data.judged_run import UNRANKED, JudgedRun, Level, Values, ratio
 from rankgauge.measures.declaration import measure
 from rankgauge.measures.tie_means import (
     chance_of_success,
@@ -87,8 +87,8 @@ def F(run: JudgedRun, *, k: int, beta: float = 1, rel: Level = 1) -> Values:
     Beware: its highest possible value depends on R; prefer to report both P and R.
     Source: van Rijsbergen (1979), Information Retrieval, chapter 7.
     """
-    found = run.found(rel, k)
-    return _f_measure(found, run.relevant(rel), np.full(len(found), k), beta)
+    weight = beta * beta
+    return (1 + weight) * run.found(rel, k) / (weight * run.divisor(rel) + k)
 
 
 @measure(trec="success_{k}", also=("Hit", "HitRate", "HR"), tie_mean=chance_of_success)
@@ -236,7 +236,7 @@ def SetP(run: JudgedRun, *, rel: Level = 1) -> Values:
     Source: Cleverdon, Mills, and Keen (1966), Factors determining the performance of indexing
     systems.
     """
-    return _defined(run.found(rel) / np.maximum(run.retrieved, 1), run.retrieved)
+    return ratio(run.found(rel), run.retrieved)
 
 
 @measure(trec="set_recall", also=("SetRecall",), tie_mean="same")
@@ -283,7 +283,8 @@ def SetF(run: JudgedRun, *, beta: float = 1, rel: Level = 1) -> Values:
     Beware: see F.
     Source: van Rijsbergen (1979), Information Retrieval, chapter 7.
     """
-    return _f_measure(run.found(rel), run.relevant(rel), run.retrieved, beta)
+    weight = beta * beta
+    return (1 + weight) * run.found(rel) / (weight * run.divisor(rel) + run.retrieved)
 
 
 @measure(trec="set_map", tie_mean="same")
@@ -368,12 +369,6 @@ def RBP(run: JudgedRun, *, p: float = 0.8, k: int | None = None, rel: Level = 1,
 def _defined(values: Values, whole: IntArray) -> Values:
     """Return the values, NaN where the denominator is 0."""
     return np.where(whole > 0, values, np.nan)
-
-
-def _f_measure(found: Counts, relevant: IntArray, retrieved: IntArray, beta: float) -> Values:
-    weight = beta * beta
-    divisor = weight * relevant + retrieved
-    return _defined((1 + weight) * found / np.where(relevant > 0, divisor, 1), relevant)
 
 
 def _precisions(run: JudgedRun, k: int | None, rel: Level) -> Values:

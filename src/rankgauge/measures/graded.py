@@ -107,7 +107,14 @@ def ERR(run: JudgedRun, *, k: int | None = None, top: float = 4) -> Values:
     Source: Chapelle, Metzler, Zhang, and Grinspan (2009), Expected reciprocal rank for graded
     relevance, CIKM.
     """
-    return _err(run, k, top)
+    highest = float(run.ideal.max())
+    if highest > top:
+        raise InputError(
+            f"grade {highest:g} is above the top grade {top:g} of ERR",
+            fix=f"set the top of your scale, top={highest:g} or more, in every comparison",
+        )
+    counted = run.judged if k is None else run.judged & run.within(k)
+    return run.once(("cascade", k, top), lambda: _cascade(run.grade, counted, run.rank, top))
 
 
 @measure(reads="grades")
@@ -124,7 +131,7 @@ def nERR(run: JudgedRun, *, k: int | None = None, top: float = 4) -> Values:
     Source: Clarke, Craswell, Soboroff, and Ashkan (2011), A comparative analysis of cascade
     measures for novelty and diversity, WSDM; Chapelle et al. (2009) for ERR.
     """
-    found = _err(run, k, top)
+    found = ERR(run, k=k, top=top)
     ranks = np.arange(1, run.ideal.shape[1] + 1)
     counted = run.ideal >= 0 if k is None else (run.ideal >= 0) & (ranks <= k)
     best = _cascade(run.ideal, counted, ranks, top)
@@ -254,17 +261,6 @@ def binG(run: JudgedRun, *, rel: Level = 1) -> Values:
     upto = np.cumsum(found, axis=1, dtype=np.int64)
     wrong = np.where(found, run.rank - upto, 0)
     return run.total(np.where(found, discounts(wrong + 1), 0.0)) / run.divisor(rel)
-
-
-def _err(run: JudgedRun, k: int | None, top: float) -> Values:
-    highest = float(run.ideal.max())
-    if highest > top:
-        raise InputError(
-            f"grade {highest:g} is above the top grade {top:g} of ERR",
-            fix=f"set the top of your scale, top={highest:g} or more, in every comparison",
-        )
-    counted = run.judged if k is None else run.judged & run.within(k)
-    return run.once(("cascade", k, top), lambda: _cascade(run.grade, counted, run.rank, top))
 
 
 def _cascade(grades: Values, counted: np.ndarray, rank: IntArray, top: float) -> Values:

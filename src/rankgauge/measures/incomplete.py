@@ -35,7 +35,12 @@ def Bpref(run: JudgedRun, *, rel: Level = 1) -> Values:
     Source: Buckley and Voorhees (2004), Retrieval evaluation with incomplete information, SIGIR;
     in the form of trec_eval since version 8.
     """
-    return _bpref(run, rel)
+    found = run.hits(rel)
+    relevant = run.relevant(rel)
+    above = np.cumsum(run.judged & ~found, axis=1, dtype=np.int64)
+    bound = np.maximum(np.minimum(run.non_relevant(rel), relevant), 1)
+    lost = np.minimum(above, relevant[:, None]) / bound[:, None]
+    return run.total(np.where(found, 1 - lost, 0.0)) / run.divisor(rel)
 
 
 @measure(trec="gm_bpref", mean="geometric", judged_only=False, tie_mean=expected_bpref)
@@ -50,7 +55,7 @@ def GMBpref(run: JudgedRun, *, rel: Level = 1) -> Values:
     Beware: a single query without a relevant document retrieved lowers it strongly.
     Source: trec_eval, measure gm_bpref; Robertson (2006), On GMAP: and other transformations, CIKM.
     """
-    return _bpref(run, rel)
+    return Bpref(run, rel=rel)
 
 
 @measure(trec="infAP", judged_only=False, monotone=False)
@@ -143,15 +148,6 @@ def infNDCG(run: SampledRun, *, k: int | None = None) -> Values:
         rate = JudgedRun.count(inside) / np.maximum(JudgedRun.count(judged), 1)
         gained = gained + rate * JudgedRun.total(np.where(judged, gains, 0.0))
     return ratio(gained, _ideal(run, k))
-
-
-def _bpref(run: JudgedRun, rel: Level) -> Values:
-    found = run.hits(rel)
-    relevant = run.relevant(rel)
-    above = np.cumsum(run.judged & ~found, axis=1, dtype=np.int64)
-    bound = np.maximum(np.minimum(run.non_relevant(rel), relevant), 1)
-    lost = np.minimum(above, relevant[:, None]) / bound[:, None]
-    return run.total(np.where(found, 1 - lost, 0.0)) / run.divisor(rel)
 
 
 def _above(counted: BoolArray) -> IntArray:

@@ -279,7 +279,12 @@ def NERR11(
 
 def _rate(run: JudgedRun, rule: _GainRule, k: int, model: _Model, *, unknown: float = 0.0) -> Values:
     """Return the expected gain per inspected rank if unjudged documents have the gain `unknown`."""
-    path = _path(run, rule, k, unknown)
+    first, ranks = run.once(("stretches", k), lambda: _between(run, k))
+    gained = np.full(first.shape, unknown * _unit(rule))
+    gained[:, 1::2] = np.where(run.judged, _in_units(run, rule), gained[:, 1::2])
+    before = np.zeros(first.shape)
+    before[:, 1:] = np.cumsum(gained * ranks, axis=1)[:, :-1]
+    path = _Path(first, ranks, gained, before, _unit(rule))
     passed, inspected = model(path)
     empty = path.ranks == 0
     reached = np.ones_like(inspected)
@@ -297,18 +302,11 @@ def _value(run: JudgedRun, rule: _GainRule, k: int, model: _Model, *, residual: 
     return np.maximum(_rate(run, rule, k, model, unknown=1.0) - value, 0.0)
 
 
-def _path(run: JudgedRun, rule: _GainRule, k: int, unknown: float) -> _Path:
-    """Return the segments, alternating between unjudged ranks and single judged documents."""
-    first, ranks = run.once(("stretches", k), lambda: _between(run, k))
-    gained = np.full(first.shape, unknown * _unit(rule))
-    gained[:, 1::2] = np.where(run.judged, _in_units(run, rule), gained[:, 1::2])
-    before = np.zeros(first.shape)
-    before[:, 1:] = np.cumsum(gained * ranks, axis=1)[:, :-1]
-    return _Path(first, ranks, gained, before, _unit(rule))
-
-
 def _between(run: JudgedRun, k: int) -> Values:
-    """Return the first rank and the number of ranks of each segment, (2, Q, S)."""
+    """Return the first rank and the number of ranks of each segment, (2, Q, S).
+
+    Segments alternate between unjudged ranks and single judged documents.
+    """
     rows, columns = run.rank.shape
     ends = np.full((rows, columns + 2), k + 1.0)
     ends[:, 0] = 0.0
