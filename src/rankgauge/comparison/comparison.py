@@ -466,7 +466,7 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     wanted = tuple(dict.fromkeys([*declared, *shown]))
     if runs is None:
         return _compared([select(e, wanted) for e in evaluations], design, jobs=jobs)
-    judged = prepare_judgments(qrels, wanted)
+    judged = prepare_judgments(qrels, make_plan(wanted).reads)
     truth = Qrels.of(judged)
     policy, ids = read_queries(queries)
     if policy == "intersection":

@@ -59,8 +59,40 @@ def measure_batches(batches: Iterable[Any], job: Job) -> Iterator[Any]:
     Yields:
         Record batches with the columns run, query_id, and one column for each measure.
     """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    plan = make_plan(job.measures)
     for table in whole_queries(batches, CHUNK_ROWS):
-        yield from _measure_table(table, job)
+        judgments = table.filter(table["judged"])
+        if not judgments.num_rows:
+            continue
+        rows = table.filter(pc.invert(table["judged"]))
+        if rows["run"].null_count:
+            raise InputError("a row has no run name", where="run", fix="filter out rows without one")
+        # Not `Qrels.of`: it needs narwhals, which workers may lack.
+        try:
+            qrels = Qrels.from_columns(*_columns(judgments))
+        except RankgaugeError as error:
+            raise InputError(error.what, where="judgments", fix=error.fix) from None
+        context = make_context(qrels, plan, job.policies, None)
+        for name in job.runs:
+            own = rows.filter(pc.equal(rows["run"], name))
+            try:
+                run = Run.from_columns(*_columns(own), name=name) if own.num_rows else Run.of({})
+                measured = measure_block(run, context).measured
+            except RankgaugeError as error:
+                raise InputError(error.what, where=f"run {name}", fix=error.fix) from None
+            absent = np.setdiff1d(np.arange(len(qrels)), measured.numbers)
+            measured = add_absent(measured, absent, context)
+            if not len(measured.numbers):
+                continue
+            columns = [
+                pa.array([name] * len(measured.numbers), pa.string()),
+                pa.array([qrels.query_ids[number] for number in measured.numbers.tolist()], pa.string()),
+                *(pa.array(np.ascontiguousarray(column), mask=np.isnan(column)) for column in measured.values.T),
+            ]
+            yield pa.RecordBatch.from_arrays(columns, ["run", "query_id", *job.measures])
 
 
 def whole_queries(batches: Iterable[Any], rows: int) -> Iterator[Any]:
@@ -112,42 +144,6 @@ def _check_order(batch: Any, last: str) -> None:
             where="query_id",
             fix="sort each partition by query_id, byte by byte",
         )
-
-
-def _measure_table(table: Any, job: Job) -> Iterator[Any]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    judgments = table.filter(table["judged"])
-    if not judgments.num_rows:
-        return
-    rows = table.filter(pc.invert(table["judged"]))
-    if rows["run"].null_count:
-        raise InputError("a row has no run name", where="run", fix="filter out rows without one")
-    plan = make_plan(job.measures)
-    # Not `Qrels.of`: it needs narwhals, which workers may lack.
-    try:
-        qrels = Qrels.from_columns(*_columns(judgments))
-    except RankgaugeError as error:
-        raise InputError(error.what, where="judgments", fix=error.fix) from None
-    context = make_context(qrels, plan, job.policies, None)
-    for name in job.runs:
-        own = rows.filter(pc.equal(rows["run"], name))
-        try:
-            run = Run.from_columns(*_columns(own), name=name) if own.num_rows else Run.of({})
-            measured = measure_block(run, context).measured
-        except RankgaugeError as error:
-            raise InputError(error.what, where=f"run {name}", fix=error.fix) from None
-        absent = np.setdiff1d(np.arange(len(qrels)), measured.numbers)
-        measured = add_absent(measured, absent, context)
-        if not len(measured.numbers):
-            continue
-        columns = [
-            pa.array([name] * len(measured.numbers), pa.string()),
-            pa.array([qrels.query_ids[number] for number in measured.numbers.tolist()], pa.string()),
-            *(pa.array(np.ascontiguousarray(column), mask=np.isnan(column)) for column in measured.values.T),
-        ]
-        yield pa.RecordBatch.from_arrays(columns, ["run", "query_id", *job.measures])
 
 
 def _columns(rows: Any) -> tuple[Any, Any, Any]:

@@ -281,7 +281,7 @@ def read_context(  # noqa: PLR0917 - what an evaluation is of
     source: Any, plan: Plan, policies: Policies, queries: list[Any] | None, memory: int | None = None
 ) -> Context:
     """Read the judgments in the form that the measures need."""
-    judged = _judgments(source, plan.reads, memory)
+    judged = prepare_judgments(source, plan.reads, memory)
     if isinstance(judged, Qrels):
         context = make_context(judged, plan, policies, queries)
     else:
@@ -303,8 +303,8 @@ def read_context(  # noqa: PLR0917 - what an evaluation is of
     return context
 
 
-def _judgments(source: Any, reads: str, memory: int | None = None) -> Qrels | SpecialQrels | StoredQrels:
-    """Return judgments in memory; on disk if they need more than `memory` bytes."""
+def prepare_judgments(source: Any, reads: str, memory: int | None = None) -> Qrels | SpecialQrels | StoredQrels:
+    """Return judgments of this kind, read once to evaluate many runs; on disk if they exceed `memory` bytes."""
     if reads:
         return _special_qrels(reads).of(source)
     if memory is not None:
@@ -340,12 +340,6 @@ def read_records(source: Any, plan: Plan, policies: Policies, queries: list[Any]
     return context, records.run
 
 
-def prepare_judgments(source: Any, measures: str | Measure | Iterable[str | Measure] | None) -> Qrels | SpecialQrels:
-    """Read judgments once, in the form that these measures need, to evaluate many runs."""
-    reads = make_plan(measures).reads
-    return _special_qrels(reads).of(source) if reads else Qrels.of(source)
-
-
 def read_judgments(
     path: Source,
     measures: str | Measure | Iterable[str | Measure] | None = None,
@@ -378,7 +372,7 @@ def read_judgments(
     """
     reads = make_plan(measures).reads
     if not reads and memory is not None:
-        return _judgments(path if format is None else InFormat(path, format), "", memory_size(memory))
+        return prepare_judgments(path if format is None else InFormat(path, format), "", memory_size(memory))
     if not reads:
         return read_qrels(path, format=format)
     return _special_qrels(reads).read(path, format)

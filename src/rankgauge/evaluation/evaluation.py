@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 from rankgauge.core.arguments import memory_size
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
 from rankgauge.data.joined_blocks import map_blocks
-from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.blocks import build_evaluation, measure_block, measure_run, merge_blocks
@@ -24,8 +23,7 @@ from rankgauge.formats.readers import read_ids
 from rankgauge.measures.measure import Measure
 
 if TYPE_CHECKING:
-    # Only needed for measures that read more than grades, and for profiles.
-    from rankgauge.data.special_qrels import SpecialQrels
+    # Only needed for profiles.
     from rankgauge.evaluation.profile_deviations import Profile
 
 _T = TypeVar("_T")
@@ -164,7 +162,7 @@ def read_queries(queries: Queries) -> tuple[Literal["all", "intersection", "give
 
 
 def evaluate_blocks(
-    judged: Qrels | SpecialQrels,
+    judged: Any,
     run: Any,
     measures: Sequence[Measure],
     look: Callable[[Run], _T],

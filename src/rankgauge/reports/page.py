@@ -26,7 +26,7 @@ from rankgauge.data.subsets import keep_queries
 from rankgauge.diagnosis.causes import first_step
 from rankgauge.diagnosis.diagnosis import Diagnosis, diagnose
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.evaluation.context import prepare_judgments
+from rankgauge.evaluation.context import make_plan, prepare_judgments
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.input_checks import collection_findings
 from rankgauge.evaluation.result import Evaluation
@@ -126,7 +126,7 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
                 where="html_report",
                 fix="omit them, or pass them to compare()",
             )
-        judged = prepare_judgments(qrels, COMPARED if measures is None else measures)
+        judged = prepare_judgments(qrels, make_plan(COMPARED if measures is None else measures).reads)
         truth, sources = Qrels.of(judged), _named(runs)
         named = {name: run for name, (_, run) in sources.items()}
         if result is None:
