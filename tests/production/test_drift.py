@@ -15,7 +15,7 @@ import rankgauge
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.production import EventLog, measure_drift, reweight
 from rankgauge.production.clusters import equal_shares
-from rankgauge.production.distinct_questions import DistinctQuestions, embed
+from rankgauge.production.distinct_questions import distinct_questions, embed
 from rankgauge.production.drift import Detectable, Distinction
 from rankgauge.stats.two_sample import LabelScores, unit_rows
 
@@ -376,18 +376,18 @@ def test_questions_are_read_from_files_collections_and_logs(tmp_path):
     (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, rows)))
     (tmp_path / "log.csv").write_text("question,frequency\nlate fees,3\nLate fees,1\n")
     (tmp_path / "log.txt").write_text("late fees\nwifi\n\nLate  fees\n")
-    read = {name: DistinctQuestions.of(tmp_path / name, "log") for name in ("log.jsonl", "log.csv", "log.txt")}
-    assert (read["log.jsonl"].counts, read["log.jsonl"].ids) == ((3, 1), (("a",), ("b",)))
-    assert read["log.csv"].counts == (4,)
-    assert read["log.txt"].counts == (2, 1)
+    read = {name: distinct_questions(tmp_path / name, "log") for name in ("log.jsonl", "log.csv", "log.txt")}
+    assert [(each.count, each.ids) for each in read["log.jsonl"]] == [(3, ("a",)), (1, ("b",))]
+    assert [each.count for each in read["log.csv"]] == [4]
+    assert [each.count for each in read["log.txt"]] == [2, 1]
     collection = rankgauge.Collection.of({}, {"q": "late fees"})
-    assert DistinctQuestions.of(collection, "evaluation").ids == (("q",),)
+    assert [each.ids for each in distinct_questions(collection, "evaluation")] == [("q",)]
     (tmp_path / "wrong.csv").write_text("question,count\nlate fees,often\n")
     with pytest.raises(FormatError, match="got 'often', expected a count"):
-        DistinctQuestions.of(tmp_path / "wrong.csv", "log")
+        distinct_questions(tmp_path / "wrong.csv", "log")
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     with pytest.raises(FormatError, match="there is no column for the text"):
-        DistinctQuestions.of(tmp_path / "other.csv", "log")
+        distinct_questions(tmp_path / "other.csv", "log")
 
 
 def test_questions_are_read_from_an_event_log(tmp_path):
@@ -400,8 +400,8 @@ def test_questions_are_read_from_an_event_log(tmp_path):
         f"FROM range(4) t(i)) TO '{path}'"
     )
     for given in (EventLog(path), str(path)):
-        found = DistinctQuestions.of(given, "log")
-        assert dict(zip(found.texts, found.counts, strict=True)) == {"fees": 1, "wifi": 3}
+        found = distinct_questions(given, "log")
+        assert {each.text: each.count for each in found} == {"fees": 1, "wifi": 3}
 
 
 def test_the_json_follows_the_published_schema():

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from rankgauge.core.ids import IntArray
 from rankgauge.core.libraries import library
 from rankgauge.production.distinct_questions import Embedding
-from rankgauge.stats.arrays import FloatArray
+from rankgauge.stats.arrays import BoolArray, FloatArray
 from rankgauge.stats.intervals import wilson_interval
 from rankgauge.stats.two_sample import unit_rows
 
@@ -33,9 +33,6 @@ _LEVEL = 0.95
 _ROUNDING = 1e-9
 _MARKING, _CLEAR = 0.05, 4.0  # smallest difference of word shares, absolute and in standard errors
 _WORD = re.compile(r"\w+")
-
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -45,87 +45,57 @@ Asked = tuple[str, str, int]
 
 
 @dataclass(frozen=True)
-class DistinctQuestions:
-    """Distinct questions; texts that differ only in case and whitespace are one question.
+class DistinctQuestion:
+    """A question; texts that differ only in case and whitespace are one question.
 
     Attributes:
-        texts: The first spelling of each question.
-        ids: Identifiers of each question.
-        counts: The number of times each question was asked; if unknown, the number of its
-            identifiers.
+        text: The first spelling.
+        ids: Its identifiers.
+        count: The number of times it was asked; if unknown, the number of its identifiers.
     """
 
-    texts: tuple[str, ...]
-    ids: tuple[tuple[str, ...], ...]
-    counts: tuple[int, ...]
+    text: str
+    ids: tuple[str, ...]
+    count: int
 
-    @classmethod
-    def of(cls, given: Any, where: str) -> DistinctQuestions:
-        """Read distinct questions from texts, queries, a collection, a file, or an event log.
+    @property
+    def key(self) -> str:
+        """The text in lower case with single spaces."""
+        return normalized(self.text)
 
-        Args:
-            given: Texts; objects with ``text`` (and optionally ``id``); a mapping of identifier to
-                either; a `Collection`, a `QuestionSet`, or an `EventLog`; the path of a collection,
-                a log, a file of questions, or a text file with one question per line. A column
-                ``count`` or ``frequency`` has the number of times a question was asked.
-            where: The name of the argument, for messages.
 
-        Raises:
-            FormatError: If a line cannot be read.
-            InputError: If there are no questions.
+def distinct_questions(given: Any, where: str) -> list[DistinctQuestion]:
+    """Read distinct questions from texts, queries, a collection, a file, or an event log.
 
-        Example:
-            >>> DistinctQuestions.of(["late fees", "Late  fees", "wifi"], "log").counts
-            (2, 1)
-        """
-        texts: dict[str, str] = {}
-        ids: dict[str, list[str]] = {}
-        counts: dict[str, int] = {}
-        for name, text, count in _questions(given, where):
-            key = normalized(text)
-            if key:
-                texts.setdefault(key, " ".join(text.split()))
-                ids.setdefault(key, []).append(name)
-                counts[key] = counts.get(key, 0) + count
-        kept = [key for key, count in counts.items() if count]
-        if not kept:
-            raise InputError(
-                "there are no questions", where=where, fix="pass texts, queries, or a file with one question per line"
-            )
-        return cls(
-            tuple(texts[key] for key in kept),
-            tuple(tuple(ids[key]) for key in kept),
-            tuple(counts[key] for key in kept),
+    Args:
+        given: Texts; objects with ``text`` (and optionally ``id``); a mapping of identifier to
+            either; a `Collection`, a `QuestionSet`, or an `EventLog`; the path of a collection,
+            a log, a file of questions, or a text file with one question per line. A column
+            ``count`` or ``frequency`` has the number of times a question was asked.
+        where: The name of the argument, for messages.
+
+    Raises:
+        FormatError: If a line cannot be read.
+        InputError: If there are no questions.
+
+    Example:
+        >>> [each.count for each in distinct_questions(["late fees", "Late  fees", "wifi"], "log")]
+        [2, 1]
+    """
+    by_key: dict[str, list[Asked]] = defaultdict(list)
+    for name, text, count in _questions(given, where):
+        if key := normalized(text):
+            by_key[key].append((name, text, count))
+    questions = [
+        DistinctQuestion(" ".join(rows[0][1].split()), tuple(name for name, *_ in rows), total)
+        for rows in by_key.values()
+        if (total := sum(count for *_, count in rows))
+    ]
+    if not questions:
+        raise InputError(
+            "there are no questions", where=where, fix="pass texts, queries, or a file with one question per line"
         )
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    @cached_property
-    def keys(self) -> tuple[str, ...]:
-        """Texts in lower case with single spaces."""
-        return tuple(map(normalized, self.texts))
-
-    def subset(self, rows: Iterable[int]) -> DistinctQuestions:
-        """Return the selected questions."""
-        kept = list(rows)
-        return DistinctQuestions(
-            tuple(self.texts[row] for row in kept),
-            tuple(self.ids[row] for row in kept),
-            tuple(self.counts[row] for row in kept),
-        )
-
-    def traits(self) -> Traits:
-        """Return simple properties of the distinct questions."""
-        words = [text.split() for text in self.texts]
-        asking = [text.endswith(_MARKS) or _FIRST_WORDS.match(text) is not None for text in self.texts]
-        return Traits(
-            len(self.texts),
-            sum(self.counts),
-            float(np.mean([len(row) for row in words])),
-            float(np.mean([len(row) == 1 for row in words])),
-            float(np.mean(asking)),
-        )
+    return questions
 
 
 @dataclass(frozen=True)
@@ -145,6 +115,19 @@ class Traits:
     words: float
     one_word: float
     asking: float
+
+    @classmethod
+    def of(cls, questions: Sequence[DistinctQuestion]) -> Traits:
+        """Return the properties of distinct questions."""
+        words = [each.text.split() for each in questions]
+        asking = [each.text.endswith(_MARKS) or _FIRST_WORDS.match(each.text) is not None for each in questions]
+        return cls(
+            len(questions),
+            sum(each.count for each in questions),
+            float(np.mean([len(row) for row in words])),
+            float(np.mean([len(row) == 1 for row in words])),
+            float(np.mean(asking)),
+        )
 
 
 def normalized(text: str) -> str:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from rankgauge.core.arguments import integer
+from rankgauge.core.ids import IntArray
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
 from rankgauge.production.clusters import (
     ALPHA,
-    IntArray,
     MarkingWord,
     PooledQuestions,
     QuestionCluster,
@@ -25,7 +25,13 @@ from rankgauge.production.clusters import (
     marking_words,
     without_words,
 )
-from rankgauge.production.distinct_questions import DistinctQuestions, embed, principal_components
+from rankgauge.production.distinct_questions import (
+    DistinctQuestion,
+    Traits,
+    distinct_questions,
+    embed,
+    principal_components,
+)
 from rankgauge.production.drift_result import (
     CLASSIFIERS,
     SMALL,
@@ -101,9 +107,8 @@ def measure_drift(
     integer("seed", seed, least=0)
     if clusters is not None:
         integer("clusters", clusters, least=2)
-    evaluation = DistinctQuestions.of(evaluation_questions, "evaluation")
-    evaluation = _at_most(evaluation, max_questions, seed)
-    logged = DistinctQuestions.of(log_questions, "log")
+    evaluation = _at_most(distinct_questions(evaluation_questions, "evaluation"), max_questions, seed)
+    logged = distinct_questions(log_questions, "log")
     pooled = _pooled(evaluation, logged, most=max_questions, encoder=encoder, seed=seed)
     scores = LabelScores(pooled.embedding.points, seed)
     test = scores.test(pooled.labels, permutations, seed)
@@ -126,10 +131,10 @@ def measure_drift(
         verdict=_verdict(
             test.p, distinctions, found, within, detected_from=detected_from(detectable), same_words=same_words
         ),
-        evaluation=evaluation.traits(),
-        log=logged.traits(),
+        evaluation=Traits.of(evaluation),
+        log=Traits.of(logged),
         shared=int((asked > 0).sum()),
-        shared_traffic=float(asked.sum()) / sum(logged.counts),
+        shared_traffic=float(asked.sum()) / sum(each.count for each in logged),
         encoder=pooled.embedding.name,
         distinctions=distinctions,
         p=test.p,
@@ -152,31 +157,41 @@ def measure_drift(
 
 
 def _pooled(
-    evaluation: DistinctQuestions, logged: DistinctQuestions, *, most: int, encoder: Any, seed: int
+    evaluation: Sequence[DistinctQuestion],
+    logged: Sequence[DistinctQuestion],
+    *,
+    most: int,
+    encoder: Any,
+    seed: int,
 ) -> PooledQuestions:
     """Return the distinct questions of both sets."""
-    counts = dict(zip(logged.keys, logged.counts, strict=True))
-    known = set(evaluation.keys)
-    own = [row for row, key in enumerate(logged.keys) if key not in known]
+    counts = {each.key: each.count for each in logged}
+    known = {each.key for each in evaluation}
+    own = [each for each in logged if each.key not in known]
     for size, name, what in (
         (len(evaluation), "evaluation", ""),
         (len(own), "log", " that the evaluation set does not have"),
     ):
         if size < _FEWEST:
             raise InputError(f"{many(size, 'distinct question')}{what}", where=name, fix=f"pass at least {_FEWEST}")
-    log = _at_most(logged.subset(own), most, seed)
-    texts = (*evaluation.texts, *log.texts)
-    traffic = [*(counts.get(key, 0) for key in evaluation.keys), *log.counts]
+    log = _at_most(own, most, seed)
+    questions = (*evaluation, *log)
+    texts = tuple(each.text for each in questions)
+    traffic = [*(counts.get(each.key, 0) for each in evaluation), *(each.count for each in log)]
     return PooledQuestions(
-        texts, (*evaluation.ids, *log.ids), len(evaluation), np.array(traffic, float), embed(texts, encoder, seed)
+        texts,
+        tuple(each.ids for each in questions),
+        len(evaluation),
+        np.array(traffic, float),
+        embed(texts, encoder, seed),
     )
 
 
-def _at_most(questions: DistinctQuestions, most: int, seed: int) -> DistinctQuestions:
+def _at_most(questions: Sequence[DistinctQuestion], most: int, seed: int) -> Sequence[DistinctQuestion]:
     if len(questions) <= most:
         return questions
     rng = np.random.Generator(np.random.PCG64([seed, 2]))
-    return questions.subset(sorted(rng.permutation(len(questions))[:most].tolist()))
+    return [questions[place] for place in sorted(rng.permutation(len(questions))[:most].tolist())]
 
 
 def _detectable(pooled: PooledQuestions, scores: LabelScores, test: TwoSampleTest, seed: int) -> tuple[Detectable, ...]:

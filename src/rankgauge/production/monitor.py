@@ -39,7 +39,6 @@ _SENTENCES: Mapping[HealthVerdict, str] = {
     "STEADY": "metrics hold, and users complain no more than before",
     "USERS ONLY": "users complain, and there are too few queries or evaluations to tell whether "
     "metrics hold: evaluate again on more queries",
-    "CANNOT TELL": "cannot tell",
 }
 _DRIFTED = "the questions of users differ from the evaluation set: refresh it"
 
@@ -254,23 +253,21 @@ def production_health(
 
 def verdict_of(offline: State, online: Sequence[State], *, drift: bool | None) -> tuple[HealthVerdict, str]:
     """Return the verdict for the states of a measure and of online metrics, with its sentence."""
-    complain = "worse" in online
-    calm = bool(online) and not {"worse", "cannot tell"}.intersection(online)
     holds = offline in {"steady", "better"}
-    verdict: HealthVerdict = "CANNOT TELL"
-    if complain:
+    verdict: HealthVerdict
+    if "worse" in online:
         verdict = "REFRESH" if holds else "WORSE" if offline == "worse" else "USERS ONLY"
     elif drift:
         return "REFRESH", _DRIFTED
-    elif calm and offline != "cannot tell":
+    elif online and "cannot tell" not in online and offline != "cannot tell":
         verdict = "STEADY" if holds else "OFFLINE ONLY"
-    if verdict != "CANNOT TELL":
-        return verdict, _SENTENCES[verdict]
-    if offline == "worse":
-        return verdict, "metrics fall; the log is too small to tell whether users notice"
-    if holds:
-        return verdict, "metrics hold; the log is too small to tell whether users complain more"
-    return verdict, "there are too few queries or evaluations to tell whether metrics hold"
+    elif offline == "worse":
+        return "CANNOT TELL", "metrics fall; the log is too small to tell whether users notice"
+    elif holds:
+        return "CANNOT TELL", "metrics hold; the log is too small to tell whether users complain more"
+    else:
+        return "CANNOT TELL", "there are too few queries or evaluations to tell whether metrics hold"
+    return verdict, _SENTENCES[verdict]
 
 
 def offline_signal(values: Sequence[Evaluation | float], measure: Measure, margin: float) -> Signal:
