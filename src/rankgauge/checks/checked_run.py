@@ -367,14 +367,13 @@ def locations_of(table: PairTable, rows: Sequence[int] | IntArray, source: str) 
 
 def query_locations(table: PairTable, numbers: IntArray, source: str) -> tuple[Location, ...]:
     """Return the locations of the first of these queries."""
-    found = locations_of(table, table.offsets[numbers[:SHOWN]], source)
-    return tuple(replace(location, document="") for location in found)
+    first_rows = table.offsets[numbers[:SHOWN]]
+    return tuple(replace(location, document="") for location in locations_of(table, first_rows, source))
 
 
 def _digests(table: PairTable) -> dict[bytes, int]:
     """Return a hash of each ranking that does not depend on the order of its rows."""
-    scores = table.values.view(np.uint64).astype(np.int64)
-    keys = pair_keys(table.docs.hashes(), scores) * _ODD
+    keys = pair_keys(table.docs.hashes(), table.values.view(np.uint64).astype(np.int64)) * _ODD
     sums = np.zeros(len(keys) + 1, dtype=np.uint64)
     np.cumsum(keys, out=sums[1:])
     own = sums[table.offsets[1:]] - sums[table.offsets[:-1]]

@@ -153,8 +153,7 @@ def _written_differently(run: CheckedRun) -> Iterator[Finding]:
     written = document_way(run.sample, run.qrels)
     way = way_of({doc for _, doc in run.sample}, judged_docs) if written is None else written[0]
     if way is not None:
-        docs = (table.docs for table in run.given.blocks())
-        spellings["document"] = spelled(way, docs, judged_docs)
+        spellings["document"] = spelled(way, (table.docs for table in run.given.blocks()), judged_docs)
     found = {unit: spelling for unit, spelling in spellings.items() if spelling is not None}
     if not found:
         return

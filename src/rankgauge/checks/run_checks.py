@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from rankgauge.checks.checked_run import (
+    SHOWN,
     CheckedRun,
     best_rankings,
     cutoff_of,
@@ -181,7 +182,6 @@ def check_run(run: CheckedRun) -> Iterator[Finding]:
     ascending = list(_ascending(run))
     yield from ascending
     if not ascending and run.contradicted.count:
-        fixed = run.rejoined(lambda table: without_repeats(ranks_as_scores(table)))
         yield RANK_CONTRADICTS_SCORE.finding(
             f"the order by rank is not the order by score in {run.contradicted.count} of {many(run.ranked, 'query')}",
             run.source,
@@ -189,7 +189,10 @@ def check_run(run: CheckedRun) -> Iterator[Finding]:
             run.ranked,
             "query",
             locations=run.contradicted.locations,
-            effects=run.effects(fixed, "documents in the order of their ranks"),
+            effects=run.effects(
+                run.rejoined(lambda table: without_repeats(ranks_as_scores(table))),
+                "documents in the order of their ranks",
+            ),
         )
     yield from _cut(run)
     yield from _tied(run)
@@ -253,14 +256,13 @@ def _ascending(run: CheckedRun) -> Iterator[Finding]:
         evidence = f"scores increase from line to line, and {judged}"
     else:
         return
-    fixed = run.rejoined(lambda table: without_repeats(negated(table)))
     yield ASCENDING_SCORES.finding(
         f"the lowest scores seem to be the best: {evidence}",
         run.source,
         max(better, run.turned if by_ranks else 0),
         len(run.queries),
         "query",
-        effects=run.effects(fixed, "scores negated"),
+        effects=run.effects(run.rejoined(lambda table: without_repeats(negated(table))), "scores negated"),
     )
 
 
@@ -320,14 +322,13 @@ def _tied(run: CheckedRun) -> Iterator[Finding]:
             effects=run.effects(run.rejoined(ties="input"), "documents in the order given (ties=input)") + low + high,
         )
     elif any(abs(b.after - a.after) >= _VISIBLE for a, b in zip(low, high, strict=True)):
-        names = [run.qrels.query_ids[number] for number in tied[:5].tolist()]
         yield TIES_DECIDE.finding(
             f"equal scores could change a value of {len(tied)} of {many(len(run.joined.numbers), 'judged query')}",
             run.source,
             len(tied),
             len(run.joined.numbers),
             "query",
-            locations=tuple(Location(run.source, query=name) for name in names),
+            locations=tuple(Location(run.source, query=run.qrels.query_ids[n]) for n in tied[:SHOWN].tolist()),
             effects=low + high,
         )
 

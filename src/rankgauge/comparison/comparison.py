@@ -483,8 +483,7 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     pairs_of = list(map_in_threads(evaluated, named, jobs))
     evaluations, outlines = [e for e, _ in pairs_of], [outline for _, outline in pairs_of]
     _check_common(truth, outlines)
-    found = findings_of_inputs(truth, outlines, evaluations, declared[0])
-    return _compared(evaluations, design, tuple(found), jobs)
+    return _compared(evaluations, design, tuple(findings_of_inputs(truth, outlines, evaluations, declared[0])), jobs)
 
 
 def _outline(named: tuple[str, Any]) -> Outline:

@@ -312,15 +312,13 @@ class Outline(NamedTuple):
     @classmethod
     def of(cls, run: Run) -> Outline:
         """Return the outline of a run or of a part of it."""
-        queries = run.table.queries.tolist()
-        return cls(run.name, dict(run.settings), queries, np.diff(run.table.offsets))
+        return cls(run.name, dict(run.settings), run.table.queries.tolist(), np.diff(run.table.offsets))
 
     @classmethod
     def joined(cls, parts: Sequence[Outline]) -> Outline:
         """Combine the outlines of the parts of a run."""
         queries = [query for part in parts for query in part.queries]
-        sizes = np.concatenate([part.sizes for part in parts])
-        return parts[0]._replace(queries=queries, sizes=sizes)
+        return parts[0]._replace(queries=queries, sizes=np.concatenate([part.sizes for part in parts]))
 
 
 def findings_of_inputs(

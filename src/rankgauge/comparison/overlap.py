@@ -276,9 +276,8 @@ def _persistence(p: Any) -> float:
 def _notes(run_a: Run, run_b: Run) -> list[str]:
     notes = []
     for one, other in ((run_a, run_b), (run_b, run_a)):
-        missing = one.query_index.keys() - other.query_index.keys()
-        alone = [show_id(query) for query in one.query_index if query in missing]
+        alone = [show_id(query) for query in one.query_index if query not in other.query_index]
         if alone:
-            count = many(len(alone), "query")
-            notes.append(f"{count} only in {one.name}, an empty ranking in {other.name}: {some(alone)}")
+            only = f"{many(len(alone), 'query')} only in {one.name}"
+            notes.append(f"{only}, an empty ranking in {other.name}: {some(alone)}")
     return notes

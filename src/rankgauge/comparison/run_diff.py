@@ -318,9 +318,8 @@ def diff(
         best = ranked(block, ties=ties, depth=deepest)
         return replace(best, table=best.table.compact())
 
-    policies = Policies(ties=order_of(ties))
     (a, tops_a), (b, tops_b) = (
-        evaluate_blocks(truth, source, wanted, top, name=name, policies=policies)
+        evaluate_blocks(truth, source, wanted, top, name=name, policies=Policies(ties=order_of(ties)))
         for source, name in zip(sources, names, strict=True)
     )
     top_a, top_b = joined_run(tops_a), joined_run(tops_b)
@@ -374,8 +373,7 @@ def _query_diff(found: RunDiff, qrels: Qrels, runs: Sequence[Run], *, texts: Col
     ranks = [_ranks(run, query) for run in runs]
     retrieved_a, retrieved_b = (None if known is None else len(known) for known in ranks)
     rows = np.arange(qrels.table.offsets[row], qrels.table.offsets[row + 1])
-    values = qrels.table.values[rows].tolist()
-    grades = dict(zip(qrels.table.docs.take(rows).tolist(), values, strict=True))
+    grades = dict(zip(qrels.table.docs.take(rows).tolist(), qrels.table.values[rows].tolist(), strict=True))
     a, b = (known or {} for known in ranks)
 
     def documents(own: Mapping[bytes, int], other: Mapping[bytes, int]) -> Iterator[DocumentDiff]:
@@ -520,8 +518,7 @@ def _inputs(evaluations: tuple[Evaluation, Evaluation]) -> Iterator[str]:
     for evaluation in evaluations:
         missing = evaluation.counts["missing_from_run"]
         if missing:
-            count = many(missing, "judged query")
-            yield f"{count} missing from {evaluation.run_name}: counted as an empty ranking"
+            yield f"{many(missing, 'judged query')} missing from {evaluation.run_name}: counted as an empty ranking"
     runs_of: dict[str, list[str]] = {}
     for evaluation in evaluations:
         note = str(ties_note(evaluation.counts["tied"], evaluation.policies.ties))

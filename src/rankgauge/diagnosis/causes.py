@@ -428,12 +428,10 @@ class Examiner:
             if doc in top and doc not in query.grades and relevant not in top:
                 pairs.setdefault(doc, f"{doc} repeats {relevant} (relevant)")
         if pairs:
-            of = f"{len(pairs)} of the first {len(top)} repeat another"
-            yield DUPLICATES.name, f"{of}: {_few(list(pairs.values()))}"
+            yield DUPLICATES.name, f"{len(pairs)} of the first {len(top)} repeat another: {_few([*pairs.values()])}"
         first = self.patterns.unordered
         if any(doc.rank is not None and doc.rank <= first for doc in missed):
-            where = f"relevant documents are at random ranks in the first {first}"
-            yield UNORDERED.name, f"{where}, over all queries"
+            yield UNORDERED.name, f"relevant documents are at random ranks in the first {first}, over all queries"
 
     def _suspicions(self, query: RankedQuery) -> Iterator[str]:
         grades = set(query.grades.values())

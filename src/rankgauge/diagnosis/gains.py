@@ -252,8 +252,7 @@ class Simulation:
             removed = self._chosen(partial(self._mismatched, name))
             if removed:
                 relevant = sum(len(removed.get(q.query_id, frozenset()).intersection(q.relevant)) for q in self.queries)
-                count = f"{count_documents(removed):,}, {relevant} relevant"
-                what = f"documents of another {name} removed ({count})"
+                what = f"documents of another {name} removed ({count_documents(removed):,}, {relevant} relevant)"
                 yield self._gain("metadata filter", what, partial(_remove, removed), "measured")
 
     def _mismatched(self, name: str, query: RankedQuery) -> Iterator[str]:

@@ -247,8 +247,8 @@ def find_patterns(queries: Sequence[RankedQuery], texts: Texts, k: int, depth: i
     counts = np.array([pattern_counts(query, texts, k) for query in queries]).sum(axis=0)
     lengths = [len(query.docs) for query in queries if query.docs]
     last = max(lengths, default=0)
-    ending = lengths.count(last)
-    cut = last if last < depth and ending >= max(_CUT_QUERIES, _NEARLY_ALL * len(lengths)) else 0
+    nearly_all = lengths.count(last) >= max(_CUT_QUERIES, _NEARLY_ALL * len(lengths))
+    cut = last if nearly_all and last < depth else 0
     absent: set[str] = set()
     # Only long rankings show that a document is in none of them.
     if not cut and sum(lengths) >= _RANKINGS * max(len(texts.collection.documents), 1):

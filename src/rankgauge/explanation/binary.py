@@ -318,8 +318,7 @@ def _retrieved(query: MeasuredQuery) -> Calculation:
 @calculates("NumRel")
 def _relevant(query: MeasuredQuery) -> Calculation:
     _, rows = _count(query, query.k, columns=0)
-    text = f"{query.name} = {query.count}{level(query)}, retrieved or not"
-    return Calculation((), rows, (text,), float(query.count))
+    return Calculation((), rows, (f"{query.name} = {query.count}{level(query)}, retrieved or not",), float(query.count))
 
 
 @calculates("NumRelRet")
@@ -448,8 +447,7 @@ def _compatible(query: MeasuredQuery) -> Calculation:
         f"{query.name} = {number(found)} / {number(divisor)} = {number(value)}",
         f"divided by the overlap {norm}" if norm else "divided by the sum of all weights, p^(i - 1)",
     )
-    heads = ("ideal", "both from", "contribution", "sum")
-    return Calculation(heads, rows, steps, value, ideal)
+    return Calculation(("ideal", "both from", "contribution", "sum"), rows, steps, value, ideal)
 
 
 def _from_rank_on(p: float, k: int) -> tuple[list[float], float]:

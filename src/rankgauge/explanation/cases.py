@@ -61,12 +61,8 @@ def make_case(
 
 def evaluate_case(case: Case, measures: Sequence[Measure] = (), source: Any = None) -> Evaluation:
     """Evaluate a case, optionally with other measures or another source of the run."""
-    policies = asdict(case.policies)
-    if policies["queries"] == "given":
-        # The judgments of a case contain only its queries.
-        policies["queries"] = "all"
     run = case.run if source is None else source
-    return evaluate(case.qrels, run, measures or case.measure, **policies)
+    return evaluate(case.qrels, run, measures or case.measure, **asdict(case.policies))
 
 
 def counted_by_query(evaluation: Evaluation, column: int = 0) -> dict[str, float]:

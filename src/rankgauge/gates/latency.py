@@ -125,8 +125,7 @@ def _latencies(given: Any, name: str) -> dict[str, float]:
 
 
 def _rows(path: Path) -> Iterator[tuple[str, str]]:
-    text = read_text(path)
-    for number, row in enumerate(csv.reader(text.splitlines()), start=1):
+    for number, row in enumerate(csv.reader(read_text(path).splitlines()), start=1):
         if not row or (number == 1 and not _is_number(row[-1])):
             continue  # header
         if len(row) != 2:

@@ -104,8 +104,7 @@ def decide(
     raw = [bounds.p_worse if bounds and number else 1.0 for bounds, number in zip(every, changed, strict=True)]
     corrected = stats.holm(raw).tolist()
     worse = sum(p < ALPHA_FAIL for p in corrected)
-    order = np.argsort(raw, kind="stable").tolist()
-    steps = {place: min(step, worse) for step, place in enumerate(order)}
+    steps = {place: min(step, worse) for step, place in enumerate(np.argsort(raw, kind="stable").tolist())}
     decisions = []
     for place, (column, tested) in enumerate(zip(gains, every, strict=True)):
         level = 1 - ALPHA_FAIL / (len(gains) - steps[place])
