@@ -63,7 +63,7 @@ def quick_table(lines: FieldLines, origin: PairInput, *, size: int) -> PairTable
         return None
     stop = rows.used + _SPARE_BYTES
     packed[rows.used : stop] = 0
-    return _named(rows.table(packed[:stop], lines.number), rows, origin.name, lines)
+    return rows.table(packed[:stop], lines.number, origin.name).with_notes(*lines.notes)
 
 
 class NotInBlocksError(InputError):
@@ -89,8 +89,8 @@ def quick_pieces(lines: FieldLines, origin: PairInput, *, size: int | None = Non
         if rows.count:
             found = True
             # A view, because the table makes its arrays read-only.
-            table = rows.table(data.view(), number if origin.ranks else None)
-            yield _named(table, rows, origin.name, lines), buffer.ended
+            table = rows.table(data.view(), number if origin.ranks else None, origin.name)
+            yield table.with_notes(*lines.notes), buffer.ended
             number += rows.count
         buffer.drop(buffer.stop)
         rows.clear()
@@ -138,12 +138,11 @@ class _Buffer:
     """
 
     def __init__(self, lines: FieldLines, origin: PairInput, size: int) -> None:
-        start = lines.start
-        self.data = np.zeros(len(start) + size + 2 * AROUND, dtype=np.uint8)
-        self._stream, self._end = lines.stream, AROUND + len(start)
-        self.data[AROUND : self._end] = np.frombuffer(start, dtype=np.uint8)
+        self._stream, self._end = lines.stream, AROUND + len(lines.start)
+        self.data = np.zeros(self._end + size + AROUND, dtype=np.uint8)
+        self.data[AROUND : self._end] = np.frombuffer(lines.start, dtype=np.uint8)
         self.stop, self.ended = AROUND, False
-        self.shape = lines.shape or Shape.of(start, origin)
+        self.shape = lines.shape or Shape.of(lines.start, origin)
 
     def fill(self) -> bool:
         """Read more lines; return False if there is no complete line, or reading fails."""
@@ -156,13 +155,19 @@ class _Buffer:
         self._end += size
         self.ended = self._end < room
         end = self._end if self.ended else _last_line(data, AROUND, self._end)
-        stop = _text_end(data, AROUND, end)
-        if stop < 0:
+        # The last field nearly always ends shortly before the end of the lines.
+        for look in (_LOOK, len(data)):
+            first = max(AROUND, end - look)
+            tail = data[first:end].tobytes().rstrip(_SPACE)
+            if tail:
+                break
+        else:
             self.stop = AROUND
             return self.ended
+        stop = first + len(tail)
         if self.ended:
-            data[stop] = _LINE
-        self.stop = _next_line(data, stop)
+            data[stop], end = _LINE, stop + 1
+        self.stop = stop + data[stop:end].tobytes().index(b"\n") + 1
         return True
 
     def drop(self, taken: int) -> None:
@@ -191,26 +196,6 @@ def _add_lines(rows: _Rows, buffer: _Buffer) -> bool:
     return True
 
 
-def _text_end(data: _Bytes, start: int, stop: int) -> int:
-    """Return the end of the text without trailing white space; -1 if there is only white space."""
-    while stop > start:
-        first = max(start, stop - _LOOK)
-        length = len(data[first:stop].tobytes().rstrip(_SPACE))
-        if length:
-            return first + length
-        stop = first
-    return -1
-
-
-def _next_line(data: _Bytes, at: int) -> int:
-    """Return the start of the next line; a line feed must follow."""
-    while True:
-        found = data[at : at + _LOOK].tobytes().find(b"\n")
-        if found >= 0:
-            return at + found + 1
-        at += _LOOK
-
-
 def _last_line(data: _Bytes, start: int, end: int) -> int:
     """Return the end of the last complete line before `end`; `start` if there is none."""
     for at in range(end, start, -_LOOK):
@@ -219,10 +204,6 @@ def _last_line(data: _Bytes, start: int, end: int) -> int:
         if found >= 0:
             return first + found + 1
     return start
-
-
-def _named(table: PairTable, rows: _Rows, name: str, lines: FieldLines) -> PairTable:
-    return (table.with_notes(source=name) if rows.ascii else as_read(table, name)).with_notes(*lines.notes)
 
 
 @dataclass(frozen=True)
@@ -283,7 +264,10 @@ class _Rows:
         values = None if fields is None else _numbers(data[start:stop], fields[:, shape.number])
         if fields is None or values is None:
             return False
-        docs, queries = (_ids(data[start:], fields[:, n]) for n in (shape.doc, shape.query))
+        docs, queries = (
+            Ids(data[start:].view(), fields[:, place, 0].copy(), fields[:, place, 1] - fields[:, place, 0])
+            for place in (shape.doc, shape.query)
+        )
         self._read += stop - start
         self._make_room(len(docs))
         here = slice(self.count, self.count + len(docs))
@@ -363,7 +347,8 @@ class _Rows:
     def _columns(self) -> tuple[str, ...]:
         return ("_starts", "_lengths", "_hashes", "_values", *(("_ranks",) if self.ranked else ()))
 
-    def table(self, data: _Bytes, line: int | None) -> PairTable:
+    def table(self, data: _Bytes, line: int | None, name: str) -> PairTable:
+        """Return all rows; `line` is the number of the first line, if lines are numbered."""
         count = self.count
         numbers = self._numbers[:count]
         different = int(numbers[-1] if self.grouped else numbers.max()) + 1
@@ -375,21 +360,18 @@ class _Rows:
             offsets = np.concatenate([[0], heads, [count]])
         else:
             offsets = offsets_of(np.bincount(numbers, minlength=len(names)))
-            order = self._order(numbers, offsets)
-            for name in self._columns():
-                setattr(self, name, getattr(self, name)[order])
+            if self._core is None:
+                order = np.argsort(numbers, kind="stable")
+            else:
+                order = np.empty(count, dtype=np.int64)
+                self._core.group(numbers, offsets[:-1].copy(), np.arange(count), order)
+            for column in self._columns():
+                setattr(self, column, getattr(self, column)[order])
             lines = None if lines is None else lines[order]
         docs = Ids(data, self._starts[:count], self._lengths[:count], self._hashes[:count])
         ranks = self._ranks[:count] if self.ranked else None
-        return PairTable(names, offsets, docs, self._values[:count], lines=lines, ranks=ranks)
-
-    def _order(self, numbers: npt.NDArray[np.int32], offsets: IntArray) -> IntArray:
-        """Return the rows grouped by query."""
-        if self._core is None:
-            return np.argsort(numbers, kind="stable")
-        order = np.empty(len(numbers), dtype=np.int64)
-        self._core.group(numbers, offsets[:-1].copy(), np.arange(len(numbers)), order)
-        return order
+        table = PairTable(names, offsets, docs, self._values[:count], lines=lines, ranks=ranks)
+        return table.with_notes(source=name) if self.ascii else as_read(table, name)
 
 
 def _fields(text: _Bytes, width: int) -> IntArray | None:
@@ -410,10 +392,6 @@ def _fields(text: _Bytes, width: int) -> IntArray | None:
     if (last > feeds).any() or (first[1:] < feeds[:-1]).any() or (text[first] == _COMMENT).any():
         return None
     return fields
-
-
-def _ids(text: _Bytes, spans: IntArray) -> Ids:
-    return Ids(text.view(), spans[:, 0].copy(), spans[:, 1] - spans[:, 0])
 
 
 def _numbers(text: _Bytes, spans: IntArray) -> FloatArray | None:
