@@ -74,5 +74,5 @@ def test_a_smart_text_without_id_or_text_is_reported(text: str, message: str, tm
 def test_a_smart_text_that_is_not_utf8_is_reported_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "a.qry"
     path.write_bytes(b".I 1\n.W\nok\n.I 2\n.W\ncaf\xe9\n")
-    with pytest.raises(FormatError, match="line 6: byte 0xe9 is not UTF-8"):
+    with pytest.raises(FormatError, match="line 6: byte 4 of the line, 0xe9, is not UTF-8"):
         read_queries(path)

@@ -10,7 +10,6 @@ import io
 import struct
 import zipfile
 import zlib
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -120,22 +119,21 @@ class Archive:
             try:
                 stream = cast("zipfile.ZipExtFile", archive.open(info))
             except _BROKEN as error:
-                raise _unreadable(shown, error) from None
+                raise FormatError(
+                    f"this archive member cannot be read: {error}",
+                    path=shown,
+                    fix=f"download it again ({_CHECK} checks it)",
+                ) from None
             before = file.taken
             with stream:
                 yield _plain(stream, lambda: file.taken - before, shown)
-
-    def _raw(self) -> BinaryIO:
-        if self.content is not None:
-            return io.BytesIO(self.content)
-        return open(self.path, "rb")  # noqa: PTH123 - pathlib is slow to load
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[zipfile.ZipFile, _File]]:
         with ExitStack() as stack:
             try:
-                raw = self._raw()
-                file = _File(stack.enter_context(raw))
+                raw = open(self.path, "rb") if self.content is None else io.BytesIO(self.content)  # noqa: PTH123, SIM115
+                file = _File(stack.enter_context(cast("BinaryIO", raw)))
                 archive = stack.enter_context(zipfile.ZipFile(cast("BinaryIO", file)))
             except _BROKEN as error:
                 raise FormatError(
@@ -145,19 +143,16 @@ class Archive:
                 ) from None
             yield archive, file
 
-    @cached_property
-    def _counts(self) -> Counter[str]:
-        return Counter(info.filename for info in self._infos)
-
     def _info(self, member: str) -> zipfile.ZipInfo:
-        info = next((info for info in self._infos if info.filename == member), None)
+        named = [info for info in self._infos if info.filename == member]
         shown = f"{self.name}!{member}"
-        if info is None:
+        if not named:
             near = f"it has {', '.join(repr(name) for name in self.members[:_SHOWN])}"
             raise InputError("there is no such file in the archive", where=shown, fix=near)
-        if self._counts[member] > 1:
+        info = named[0]
+        if len(named) > 1:
             raise FormatError(
-                f"{self._counts[member]} files of this name are in the archive",
+                f"{len(named)} files of this name are in the archive",
                 path=shown,
                 fix="write it again, each file once",
             )
@@ -174,12 +169,6 @@ class Archive:
         if too_many(info.compress_size, info.file_size):
             raise exploded(shown, (info.compress_size, info.file_size), "unzip FILE", claimed=True)
         return info
-
-
-def _unreadable(shown: str, error: Exception) -> FormatError:
-    return FormatError(
-        f"this archive member cannot be read: {error}", path=shown, fix=f"download it again ({_CHECK} checks it)"
-    )
 
 
 def _plain(stream: zipfile.ZipExtFile, taken: Callable[[], int], shown: str) -> BinaryIO:

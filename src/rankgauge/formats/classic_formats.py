@@ -134,7 +134,8 @@ def read_letor(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
         fields = features.split(None, 2)
         if not fields:
             continue
-        doc = _document(comment)
+        words = comment.replace(b"=", b" = ").split()
+        doc = b"".join(words[2:3] if words[:2] == [b"docid", b"="] else words[:1])
         if not begins_letor(features) or not fields[1][4:] or not doc:
             bare = begins_letor(features) and not doc
             what = "there is no document after #" if bare else "the line has no query: qid:1"
@@ -149,10 +150,3 @@ def read_letor(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
         rows.add(number, fields[1][4:], doc, grade)
     note = f"{rows.name}: read as LETOR judgments: the document is the text after #"
     return rows.table().with_notes(note, source=rows.name)
-
-
-def _document(comment: bytes) -> bytes:
-    words = comment.replace(b"=", b" = ").split()
-    if words[:2] == [b"docid", b"="]:
-        words = words[2:]
-    return words[0] if words else b""

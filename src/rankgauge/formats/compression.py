@@ -139,7 +139,11 @@ class _Members:
                 part = self._one.decompress(data, size)
             except self._faults as error:
                 if any(word in str(error) for word in _TOO_MUCH):
-                    raise self._greedy() from None
+                    raise FormatError(
+                        f"unpacking needs more than {_MEMORY >> 20} MiB of memory",
+                        path=self._name,
+                        fix=f"unpack it ({self._packing.program} -d FILE), and name the result",
+                    ) from None
                 raise self._broken() from None
             if part:
                 return part
@@ -155,13 +159,6 @@ class _Members:
 
     def _broken(self) -> BrokenPackError:
         return BrokenPackError(f"{self._packing.name} data", f"{self._packing.program} -t FILE")
-
-    def _greedy(self) -> FormatError:
-        return FormatError(
-            f"unpacking needs more than {_MEMORY >> 20} MiB of memory",
-            path=self._name,
-            fix=f"unpack it ({self._packing.program} -d FILE), and name the result",
-        )
 
 
 # A factory of decompressors, and the exceptions they raise.

@@ -62,7 +62,11 @@ def content_of(
     found, guessed, columns = _possible(source, form)
     if kind is not None:
         return FileContent(kind, form or guessed, columns)
-    kinds = kinds_named(target) if found == _OF_QUESTIONS else _named(source.name)
+    # The name of the file, or else of its folder.
+    folder, base = os.path.split(os.path.abspath(source.name))  # noqa: PTH100 - a name, perhaps no file
+    kinds = kinds_named(base) or kinds_named(folder)
+    if found == _OF_QUESTIONS:
+        kinds = kinds_named(target)
     named = [one for one in found if one in kinds]
     if len(found) > 1 and len(named) == 1:
         found = (named[0],)
@@ -76,16 +80,6 @@ def content_of(
         where=source.name,
         fix=f"specify which: {choices} (in Python kind=...)",
     )
-
-
-def _named(name: str) -> set[Content]:
-    """Return the kinds of content suggested by the name of a file, or else of its folder."""
-    folder, base = os.path.split(os.path.abspath(name))  # noqa: PTH100 - a name, perhaps no file
-    for part in (base, os.path.basename(folder)):  # noqa: PTH119 - the same
-        kinds = kinds_named(part)
-        if kinds:
-            return kinds
-    return set()
 
 
 def kinds_named(name: str) -> set[Content]:
@@ -181,7 +175,10 @@ def _of_lines(lines: list[bytes], form: str | None) -> _Possible:
     first = lines[0]
     for mark, form_name in (("\t", "tsv"), (",", "csv")):
         if form in {form_name, None} or mark == "\t":
-            cells = _cells(first, mark)
+            try:
+                cells = next(csv.reader([first.decode("utf-8", "replace")], delimiter=mark), [])
+            except csv.Error:
+                cells = []  # the reader reports the error
             kinds = _by_columns(tuple(cells))
             if kinds:
                 return kinds, form_name, tuple(cells)
@@ -191,13 +188,6 @@ def _of_lines(lines: list[bytes], form: str | None) -> _Possible:
             return kinds, "trec" if form != "tsv" else form, ()
     separator = b"\t" if form != "csv" else b","
     return (("queries", "documents") if separator in first else ()), form or "tsv", ()
-
-
-def _cells(line: bytes, mark: str) -> list[str]:
-    try:
-        return next(csv.reader([line.decode("utf-8", "replace")], delimiter=mark), [])
-    except csv.Error:
-        return []  # the reader reports the error
 
 
 def _of_fields(lines: list[bytes], cells: list[bytes]) -> tuple[Content, ...]:

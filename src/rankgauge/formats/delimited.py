@@ -30,9 +30,9 @@ from rankgauge.formats.columns import (
     wrong_number,
 )
 from rankgauge.formats.fast_trec import FieldLines, Shape
-from rankgauge.formats.lines import report_read, shorten
+from rankgauge.formats.lines import decoded, report_read, shorten
 from rankgauge.formats.registry import BrokenPackError
-from rankgauge.formats.rows import PairInput, Rows, by_query, rank_number, score_lines, text_pairs
+from rankgauge.formats.rows import Rows, by_query, rank_number, score_lines, text_pairs
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 _QUOTES = 'close the quote; inside quotes write a quote twice: "the ""best"" one"'
@@ -54,14 +54,14 @@ def _pieces(  # noqa: C901 - one kind of row after another
     """
     name = rows.name
     start = list(itertools.islice(lines, 1))
-    first = "".join(decoded_line(line, name, number) for number, line in start)
+    first = "".join(decoded(line, name, number) for number, line in start)
     by = _delimiter(first, rows.layout, usual)
     found = _cells_of(itertools.chain(start, lines), rows, by)
     _, header = next(found, (0, None))
     if header is None:
         rows.table()  # raises the error
         return
-    columns, places = _header(header, rows)
+    columns, (query, doc, value) = _header(header, rows)
 
     def table() -> PairTable:
         made = rows.table(columns, (query + 1, doc + 1, value + 1))
@@ -69,7 +69,6 @@ def _pieces(  # noqa: C901 - one kind of row after another
             made = made.with_notes(f"{name}: read with {by!r} between columns")
         return made.with_notes(*_spreadsheet_warnings(rows))
 
-    query, doc, value = places
     rank = next((at for at, cell in enumerate(header) if cell.strip().lower() == "rank"), -1)
     ranks = rows.with_ranks and rank >= 0 and not columns.has_ranks
     # Lists of query-document pairs to be rated may contain unrated pairs.
@@ -79,14 +78,19 @@ def _pieces(  # noqa: C901 - one kind of row after another
         if rated and (len(row) == 1 or (len(row) == len(header) and not row[value].strip())):
             unrated += 1
         elif _is_row(row, header, rows, (number, by)):
-            grade = _grade(row, places, rows, number)
-            if grade is not None:
-                rows.add(number, row[query], row[doc], grade)
-                if ranks:
-                    rows.ranks.append(rank_number(row[rank]))
-                if rows.full:
-                    yield table()
-                    rows.clear()
+            try:
+                grade = read_number(row[value].encode())
+            except ValueError:
+                what, fix = wrong_number(row[value], rows.layout)
+                missing = is_missing(row[value])
+                rows.refuse(number, what, fix, column=value + 1, ids=(row[query], row[doc]), not_finite=missing)
+                continue
+            rows.add(number, row[query], row[doc], grade)
+            if ranks:
+                rows.ranks.append(rank_number(row[rank]))
+            if rows.full:
+                yield table()
+                rows.clear()
     if rows.ended:
         return
     last = table()
@@ -122,16 +126,10 @@ def plain_table(stream: BinaryIO, header: bytes, rows: Rows, form: str) -> Field
         or any(note.startswith("WARNING") for note in table.notes)
     ):
         return None
-    return _PlainCells(stream, by, Shape(len(cells), *places)).lines(first, 2, table.notes)
+    return PlainCells(stream, by, Shape(len(cells), *places)).lines(first, 2, table.notes)
 
 
-def plain_lines(stream: BinaryIO, first: bytes, number: int, origin: PairInput) -> FieldLines | None:
-    """Return lines without a header, separated by tabs; None unless the first one is plain."""
-    shape = Shape.of(first, origin)
-    return None if shape is None else _PlainCells(stream, "\t", shape).lines(first, number)
-
-
-class _PlainCells:
+class PlainCells:
     """A stream of rows of plain cells, converted to lines of fields that are separated by tabs.
 
     Such lines are read by :mod:`fast_trec`, with the same values as the csv module. A cell that is
@@ -212,21 +210,6 @@ def _is_row(row: list[str], header: list[str], rows: Rows, place: tuple[int, str
         rows.report(error)
         return False
     return True
-
-
-def _grade(row: list[str], places: tuple[int, int, int], rows: Rows, number: int) -> float | None:
-    query, doc, value = places
-    try:
-        return read_number(row[value].encode())
-    except ValueError:
-        rows.refuse(
-            number,
-            *wrong_number(row[value], rows.layout),
-            column=value + 1,
-            ids=(row[query], row[doc]),
-            not_finite=is_missing(row[value]),
-        )
-    return None
 
 
 def _cells_of(lines: Iterable[tuple[int, bytes]], rows: Rows, by: str) -> Iterator[tuple[int, list[str]]]:
@@ -313,7 +296,7 @@ def rows_of(lines: Iterable[tuple[int, int, bytes]], name: str, by: str) -> Iter
             if not first:
                 first, begin = number, offset
             behind = offset + len(line)
-            yield decoded_line(line, name, number)
+            yield decoded(line, name, number)
 
     try:
         for cells in csv.reader(texts(), delimiter=by, strict=True):
@@ -373,7 +356,7 @@ def _next_row(lines: Iterable[tuple[int, bytes]], name: str, by: str) -> Recover
     def texts() -> Iterator[str]:
         for number, line in itertools.islice(lines, _MOST_LINES):
             taken.append((number, line))
-            yield decoded_line(line, name, number).replace("\0", " ")
+            yield decoded(line, name, number).replace("\0", " ")
 
     try:
         return RecoveredRow(taken, next(csv.reader(texts(), delimiter=by, strict=True), []))
@@ -421,20 +404,6 @@ def named_cells(
         if on_error is None:
             raise
         on_error(error)
-
-
-def decoded_line(line: bytes, name: str, number: int) -> str:
-    """Decode a line as UTF-8."""
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise FormatError(
-            f"byte {error.start + 1} of the line is not UTF-8",
-            path=name,
-            line=number,
-            text=shorten(line),
-            fix="save the file as UTF-8",
-        ) from None
 
 
 def quoting_error(error: csv.Error, name: str, number: int) -> FormatError:

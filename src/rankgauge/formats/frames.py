@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -72,8 +73,12 @@ def from_columns(
     layout, source, on_error, _ = origin
     names = columns or Columns(*layout.columns)
     blame = blame_row(source, before=before)
-    if on_error is None:
-        _refuse_null(values, names.value, layout, blame)
+    # NumPy would replace a null of polars or pyarrow by NaN.
+    column = values.to_native() if hasattr(values, "to_native") else values
+    nulls = getattr(column, "null_count", 0)
+    if on_error is None and (nulls() if callable(nulls) else nulls):
+        row = listed(column.is_null()).index(True)
+        raise blame(row, f"the {layout.value} is missing: column {names.value!r} is null", layout.fix)
     query_ids = _ids(queries, names.query, source)
     doc_ids = _ids(docs, names.doc, source)
     numbers = _column(values, names.value, source)
@@ -107,17 +112,8 @@ def _ids(values: Any, name: str, source: str) -> Ids | IdRuns | npt.NDArray[Any]
     return _column(values, name, source) if ids is None else ids
 
 
-def _refuse_null(values: Any, name: str, layout: Layout, blame: Blame) -> None:
-    """Refuse a null in a column of polars or pyarrow; NumPy would replace it by NaN."""
-    column = values.to_native() if hasattr(values, "to_native") else values
-    nulls = getattr(column, "null_count", 0)
-    if nulls() if callable(nulls) else nulls:
-        row = listed(column.is_null()).index(True)
-        raise blame(row, f"the {layout.value} is missing: column {name!r} is null", layout.fix)
-
-
 def _column(values: Any, name: str, source: str) -> npt.NDArray[Any] | list[Any]:
-    """Return a column as a NumPy array or a list of plain values."""
+    """Return a column as an array if it is numeric without missing values, otherwise as a list."""
     if isinstance(values, str | bytes | Mapping | AbstractSet) or not isinstance(values, Iterable):
         raise InputError(
             f"column {name!r} is {short(values)}, expected a list or an array",
@@ -125,7 +121,14 @@ def _column(values: Any, name: str, source: str) -> npt.NDArray[Any] | list[Any]
             fix="pass one value for each row: [...]",
         )
     if not isinstance(values, np.ndarray):
-        return _series(values)
+        kind = str(getattr(values, "dtype", getattr(values, "type", ""))).lower()
+        if kind.startswith(_NUMERIC) and hasattr(values, "to_numpy"):
+            # `to_numpy` of an unchunked pyarrow array refuses conversions that need a copy.
+            array = np.asarray(values) if hasattr(values, "buffers") else values.to_numpy()
+            # Integers with missing values are converted to floats.
+            if array.dtype.kind == "f" if kind.startswith(_FLOATS) else array.dtype.kind in "iub":
+                return np.asarray(array)
+        return listed(values)
     if values.ndim != 1:
         raise InputError(
             f"column {name!r} is an array of shape {values.shape}, expected one dimension",
@@ -135,18 +138,6 @@ def _column(values: Any, name: str, source: str) -> npt.NDArray[Any] | list[Any]
     # Only the list conversion respects masks. Importing numpy.ma would take time.
     masked = "numpy.ma" in sys.modules and isinstance(values, np.ma.MaskedArray)
     return values.tolist() if masked else values
-
-
-def _series(values: Any) -> npt.NDArray[Any] | list[Any]:
-    """Return a series as an array if it is numeric without missing values, otherwise as a list."""
-    kind = str(getattr(values, "dtype", getattr(values, "type", ""))).lower()
-    if kind.startswith(_NUMERIC) and hasattr(values, "to_numpy"):
-        # `to_numpy` of an unchunked pyarrow array refuses conversions that need a copy.
-        array = np.asarray(values) if hasattr(values, "buffers") else values.to_numpy()
-        # Integers with missing values are converted to floats.
-        if array.dtype.kind == "f" if kind.startswith(_FLOATS) else array.dtype.kind in "iub":
-            return np.asarray(array)
-    return listed(values)
 
 
 def _numbers(values: npt.NDArray[Any] | list[Any], layout: Layout, blame: Blame, *, lenient: bool) -> FloatArray:
@@ -348,23 +339,20 @@ def _of_chunk(chunk: Any) -> Ids | IdRuns | None:
     kind = str(chunk.type)
     if chunk.null_count:
         return None
-    if kind in _VIEWS:
-        try:
-            return _of_chunk(chunk.cast(_VIEWS[kind]))
-        except NotImplementedError:  # not every pyarrow with view types can cast them
-            return None
     if kind.startswith("dictionary<"):
         return _by_code(chunk.dictionary, chunk.indices.to_numpy())
     if kind.startswith(_WHOLE):
         return _of_array(chunk.to_numpy())
-    return _of_texts(chunk, _OFFSETS[kind]) if kind in _OFFSETS else None
-
-
-def _of_texts(chunk: Any, offset: Any) -> Ids | IdRuns | None:
+    if kind in _VIEWS:
+        # Not every pyarrow with view types can cast them.
+        with suppress(NotImplementedError):
+            chunk, kind = chunk.cast(_VIEWS[kind]), _VIEWS[kind]
+    if kind not in _OFFSETS:
+        return None
     heads = _heads(chunk, _changes_of_arrow)
     if heads is None:
-        return _of_text(chunk, offset)
-    return _runs(_of_text(chunk.take(heads), offset), heads, len(chunk))
+        return _of_text(chunk, _OFFSETS[kind])
+    return _runs(_of_text(chunk.take(heads), _OFFSETS[kind]), heads, len(chunk))
 
 
 def _changes_of_arrow(chunk: Any) -> IntArray:
@@ -400,19 +388,14 @@ def _of_text(chunk: Any, offset: Any) -> Ids | None:
     data = np.frombuffer(content, dtype=np.uint8)[first : last + _SPARE]
     if len(data) < last - first + _SPARE:
         data = _spared(data[: last - first])
-    if "string" in str(chunk.type) and int(data.max()) >= _ASCII and not _is_utf8(chunk):
-        return None
+    if "string" in str(chunk.type) and int(data.max()) >= _ASCII:
+        try:
+            chunk.validate(full=True)
+        except ValueError:
+            return None  # text that is not UTF-8
     starts = ends[:-1].astype(np.int64, copy=False)
     lengths = np.diff(ends).astype(np.int64, copy=False)
     return _sound(data, starts - first if first else starts, lengths)
-
-
-def _is_utf8(chunk: Any) -> bool:
-    try:
-        chunk.validate(full=True)
-    except ValueError:
-        return False
-    return True
 
 
 def _spared(data: _Bytes) -> _Bytes:
@@ -433,46 +416,25 @@ def _of_array(values: npt.NDArray[Any]) -> Ids | IdRuns | None:
     if values.ndim != 1 or not values.size or not values.dtype.itemsize:
         return None
     if values.dtype.kind in "iu":
-        return _integers(values)
-    cells = _cells(values)
-    return None if cells is None else _of_cells(cells)
-
-
-def _cells(values: npt.NDArray[Any]) -> npt.NDArray[np.bytes_] | None:
-    """Return text as fixed-width cells with one byte per character; None if not ASCII."""
-    kind = values.dtype.kind
-    if kind == "U":
-        native = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("="))
-        points = native.view(np.uint32)
+        # Convert each run of equal values once.
+        heads = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
+        many = _RARE * len(heads) > len(values)
+        return _written(values) if many else _runs(_written(values[heads]), heads, len(values))
+    if values.dtype.kind == "U":
+        points = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("=")).view(np.uint32)
         if int(points.max()) >= _ASCII:
             return None
-        return points.astype(np.uint8).view(f"S{len(points) // len(values)}")
-    return values if kind == "S" else None
-
-
-def _lengths(texts: npt.NDArray[Any]) -> IntArray:
-    """Return the length of each text in characters, without trailing NULs of fixed-width types."""
-    found: IntArray = getattr(np, "strings", np.char).str_len(texts)
-    return found.astype(np.int64)
-
-
-def _of_cells(cells: npt.NDArray[np.bytes_]) -> Ids | None:
-    """Return the ids in fixed-width cells padded with NULs."""
-    lengths = _lengths(cells)
-    data = _spared(np.ascontiguousarray(cells).view(np.uint8))
+        values = points.astype(np.uint8).view(f"S{len(points) // len(values)}")
+    if values.dtype.kind != "S":
+        return None
+    # Cells of fixed width, padded with NULs.
+    lengths = getattr(np, "strings", np.char).str_len(values).astype(np.int64)
+    data = _spared(np.ascontiguousarray(values).view(np.uint8))
     # All bytes except padding must be nonzero; otherwise an id contains a NUL.
     filled = int(np.count_nonzero(data != 0))
     if not int(lengths.min()) or filled != int(lengths.sum()):
         return None
-    return Ids(data, np.arange(len(cells)) * cells.dtype.itemsize, lengths)
-
-
-def _integers(numbers: npt.NDArray[Any]) -> Ids | IdRuns | None:
-    """Return integers as decimal text; convert each run of equal values once."""
-    heads = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1]))
-    if _RARE * len(heads) > len(numbers):
-        return _written(numbers)
-    return _runs(_written(numbers[heads]), heads, len(numbers))
+    return Ids(data, np.arange(len(values)) * values.dtype.itemsize, lengths)
 
 
 @cache

@@ -62,19 +62,15 @@ def json_line_pieces(  # noqa: C901 - one shape of an object after another
             what, fix = wrong_columns(value, rows.layout)
             rows.refuse(number, what.replace("columns", "keys", 1), fix)
             continue
-        _add_object(value, number, rows, columns)
-    if not rows.ended:
-        yield table()
-
-
-def _add_object(value: Mapping[str, Any], number: int, rows: Rows, columns: Columns) -> None:
-    try:
-        rows.add(number, *(value[name] for name in columns.read))
-    except KeyError as error:
-        rows.refuse(number, f"there is no {error}", f"add {error} to every line")
-    else:
+        try:
+            rows.add(number, *(value[name] for name in columns.read))
+        except KeyError as error:
+            rows.refuse(number, f"there is no {error}", f"add {error} to every line")
+            continue
         if rows.with_ranks and "rank" in value and not columns.has_ranks:
             rows.ranks.append(rank_number(value["rank"]))
+    if not rows.ended:
+        yield table()
 
 
 def objects(

@@ -125,7 +125,13 @@ def opened_bytes(source: Source) -> Iterator[BinaryIO]:
             with member as stream:
                 yield stream
             return
-    raw = _standard_input() if source == "-" else _open(source)
+    if source == "-":
+        raw = getattr(sys.stdin, "buffer", None)
+        if raw is None:
+            raise InputError("there is no standard input", where="<stdin>", fix="pass a path")
+        _refuse_device(raw, name)
+    else:
+        raw = _open(source)
     try:
         buffered = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(cast("Any", raw))
         try:
@@ -221,13 +227,6 @@ def refuse(start: bytes, name: str) -> None:
             path=name,
             fix="unpack it once, and name the result",
         )
-
-
-def _standard_input() -> BinaryIO:
-    stream = getattr(sys.stdin, "buffer", None)
-    if stream is None:
-        raise InputError("there is no standard input", where="<stdin>", fix="pass a path")
-    return _refuse_device(cast("BinaryIO", stream), "<stdin>")
 
 
 def _refuse_device(stream: BinaryIO, name: str) -> BinaryIO:
@@ -384,11 +383,12 @@ def decoded(piece: bytes, name: str, number: int) -> str:
     try:
         return piece.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = number + piece[: error.start].count(b"\n")
+        first = piece.rfind(b"\n", 0, error.start) + 1
         raise FormatError(
-            f"byte 0x{piece[error.start]:02x} is not UTF-8",
+            f"byte {error.start - first + 1} of the line, 0x{piece[error.start]:02x}, is not UTF-8",
             path=name,
-            line=line,
+            line=number + piece.count(b"\n", 0, first),
+            text=shorten(piece[first:].partition(b"\n")[0]),
             fix="save the file as UTF-8: iconv -f LATIN1 -t UTF-8 FILE",
         ) from None
 

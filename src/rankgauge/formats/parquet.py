@@ -6,6 +6,7 @@ import importlib.util
 import io
 import itertools
 import os
+import re
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -394,7 +395,9 @@ def _by_polars(file: _ColumnarFile, layout: Layout) -> Any:
 
     try:
         schema = file.polars(n_rows=0).schema
-        names = file.choose(layout, list(schema), [_kind(kind) for kind in schema.values()])
+        # The Arrow names of the types, where the difference matters.
+        kinds = [re.sub("^(categorical|enum).*", "string", str(kind).lower()) for kind in schema.values()]
+        names = file.choose(layout, list(schema), kinds)
         if file.is_parquet:
             file.check_size(_ROW * pl.scan_parquet(file.source()).select(pl.len()).collect().item())
         return file.polars(columns=names)
@@ -402,12 +405,6 @@ def _by_polars(file: _ColumnarFile, layout: Layout) -> Any:
         raise
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, MemoryError, ValueError) as error:
         raise _broken(file.name, error) from None
-
-
-def _kind(kind: Any) -> str:
-    """Return the Arrow name of a polars type, where the difference matters."""
-    name = str(kind).lower()
-    return "string" if name.startswith(("categorical", "enum")) else name
 
 
 def write_columns(tables: Iterable[PairTable], layout: Layout, form: str, stream: BinaryIO) -> None:

@@ -69,7 +69,14 @@ def read_questions(source: TextSource, documents: Mapping[str, Any], faults: Fau
             line=1,
             fix=f"separate columns by commas, as in {_EXAMPLE}",
         )
-    _check_spelling(source.name, names)
+    # Without a misspelled column, documents or grades would be ignored.
+    for known, column in ((_RELEVANT, _relevant(names)), (_GRADES, _column(names, _GRADES))):
+        for name in names if column is None else ():
+            near = difflib.get_close_matches(name, known, n=1, cutoff=_MISSPELLED)
+            if near:
+                raise FormatError(
+                    f"unknown column {name!r}", path=source.name, line=1, fix=f"did you mean {near[0]!r}?"
+                )
     if _column(names, _ASKED) is None or (_relevant(names) is None and _column(names, _OWN_IDS) is not None):
         return {row.id: row for row in read_texts(source, faults)}, None
     return _Answers(source.name, documents, faults).of(named_rows(source, faults))
@@ -180,15 +187,6 @@ def _grade(given: Any) -> float:
     if not abs(grade) < 1e100 or isinstance(given, bool):
         raise InputError(f"got {given!r:.60}, expected a grade", fix="use a number: 1, 2, 3")
     return grade
-
-
-def _check_spelling(path: str, names: tuple[str, ...]) -> None:
-    """Reject a misspelled column: without it, documents or grades would be ignored."""
-    for known, found in ((_RELEVANT, _relevant(names)), (_GRADES, _column(names, _GRADES))):
-        for name in names if found is None else ():
-            near = difflib.get_close_matches(name, known, n=1, cutoff=_MISSPELLED)
-            if near:
-                raise FormatError(f"unknown column {name!r}", path=path, line=1, fix=f"did you mean {near[0]!r}?")
 
 
 def _column(row: Container[str], names: tuple[str, ...]) -> str | None:

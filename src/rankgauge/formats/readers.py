@@ -20,7 +20,7 @@ from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout, columns_of
-from rankgauge.formats.fast_trec import FieldLines, quick_table
+from rankgauge.formats.fast_trec import FieldLines, Shape, quick_table
 from rankgauge.formats.lines import (
     KeptStream,
     Source,
@@ -136,14 +136,6 @@ def refuse_lookalike(first: bytes, number: int, origin: PairInput) -> None:
         raise FormatError(wanted, path=origin.name, line=number, text=shorten(first), fix=fix)
 
 
-def _is_trec(fields: list[bytes], layout: Layout) -> bool:
-    """Return whether the line, which contains a tab, is one of a run or of judgments."""
-    size, place = (6, 4) if layout is RUN else (4, 3)
-    if len(fields) != size or fields[1].upper() not in {b"0", b"Q0"}:
-        return False
-    return re.fullmatch(rb"[-+.\deE]+", fields[place]) is not None
-
-
 def _taken_for(first: bytes, layout: Layout) -> tuple[str, str]:
     from rankgauge.formats import classic_formats, sgml
 
@@ -158,13 +150,13 @@ def _taken_for(first: bytes, layout: Layout) -> tuple[str, str]:
         return f"these are means and deviations for trec_eval -Z ({name})", insist
     what = ""
     key, tab, text = first.rstrip().partition(b"\t")
+    fields, (size, place) = first.split(), (6, 4) if layout is RUN else (4, 3)
+    is_pair = len(fields) == size and fields[1].upper() in {b"0", b"Q0"} and re.fullmatch(rb"[-+.\deE]+", fields[place])
     if first.startswith(b"<") and sgml.begins(first):
         what = "these are topics or documents with tags"
     elif classic_formats.begins_text(first):
         what = "these are queries or documents in SMART format"
-    elif (
-        tab and b"\t" not in text and b" " in text.strip() and b" " not in key and not (_is_trec(first.split(), layout))
-    ):
+    elif tab and b"\t" not in text and b" " in text.strip() and b" " not in key and not is_pair:
         what = "these are pairs of id and text"
     texts = f"use {layout.words}, with lines such as: {layout.example}; texts are read by "
     return what, texts + "--collection"
@@ -344,10 +336,11 @@ class TextStart(NamedTuple):
             return FieldLines(self.stream, line, number)
         if self.form not in {CELLS, *DELIMITED} or (self.form != CELLS and (number > 1 or self.asks)):
             return None
-        from rankgauge.formats.delimited import plain_lines, plain_table
+        from rankgauge.formats.delimited import PlainCells, plain_table
 
         if self.form == CELLS:
-            return plain_lines(self.stream, line, number, self.origin)
+            shape = Shape.of(line, self.origin)
+            return None if shape is None else PlainCells(self.stream, "\t", shape).lines(line, number)
         return plain_table(self.stream, line, Rows(self.origin), self.form)
 
 

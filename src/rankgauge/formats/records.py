@@ -242,17 +242,26 @@ def _raw(source: Any, name: str) -> Iterator[tuple[str, Any]]:
             yield from stream_rows(stream, name)
         return
     if isinstance(source, Iterable) and not (isinstance(source, bytes | Mapping | AbstractSet) or is_frame(source)):
-        source = (_named(row, f"record {number}") for number, row in enumerate(source, start=1))
+        source = (_fields_of(row, f"record {number}") for number, row in enumerate(source, start=1))
     yield from named_rows(source, name)
 
 
-def _named(raw: Any, place: str) -> Mapping[str, Any]:
+def _fields_of(raw: Any, place: str) -> Mapping[str, Any]:
     """Return the fields of a record by name."""
     if isinstance(raw, (*_ID, float, AbstractSet)):
         raise InputError(f"got {raw!r:.60}, expected a record", where=place, fix=f"write {_EXAMPLE}")
-    if isinstance(raw, tuple | list) and not hasattr(raw, "_fields"):
-        return _of_tuple(raw, place)
-    return {name: value for name, value in parts_of(raw, place, _PART_OF).items() if not callable(value)}
+    if not isinstance(raw, tuple | list) or hasattr(raw, "_fields"):
+        return {name: value for name, value in parts_of(raw, place, _PART_OF).items() if not callable(value)}
+    names = ["retrieved", "relevant", "relevance_scores"]
+    if raw and isinstance(raw[0], _ID):
+        names.insert(0, "id")
+    if not _PAIR <= len(raw) - ("id" in names) <= _TRIPLE:
+        raise InputError(
+            f"got {raw!r:.60}, expected a record",
+            where=place,
+            fix=f"write ([retrieved], [relevant]), (id, [retrieved], [relevant]), or {_EXAMPLE}",
+        )
+    return dict(zip(names, raw, strict=False))
 
 
 def _parts(named: Mapping[Any, Any], place: str, unread: dict[str, None]) -> Parts:
@@ -276,19 +285,6 @@ def _parts(named: Mapping[Any, Any], place: str, unread: dict[str, None]) -> Par
     if wanted:
         raise _without(wanted, named, place)
     return parts
-
-
-def _of_tuple(raw: Sequence[Any], place: str) -> dict[str, Any]:
-    names = ["retrieved", "relevant", "relevance_scores"]
-    if raw and isinstance(raw[0], _ID):
-        names.insert(0, "id")
-    if not _PAIR <= len(raw) - ("id" in names) <= _TRIPLE:
-        raise InputError(
-            f"got {raw!r:.60}, expected a record",
-            where=place,
-            fix=f"write ([retrieved], [relevant]), (id, [retrieved], [relevant]), or {_EXAMPLE}",
-        )
-    return dict(zip(names, raw, strict=False))
 
 
 def _other_key(key: Any, place: str, unread: dict[str, None]) -> None:

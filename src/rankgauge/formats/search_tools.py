@@ -41,20 +41,15 @@ class Shaped:
         for doc, number in rated:
             if number is None or number == "":
                 self.unrated += 1
-            else:
-                pairs.append((doc, self._number(number, query, doc)))
-
-    def _number(self, number: Any, query: Any, doc: Any) -> Any:
-        if not isinstance(number, str):
-            return number
-        try:
-            return read_number(number.encode())
-        except ValueError:
-            raise InputError(
-                f"{short(number)} is not a number",
-                where=f"{self.name}, query '{_shown(query)}', document '{_shown(doc)}'",
-                fix="write every rating as a number",
-            ) from None
+                continue
+            try:
+                pairs.append((doc, read_number(number.encode()) if isinstance(number, str) else number))
+            except ValueError:
+                raise InputError(
+                    f"{short(number)} is not a number",
+                    where=f"{self.name}, query '{_shown(query)}', document '{_shown(doc)}'",
+                    fix="write every rating as a number",
+                ) from None
 
     def place(self, rated: Mapping[str, Any], key: str, where: str) -> Any:
         """Return the document id under a key, and check the index of Elasticsearch or OpenSearch."""
@@ -91,7 +86,8 @@ def shaped(value: Any, origin: PairInput) -> Shaped | None:
     value = value["rank_eval"] if isinstance(value.get("rank_eval"), dict) else value
     layout, name, *_ = origin
     found = Shaped(name)
-    if _is_response(value):
+    details = value.get("details")
+    if isinstance(details, dict) and details and all(isinstance(d, dict) and "hits" in d for d in details.values()):
         _response(value, layout, found)
         return found.with_notes()
     for tool in _TOOLS:
@@ -106,7 +102,15 @@ def shaped(value: Any, origin: PairInput) -> Shaped | None:
             )
         tool.add(lists, found)
         return found.with_notes()
-    _refuse_search(value, origin)
+    # Responses of searches have no query ids.
+    hits, several = value.get("hits"), "responses" in value
+    if _listed(value.get("responses"), "hits") or (isinstance(hits, dict) and isinstance(hits.get("hits"), list)):
+        raise FormatError(
+            f"this is a response of {'_msearch' if several else '_search'}, which does not name the "
+            f"quer{'ies' if several else 'y'} it answers; expected {layout.words}",
+            path=name,
+            fix='use {"q1": {"d1": 12.5}}, made from the _id and _score of the hits of each query',
+        )
     return None
 
 
@@ -140,15 +144,6 @@ class _Tool(NamedTuple):
 
 
 # ---- Elasticsearch and OpenSearch: _rank_eval
-
-
-def _is_response(value: Mapping[str, Any]) -> bool:
-    details = value.get("details")
-    return (
-        isinstance(details, dict)
-        and bool(details)
-        and all(isinstance(one, dict) and "hits" in one for one in details.values())
-    )
 
 
 def _response(value: Mapping[str, Any], layout: Layout, found: Shaped) -> None:
@@ -246,18 +241,6 @@ def _gains(given: Any, where: str) -> Iterator[Mapping[str, Any]]:
             yield from ({"document_id": doc, "gain": key} for doc in one)
         else:
             yield {"document_id": key, "gain": _part(one, "gain", where)}
-
-
-def _refuse_search(value: Mapping[str, Any], origin: PairInput) -> None:
-    """Refuse responses of searches, which have no query ids."""
-    hits, several = value.get("hits"), "responses" in value
-    if _listed(value.get("responses"), "hits") or (isinstance(hits, dict) and isinstance(hits.get("hits"), list)):
-        raise FormatError(
-            f"this is a response of {'_msearch' if several else '_search'}, which does not name the "
-            f"quer{'ies' if several else 'y'} it answers; expected {origin.layout.words}",
-            path=origin.name,
-            fix='use {"q1": {"d1": 12.5}}, made from the _id and _score of the hits of each query',
-        )
 
 
 def _under(key: str) -> Callable[[Mapping[str, Any], str], list[Any]]:

@@ -25,11 +25,12 @@ from rankgauge.core.ids import id_text
 from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats import classic_formats, sgml
-from rankgauge.formats.delimited import DELIMITERS, check_header, check_width, decoded_line, rows_of
+from rankgauge.formats.delimited import DELIMITERS, check_header, check_width, rows_of
 from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import (
     Source,
     blank_runs,
+    decoded,
     is_plain_file,
     line_parts,
     numbered_lines,
@@ -180,7 +181,9 @@ class TextReader:
         """Yield each line with its number and offset; parts of long lines if `parts`."""
         # In CSV, blank lines may belong to a cell.
         read = line_parts(stream) if parts else blank_runs(stream, lambda: self._form in {"", "jsonl", "tsv"})
-        return _with_offsets(numbered_lines(read, self.name), start)
+        for number, line in numbered_lines(read, self.name):
+            yield number, start, line
+            start += len(line)
 
     def stamp(self) -> object:
         """Return size and modification time of the file; None for standard input."""
@@ -193,7 +196,12 @@ class TextReader:
         return found.st_size, found.st_mtime_ns
 
     def _parsed(self, lines: _Lines, faults: Faults | None, *, head: bool) -> Iterator[Placed]:
-        pieces, number = self._pieces(lines), 0
+        pieces: Iterator[_Piece] = (line for line in lines if line[-1].strip())
+        if self._form in _MARKED:
+            pieces = _MARKED[self._form].pieces(lines)
+        elif self._form == "csv":
+            pieces = (row for row in rows_of(lines, self.name, ",") if any(row[-1]))
+        number = 0
         while True:
             columns = head
             try:
@@ -213,13 +221,6 @@ class TextReader:
                 continue
             yield Placed(number, offset, row)
 
-    def _pieces(self, lines: _Lines) -> Iterator[_Piece]:
-        if self._form in _MARKED:
-            return _MARKED[self._form].pieces(lines)
-        if self._form == "csv":
-            return (row for row in rows_of(lines, self.name, ",") if any(row[-1]))
-        return (line for line in lines if line[-1].strip())
-
     def _row(self, piece: Any, number: int) -> TextRow:
         if self._form in _MARKED:
             key, title, text, fields = _MARKED[self._form].parts_of(piece, self.name, number)
@@ -231,7 +232,7 @@ class TextReader:
     def _cells(self, piece: Any, number: int) -> list[str]:
         # In TSV, quotation marks are literal, and cells may have any length.
         if self._form == "tsv":
-            return decoded_line(piece, self.name, number).rstrip("\r\n").split("\t")
+            return decoded(piece, self.name, number).rstrip("\r\n").split("\t")
         return list(piece)
 
     def _is_header(self, piece: Any, number: int) -> bool:
@@ -358,13 +359,6 @@ def row_of(row: Mapping[str, Any]) -> TextRow:
     return TextRow(
         id=id_of(row[key]), title="" if title is None else _text(row[title]), text=_text(row[body]), fields=fields
     )
-
-
-def _with_offsets(lines: Iterable[tuple[int, bytes]], start: int) -> Iterator[tuple[int, int, bytes]]:
-    at = start
-    for number, line in lines:
-        yield number, at, line
-        at += len(line)
 
 
 def _form_of(name: str, first: bytes) -> str:

@@ -247,8 +247,10 @@ def trec_lines(tables: Iterable[PairTable], layout: Layout, tag: str = "") -> It
                 rows = slice(start + first, start + last) if order is None else order[first:last]
                 if layout is RUN:
                     yield _run_lines(table, rows, (f"{named} Q0 ", end), first + 1)
-                else:
-                    yield _judgment_lines(table, rows, named)
+                    continue
+                pairs = zip(_doc_texts(table, rows), table.values[rows].tolist(), strict=True)
+                lines = [f"{named} 0 {doc} {number_text(value, JUDGMENTS)}\n" for doc, value in pairs]
+                yield "".join(lines).encode("latin-1")
 
 
 def _refuse_queries(queries: Ids, *, first: bool) -> None:
@@ -272,12 +274,6 @@ def _run_lines(table: PairTable, rows: slice | IntArray, around: tuple[str, str]
     ranked = enumerate(pairs, first)
     text = "".join([f"{start}{doc} {rank} {value!r}{end}" for rank, (doc, value) in ranked])
     return text.encode("latin-1")
-
-
-def _judgment_lines(table: PairTable, rows: slice | IntArray, query: str) -> bytes:
-    pairs = zip(_doc_texts(table, rows), table.values[rows].tolist(), strict=True)
-    lines = [f"{query} 0 {doc} {number_text(value, JUDGMENTS)}\n" for doc, value in pairs]
-    return "".join(lines).encode("latin-1")
 
 
 def msmarco_lines(tables: Iterable[PairTable], *_: object) -> Iterator[bytes]:

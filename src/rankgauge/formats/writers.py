@@ -362,23 +362,18 @@ class _Table:
         for row in rows:
             titled = titled or bool(row.title)
             fields.update(dict.fromkeys(row.fields))
-        self._fields = tuple(fields)
         # Without a title column, a heading among the fields would be read as the title.
         self._titled = titled or bool(_TITLE_WORDS & fields.keys())
-        self._known = self._readable()
+        # Whether each field can be read back under its name.
+        self._known: dict[str, bool] = {}
+        taken = {"_id", "text", "title"}
+        for name in fields:
+            plain = name == name.strip().lower() and name not in taken
+            self._known[name] = plain and not _BREAKS.search(name)
+            taken.add(name)
         self._parts: list[str] = []
         sink = SimpleNamespace(write=self._parts.append)
         self._writer = csv.writer(sink, lineterminator="\r\n")
-
-    def _readable(self) -> dict[str, bool]:
-        """Return whether each field can be read back under its name."""
-        taken = {"_id", "text", "title"}
-        known = {}
-        for name in self._fields:
-            plain = name == name.strip().lower() and name not in taken
-            known[name] = plain and not _BREAKS.search(name)
-            taken.add(name)
-        return known
 
     def header(self) -> str:
         """Return the header line; empty for TSV with only id and text."""

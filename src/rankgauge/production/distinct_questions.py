@@ -17,8 +17,7 @@ from rankgauge.core.libraries import library
 from rankgauge.core.text import many
 from rankgauge.corpus import Collection
 from rankgauge.errors import FormatError, InputError
-from rankgauge.formats.delimited import decoded_line
-from rankgauge.formats.lines import numbered_lines
+from rankgauge.formats.lines import decoded, numbered_lines
 from rankgauge.formats.questions import named_rows, read_questions
 from rankgauge.formats.texts import IDS, QUESTIONS, TextSource
 from rankgauge.production.log import MANIFEST, EventLog
@@ -209,7 +208,7 @@ def _read(path: str | os.PathLike[str]) -> Iterator[Asked]:
     elif Path(path).suffixes[:1] == [".txt"]:
         with source.open() as stream:
             for number, raw in numbered_lines(stream, source.name):
-                yield f"q{number}", decoded_line(raw, source.name, number), 1
+                yield f"q{number}", decoded(raw, source.name, number), 1
     else:
         for query in read_questions(source, {})[0].values():
             yield query.id, query.text or query.title, 1

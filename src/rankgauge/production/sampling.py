@@ -23,8 +23,7 @@ from rankgauge.core.arguments import choice, integer
 from rankgauge.core.redaction import scrub
 from rankgauge.core.text import inflect, many
 from rankgauge.errors import FormatError, InputError
-from rankgauge.formats.delimited import decoded_line
-from rankgauge.formats.lines import numbered_lines
+from rankgauge.formats.lines import decoded, numbered_lines
 from rankgauge.formats.questions import named_rows
 from rankgauge.formats.texts import QUESTIONS, TextSource
 from rankgauge.production.log import EventLog, is_log
@@ -296,7 +295,7 @@ def _rows(source: TextSource) -> Iterator[tuple[str, int]]:
     if first is None:
         with source.open() as stream:
             for number, line in numbered_lines(stream, source.name):
-                yield decoded_line(line, source.name, number), 1
+                yield decoded(line, source.name, number), 1
         return
     for number, row in itertools.chain((first,), rows):
         text: Any = next((row[name] for name in _TEXTS if name in row), None)
