@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
@@ -175,16 +175,11 @@ def conversations_of(answers: Iterable[AnswerSet]) -> dict[str, str]:
 
 def labels_of_people(verdicts: Iterable[Verdict]) -> dict[str, str]:
     """Return the majority label of each item that has a majority."""
-    given: dict[str, dict[str, str]] = {}
-    for each in verdicts:
-        given.setdefault(each.key, {})[each.judge] = each.label
-    found = {key: _majority(labels.values()) for key, labels in given.items()}
-    return {key: label for key, label in found.items() if label is not None}
-
-
-def _majority(labels: Iterable[str]) -> str | None:
-    (label, most), *others = Counter(labels).most_common(2)
-    return None if others and others[0][1] == most else label
+    numbers: dict[str, int] = {}
+    # People count like the replicates of one judge.
+    return counted_labels(
+        replace(each, judge="", prompt="", replicate=numbers.setdefault(each.judge, len(numbers))) for each in verdicts
+    )
 
 
 def _calibrated(
@@ -204,14 +199,14 @@ def _calibrated(
     repeats: dict[str, dict[int, str]] = {}
     for each in some:
         repeats.setdefault(each.key, {})[each.replicate] = each.label
-    majorities = {key: _majority(labels.values()) for key, labels in repeats.items()}
+    majorities = counted_labels(some)
     truth = labels_of_people([each for each in labels if each.key in keys])
-    both = [each for each in items if majorities.get(each.item.key) is not None]
+    both = [each for each in items if each.item.key in majorities]
     if not both:
         return None
     names = LABELS[items[0].item.relation]
     codes = {name: code for code, name in enumerate(names)}
-    pairs = [(codes[str(majorities[o.item.key])], codes[truth[o.item.key]]) for o in both]
+    pairs = [(codes[majorities[o.item.key]], codes[truth[o.item.key]]) for o in both]
     table = np.array(pairs, dtype=np.float64)
     judged, human = table.T
     clusters = [conversations[each.item.record] for each in both]

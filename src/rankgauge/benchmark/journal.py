@@ -265,9 +265,7 @@ class Journal:
 
     def known(self, *, failed: bool) -> set[tuple[str, str]]:
         """Return the id and key of each query with a response; failures count if ``failed``."""
-        good: dict[tuple[str, str], bool] = {}
-        for row in self._rows():
-            good[row["query"], row["key"]] = "ids" in row
+        good = {(row["query"], row["key"]): "ids" in row for row in self._rows()}
         return {query for query, fine in good.items() if fine or failed}
 
     def responses(self, keys: Container[tuple[str, str]]) -> Iterator[Response]:

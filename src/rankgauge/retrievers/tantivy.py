@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ _META, _MANAGED = "meta.json", ".managed.json"
 _LOCKS = (".tantivy-meta.lock", ".tantivy-writer.lock")
 
 
+@dataclass(eq=False, repr=False)
 class Tantivy:
     """Tantivy's BM25, with fixed k1 = 1.2 and b = 0.75.
 
@@ -49,62 +51,54 @@ class Tantivy:
         InputError: If options are invalid or incompatible.
     """
 
-    def __init__(
-        self,
-        stemmer: str | None = "english",
-        *,
-        stop_words: str | None = None,
-        location: str | None = None,
-        existing: bool = False,
-        replace: bool = False,
-        id_field: str = "id",
-        fields: Sequence[str] = ("text",),
-        filter_field: str | None = None,
-        heap: int = 64_000_000,
-    ) -> None:
+    stemmer: str | None = "english"
+    _: KW_ONLY
+    stop_words: str | None = None
+    location: str | None = None
+    existing: bool = False
+    replace: bool = False
+    id_field: str = "id"
+    fields: Sequence[str] = ("text",)
+    filter_field: str | None = None
+    heap: int = 64_000_000
+
+    def __post_init__(self) -> None:
         self._tantivy = library("tantivy", extra="tantivy", of="Tantivy")
-        if existing and (location is None or replace):
+        if self.existing and (self.location is None or self.replace):
             raise InputError(
                 "existing=True needs the location of an index, and excludes replace=True",
                 where="tantivy",
                 fix='pass location="its/folder", and omit replace',
             )
-        if isinstance(fields, str) or not fields or (not existing and len(fields) > 1):
+        if isinstance(self.fields, str) or not self.fields or (not self.existing and len(self.fields) > 1):
             raise InputError(
-                f"fields={fields!r:.60} is not valid",
+                f"fields={self.fields!r:.60} is not valid",
                 where="tantivy",
                 fix='pass one name in a list, ["text"], or those of an existing index',
             )
-        self._fields = list(fields)
-        if len({id_field, filter_field, *self._fields}) < len(self._fields) + 2:
+        self.fields = list(self.fields)
+        if len({self.id_field, self.filter_field, *self.fields}) < len(self.fields) + 2:
             raise InputError(
                 "a field can have only one use",
                 where="tantivy",
                 fix="give id_field, filter_field, and fields different names",
             )
-        self._stemmer = stemmer
-        self._stop_words = stop_words
-        self._folder = None if location is None else Path(location)
-        self._existing = existing
-        self._replace = replace
-        self._id_field = id_field
-        self._filter_field = filter_field
-        # The minimum that Tantivy accepts.
-        self._heap = integer("heap", heap, least=15_000_000)
+        self._folder = None if self.location is None else Path(self.location)
+        integer("heap", self.heap, least=15_000_000)  # the minimum that Tantivy accepts
         self._made = False
         self._index: Any = None
-        self._analyzer = self._build_analyzer(self._stemmer, self._stop_words)
+        self._analyzer = self._build_analyzer(self.stemmer, self.stop_words)
 
     @property
     def settings(self) -> Mapping[str, Any] | None:
         """Settings that determine the rankings; None for an existing index, which may change."""
-        if self._existing:
+        if self.existing:
             return None
         return {
             "type": "tantivy",
-            "stemmer": self._stemmer,
-            "stop_words": self._stop_words,
-            "filter_field": self._filter_field,
+            "stemmer": self.stemmer,
+            "stop_words": self.stop_words,
+            "filter_field": self.filter_field,
             "versions": versions("tantivy"),
         }
 
@@ -127,7 +121,7 @@ class Tantivy:
                 missing.
         """
         self._index = None
-        if self._existing:
+        if self.existing:
             self._index = self._open()
             return
         self._clear()
@@ -135,14 +129,14 @@ class Tantivy:
         self._made = True
         # One thread: with several, the order of documents, and so the order of ties, would be
         # random.
-        writer = index.writer(self._heap, 1)
+        writer = index.writer(self.heap, 1)
         for document in documents:
             row = self._tantivy.Document()
-            row.add_text(self._id_field, document.id)
-            row.add_text(self._fields[0], document.full_text)
-            value = document.fields.get(self._filter_field) if self._filter_field else None
+            row.add_text(self.id_field, document.id)
+            row.add_text(self.fields[0], document.full_text)
+            value = document.fields.get(self.filter_field) if self.filter_field else None
             if isinstance(value, str | int):
-                row.add_text(self._filter_field, _text_of(value))
+                row.add_text(self.filter_field, _text_of(value))
             writer.add_document(row)
         writer.commit()
         writer.wait_merging_threads()
@@ -155,7 +149,7 @@ class Tantivy:
         Raises:
             InputError: If nothing was indexed.
         """
-        if self._index is None and self._existing:
+        if self._index is None and self.existing:
             self._index = self._open()
         searcher = indexed(self, self._index).searcher()
         return [self._ranking(searcher, query, k) for query in queries]
@@ -181,12 +175,12 @@ class Tantivy:
             ) from error
 
     def _create(self) -> Any:
-        name = _ANALYZER.format(self._stemmer or "none", self._stop_words or "none")
+        name = _ANALYZER.format(self.stemmer or "none", self.stop_words or "none")
         builder = self._tantivy.SchemaBuilder()
-        builder.add_text_field(self._id_field, stored=True, tokenizer_name="raw", index_option="basic")
-        builder.add_text_field(self._fields[0], tokenizer_name=name, index_option="freq")
-        if self._filter_field:
-            builder.add_text_field(self._filter_field, tokenizer_name="raw", index_option="basic")
+        builder.add_text_field(self.id_field, stored=True, tokenizer_name="raw", index_option="basic")
+        builder.add_text_field(self.fields[0], tokenizer_name=name, index_option="freq")
+        if self.filter_field:
+            builder.add_text_field(self.filter_field, tokenizer_name="raw", index_option="basic")
         schema = builder.build()
         if self._folder is None:
             index = self._tantivy.Index(schema)
@@ -200,7 +194,7 @@ class Tantivy:
         folder = self._folder
         if folder is None or not (folder / _META).exists():
             return
-        if not self._made and not self._replace:
+        if not self._made and not self.replace:
             raise InputError(
                 "an index already exists",
                 where=str(folder),
@@ -215,7 +209,7 @@ class Tantivy:
             index = self._tantivy.Index.open(folder)
             self._register_analyzers(index)
             index.searcher()
-            for field in self._fields:
+            for field in self.fields:
                 index.parse_query('"a"', [field])
         except ValueError as error:
             raise InputError(
@@ -242,13 +236,13 @@ class Tantivy:
         rows: dict[str, float] = {}
         for score, address in searcher.search(self._parsed(query), k, count=False).hits:
             held = searcher.doc(address).to_dict()
-            if self._id_field not in held:
+            if self.id_field not in held:
                 raise InputError(
-                    f"a hit has no document id in {self._id_field!r}; it has {', '.join(sorted(held)) or 'nothing'}",
+                    f"a hit has no document id in {self.id_field!r}; it has {', '.join(sorted(held)) or 'nothing'}",
                     where="tantivy",
                     fix="name the field that contains it: id_field=...",
                 )
-            rows.setdefault(str(held[self._id_field][0]), score)
+            rows.setdefault(str(held[self.id_field][0]), score)
         return list(rows.items())
 
     def _parsed(self, query: Query) -> Any:
@@ -256,14 +250,14 @@ class Tantivy:
         kind, occur = self._tantivy.Query, self._tantivy.Occur
         words = [
             # Quoted letters and digits contain no query syntax.
-            (occur.Should, kind.boost_query(self._index.parse_query(f'"{word}"', self._fields), float(count)))
+            (occur.Should, kind.boost_query(self._index.parse_query(f'"{word}"', self.fields), float(count)))
             for word, count in Counter(_WORD.findall(query.text)).items()
         ]
         asked = kind.boolean_query(words)
-        value = query.fields.get(self._filter_field) if self._filter_field else None
+        value = query.fields.get(self.filter_field) if self.filter_field else None
         if value is None:
             return asked
-        term = kind.term_query(self._index.schema, self._filter_field, _text_of(value))
+        term = kind.term_query(self._index.schema, self.filter_field, _text_of(value))
         # Score 0: the filter selects documents but does not affect their ranks.
         return kind.boolean_query([(occur.Must, asked), (occur.Must, kind.const_score_query(term, 0.0))])
 
