@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import os
@@ -236,9 +235,8 @@ class BenchmarkRun(Result):
         if self.tally.missing:
             missing = self.tally.missing
             text += f", {missing} {inflect(missing, 'was', 'were')} not sent after too many consecutive failures"
-        kinds = {failure.error: failure.query for failure in reversed(self.failures)}
-        shown = list(itertools.islice(((q, e) for e, q in reversed(kinds.items())), 2))
-        return text + "".join(f"; {query}: {error}" for query, error in shown)
+        first = {failure.error: failure.query for failure in reversed(self.failures)}
+        return text + "".join(f"; {query}: {error}" for error, query in [*reversed(first.items())][:2])
 
     def check(self, errors: Errors) -> None:
         """Raise an error for failed queries, unless they count as empty rankings.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -70,11 +70,9 @@ def read_evaluations(paths: Sequence[str]) -> list[rankgauge.Evaluation]:
 
 
 def _start(path: str) -> str:
-    try:
-        with open(path, "rb") as stream:  # noqa: PTH123 - a path may be anything
-            return stream.read(200).decode("utf-8", "replace")
-    except OSError:
-        return ""  # the reader of runs reports the error
+    with suppress(OSError), open(path, "rb") as stream:  # noqa: PTH123 - a path may be anything
+        return stream.read(200).decode("utf-8", "replace")
+    return ""  # the reader of runs reports the error
 
 
 def read_drift(path: str) -> dict[str, Any]:

@@ -181,8 +181,7 @@ class History(Store):
             )
             if known is None:
                 connection.execute(queries.insert().values(hash=packed.query_set, ids=packed.ids))
-            made = connection.execute(evaluations.insert().values(row))
-            key = made.inserted_primary_key
+            key = connection.execute(evaluations.insert().values(row)).inserted_primary_key
             number = int(key[0]) if key else 0
             connection.execute(
                 values.insert(),
