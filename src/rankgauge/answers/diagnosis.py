@@ -209,17 +209,13 @@ def blame(judged: Sequence[JudgedAnswer], system: str = "") -> Blame:
 def _blamed(judged: JudgedAnswer) -> BlamedAnswer:
     record = judged.record
     cause, evidence = _cause(judged)
-    correctness = _value("AnswerCorrectness", judged)
+    correctness = score(parse("AnswerCorrectness"), judged).value
     return BlamedAnswer(record.id, record.question, cause, evidence, correctness, record.group)
-
-
-def _value(name: str, judged: JudgedAnswer) -> float:
-    return score(parse(name), judged).value
 
 
 def _cause(judged: JudgedAnswer) -> tuple[str, str]:
     record = judged.record
-    abstains = 1.0 if record.answer is None else _value("Abstention", judged)
+    abstains = 1.0 if record.answer is None else score(parse("Abstention"), judged).value
     if record.answerable is False or "not answerable" in judged.labels.get("answerability", ()):
         return _cause_if_unanswerable(judged, abstains)
     retrieval = _retrieval_fault(judged)

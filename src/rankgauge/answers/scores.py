@@ -156,10 +156,6 @@ def _share(known: Ternary) -> Score:
     return Score(low, low, high)
 
 
-def _none(count: int) -> Ternary:
-    return Ternary(np.zeros(count, dtype=bool), np.zeros(count, dtype=bool))
-
-
 def _supported_by_context(judged: JudgedAnswer, claims: str = "answer") -> Ternary:
     """Return whether any context supports each claim; without contexts, none is supported."""
     _require_claims(judged, claims)
@@ -221,7 +217,7 @@ def _covered_claims(judged: JudgedAnswer) -> Ternary:
     """Return whether the answer supports each claim of the reference; a blank answer does not."""
     _require_claims(judged, "reference")
     if not (judged.record.answer or "").strip():
-        return _none(len(judged.claims.reference or ()))
+        return Ternary.of(["not stated"] * len(judged.claims.reference or ()), "supported")
     return judged.known("reference-answer")
 
 
@@ -405,7 +401,7 @@ def unit_values(measure: Measure, judged: JudgedAnswer) -> npt.NDArray[np.float6
     try:
         known = _SHARES[measure.name][0](judged)
     except (_Undefined, _Unjudged):
-        known = _none(0)
+        known = Ternary.of([], "supported")
     return np.where(known.sure == known.possible, known.sure, math.nan)
 
 

@@ -314,8 +314,9 @@ class Benchmark:
         """
         if baseline is not None:
             known_name("run", baseline, self._runs)
-        runs = tuple(self._runs.values())
-        return compare_runs(runs, measures, baseline=baseline, design=design, errors=errors, jobs=jobs)
+        return compare_runs(
+            tuple(self._runs.values()), measures, baseline=baseline, design=design, errors=errors, jobs=jobs
+        )
 
 
 class _Temporary:

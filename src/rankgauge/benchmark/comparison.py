@@ -175,8 +175,8 @@ class BenchmarkComparison(Result):
         Raises:
             InputError: If not every run was timed.
         """
-        points = _points(self.runs, self.comparison)
-        return plot_pareto(points, str(self.comparison.primary), lower=_lower(self.comparison))
+        points, measure = _points(self.runs, self.comparison), self.comparison.primary
+        return plot_pareto(points, str(measure), lower=measure.declaration.better == "lower")
 
     def summary(self) -> str:
         """Return the conclusion in one or two sentences."""
@@ -211,17 +211,14 @@ def compare_runs(
     found = {run.name: [f for f in run.tally.findings() if f.code not in known[run.name]] for run in runs}
     if any(found.values()):
         comparison = comparison.with_findings(found)
-    best = {point.name for point in pareto_front(_points(runs, comparison), lower=_lower(comparison))}
+    lower = comparison.primary.declaration.better == "lower"
+    best = {point.name for point in pareto_front(_points(runs, comparison), lower=lower)}
     return BenchmarkComparison(
         comparison=comparison,
         runs=tuple(runs),
         pareto=tuple(run.name for run in runs if run.name in best),
         notes=tuple(_notes(runs, comparison)),
     )
-
-
-def _lower(comparison: Comparison) -> bool:
-    return comparison.primary.declaration.better == "lower"
 
 
 def _points(runs: Sequence[BenchmarkRun], comparison: Comparison) -> list[ParetoPoint]:

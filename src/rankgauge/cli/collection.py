@@ -370,26 +370,27 @@ def sample(
     if (n is None) == (queries is None):
         raise click.UsageError("pass -n NUMBER, or --queries FILE")
     with working(f"reading {counted(len(targets), 'file')}"):
-        judgments = [formats.read_qrels(path) for path in qrels]
-        rankings = [rankgauge.read_run(path, format=formats.run_format) for path in runs]
+        files: list[Any] = [
+            *(formats.read_qrels(path) for path in qrels),
+            *(rankgauge.read_run(path, format=formats.run_format) for path in runs),
+        ]
     chosen: tuple[str, ...] | Path
     if n is None:
         chosen = Path(str(queries))
     else:
-        chosen = rankgauge.sample_queries([*judgments, *rankings], n, seed=seed, among=among)
+        chosen = rankgauge.sample_queries(files, n, seed=seed, among=among)
         if len(targets) > 1 and among == "intersection":
-            common = set.intersection(*(set(one) for one in [*judgments, *rankings]))
+            common = set.intersection(*map(set, files))
             print_message(f"drawn: {n} of the {counted(len(common))} that all files have")
-    parts = [rankgauge.keep_queries(one, chosen) for one in judgments]
-    tops = [rankgauge.keep_queries(one, chosen) for one in rankings]
+    parts = [rankgauge.keep_queries(file, chosen) for file in files]
     if output is not None and len(targets) > 1:
         make_folder(output)
-    for one, target in zip(parts, targets, strict=False):
-        rankgauge.write_qrels(one, target)
-    for other, target in zip(tops, targets[len(parts) :], strict=True):
-        rankgauge.write_run(other, target)
-    for whole, part, path in zip([*judgments, *rankings], [*parts, *tops], (*qrels, *runs), strict=True):
-        print_message(f"{path}: {len(part)} of {counted(len(whole))} kept")
+    for path, target, file, part in zip((*qrels, *runs), targets, files, parts, strict=True):
+        if isinstance(part, rankgauge.Run):
+            rankgauge.write_run(part, target)
+        else:
+            rankgauge.write_qrels(part, target)
+        print_message(f"{path}: {len(part)} of {counted(len(file))} kept")
 
 
 def _targets(paths: tuple[str, ...], output: str | None) -> list[str]:

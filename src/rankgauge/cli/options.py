@@ -13,7 +13,6 @@ import click
 import rankgauge
 from rankgauge.cli.output import print_message
 from rankgauge.cli.parameters import option
-from rankgauge.core.files import read_text
 
 _MARK = '"rankgauge/evaluation/'
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
@@ -57,6 +56,8 @@ def read_evaluations(paths: Sequence[str]) -> list[rankgauge.Evaluation]:
 
     if not Path(paths[0]).is_file() or _MARK not in _start(paths[0]):
         return []
+    from rankgauge.core.files import read_text
+
     found, where = [], []
     for path in paths:
         try:

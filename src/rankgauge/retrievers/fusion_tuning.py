@@ -135,18 +135,14 @@ def weight_grid(runs: int, step: float = 0.1) -> tuple[tuple[float, ...], ...]:
             where="grid",
             fix=f"take wider steps, or pass a list of at most {_MANY:,}",
         )
-    found = list(_compositions(parts, runs))
-    found.sort(key=lambda counts: max(abs(count * runs - parts) for count in counts))
-    return tuple(tuple(count / parts for count in counts) for counts in found)
-
-
-def _compositions(parts: int, runs: int) -> Iterator[tuple[int, ...]]:
-    if runs == 1:
-        yield (parts,)
-        return
-    for first in range(parts, -1, -1):
-        for rest in _compositions(parts - first, runs - 1):
-            yield (first, *rest)
+    places = parts + runs - 1
+    # Bars among stars: the stars between two bars are the parts of a run.
+    grid = [
+        tuple(stop - start - 1 for start, stop in itertools.pairwise((-1, *bars, places)))
+        for bars in itertools.combinations(range(places), runs - 1)
+    ]
+    grid.sort(key=lambda counts: (max(abs(count * runs - parts) for count in counts), [-count for count in counts]))
+    return tuple(tuple(count / parts for count in counts) for counts in grid)
 
 
 def tune_fusion(

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import ItemsView, Iterable, KeysView, Mapping, Set as AbstractSet
+from collections.abc import Collection, ItemsView, Iterable, KeysView, Mapping, Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
-from rankgauge.core.ids import id_bytes, id_text
+from rankgauge.core.ids import are_ids, id_bytes, id_text
 from rankgauge.core.redaction import redact
 from rankgauge.core.text import inflect, many
 from rankgauge.errors import InputError
@@ -214,14 +214,8 @@ def _part(value: Any, key: str) -> Any:
     return value.get(key) if isinstance(value, Mapping) else getattr(value, key, None)
 
 
-def _check_ids(ids: Iterable[str]) -> None:
-    text = "".join(ids)
-    try:
-        text.encode()
-        sound = "\0" not in text
-    except UnicodeEncodeError:
-        sound = False
-    if not sound:
+def _check_ids(ids: Collection[str]) -> None:
+    if not are_ids("".join(ids), ids):
         for name in ids:
             id_text(name, "document id")
 

@@ -208,14 +208,14 @@ class RetrievalEvaluator:
                 "relevance_scores": relevance_scores,
             }
             done = self._evaluated([record])
-            return self._of_query(query_id, done.mean(), done.value(done.query_ids[0], "FirstRel"))
-        values = measure_grades(self._measures, *grades)
-        means = {
-            str(measure): 0.0 if isnan(value) else value for measure, value in zip(self._measures, values, strict=True)
-        }
-        return self._of_query(query_id, means, values[self._measures.index(_FIRST)])
-
-    def _of_query(self, query_id: Any, means: dict[str, float], first: float) -> QueryEvaluation:
+            means, first = done.mean(), done.value(done.query_ids[0], "FirstRel")
+        else:
+            values = measure_grades(self._measures, *grades)
+            first = values[self._measures.index(_FIRST)]
+            means = {
+                str(measure): 0.0 if isnan(value) else value
+                for measure, value in zip(self._measures, values, strict=True)
+            }
         return QueryEvaluation(
             **self._at_k(means, 1),
             query_id=query_id,

@@ -407,7 +407,7 @@ def _one_or_mean(measure: Measure, retrieved: Any, relevant: Any) -> float:
 def _measure(name: str, **params: Any) -> Measure:
     """Return a measure, cached for plain parameters because loops request the same measure."""
     if all(type(value) in _PLAIN for value in params.values()):
-        return _cached_measure(name, tuple(params), *params.values())
+        return _cached_measure(name, **params)
     return Measure(name)(**params).complete()
 
 
@@ -415,8 +415,8 @@ _PLAIN = (int, float, str, type(None))
 
 
 @functools.lru_cache(maxsize=256, typed=True)
-def _cached_measure(name: str, words: tuple[str, ...], *values: Any) -> Measure:
-    return Measure(name)(**dict(zip(words, values, strict=True))).complete()
+def _cached_measure(name: str, **params: Any) -> Measure:
+    return Measure(name)(**params).complete()
 
 
 def _value(measure: Measure, retrieved: Ranking, relevant: Judgments) -> float:
