@@ -36,6 +36,15 @@ _SAMPLE = 20_000
 # Findings whose rows the reader drops.
 _UNREAD = ("F101", "R102")
 
+_FIELD = re.compile(rb"\S+")
+_BOM = b"\xef\xbb\xbf"
+# Number of fields of a run without scores: query, document, rank.
+_RANKED = 3
+_Fields: TypeAlias = tuple[bytes, bytes, bytes | None]
+# Rows converted to Python objects at a time, to limit memory.
+_AT_ONCE = 1 << 16
+_END: tuple[int, None] = (0, None)
+
 _Fix: TypeAlias = Callable[[PairTable], PairTable]
 # Applied in this order.
 _FIXES: dict[str, _Fix] = {
@@ -64,6 +73,12 @@ class _Copy:
     def changed(self) -> bool:
         return bool(self.fixed) and not self.left
 
+    @property
+    def name(self) -> str:
+        """Name of the file of the copy."""
+        name = PurePath(self.given.source).name.removesuffix(".zip") or self.layout.name
+        return name if PurePath(name).suffix else f"{name}.txt"
+
     def write(self, path: Path | None) -> str:
         """Write the copy and return a sentence about it; empty if nothing changed."""
         source = self.given.source
@@ -72,10 +87,124 @@ class _Copy:
             return f"{source}: not copied: it has lines that cannot be kept in a copy: {options}"
         if path is None:
             return ""
-        same_lines = copy_lines(source, path, (self.before, self.after), self.layout)
+        anew = not self._write_lines(path) and Path(source).is_file()
         counts = ", ".join(f"{code} {many(number, 'row')}" for code, number in self.fixed.items())
-        anew = not same_lines and Path(source).is_file()
         return f"wrote {path}: {counts}" + ("; all rows were rewritten" if anew else "")
+
+    def _write_lines(self, target: Path) -> bool:
+        """Write the original lines with their changes if possible, otherwise all rows; return which."""
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(
+                f"the folder cannot be created: {error.strerror or error}",
+                where=os.fspath(target.parent),
+                fix="name another folder",
+            ) from None
+        rows = self._edited_rows()
+        ranked = rows is not None and self._counts_ranks()
+        if rows is None or (ranked and len(self.before) != len(self.after)):
+            # Ranks with gaps would be read as scores: write new ranks.
+            write_table(self.after, target, self.layout, PurePath(target).stem, form="msmarco" if ranked else None)
+            return False
+        with written(target) as stream:
+            stream.writelines(self._edited_lines(rows))
+        return True
+
+    def _counts_ranks(self) -> bool:
+        """Return whether the lines have ranks instead of scores and no header that says so."""
+        before, source = self.before, self.given.source
+        if self.layout is not RUN or before.lines is None or not len(before):
+            return False
+        row = int(np.argmin(before.lines))
+        with opened(source) as stream:
+            line = next(line for number, line in numbered_lines(stream, source) if number == before.lines[row])
+        parts = line.split(b"\t") if line.count(b"\t") == _RANKED - 1 else line.split()
+        return len(parts) == _RANKED and read_number(parts[-1]) != before.values[row]
+
+    def _rows_span_lines(self) -> bool:
+        """Return whether any row spans several lines: a quotation mark is open at the end of a line.
+
+        A single quotation mark inside a cell also counts; then all rows are rewritten.
+        """
+        with opened(self.given.source) as stream:
+            lines = (line for _, line in numbered_lines(stream, self.given.source))
+            first = next((line for line in lines if line.strip()), b"")
+            if not is_header(first, self.layout):
+                return False
+            return first.count(b'"') % 2 == 1 or any(line.count(b'"') % 2 for line in lines)
+
+    def _edited_rows(self) -> Iterator[tuple[int, _Fields | None]] | None:
+        """Return the line number of each row to keep and its new fields, None for an unchanged row.
+
+        None if rows do not match lines, or if changed lines cannot be edited in place.
+        """
+        before, after, source = self.before, self.after, self.given.source
+        if before.lines is None or after.lines is None or not Path(source).is_file():
+            return None
+        first, then = np.argsort(before.lines), np.argsort(after.lines)
+        numbers = after.lines[then]
+        ordered = before.lines[first]
+        if (ordered[1:] == ordered[:-1]).any() or target_format(source) in {"parquet", "arrow"}:
+            return None
+        old = first[np.searchsorted(ordered, numbers)]
+        queries = after.queries.take(after.query_numbers()[then])
+        docs, values = after.docs.take(then), after.values[then]
+        rows = np.arange(len(then))
+        other_value = before.values[old] != values
+        same = before.queries.take(before.query_numbers()[old]).same(rows, queries, rows)
+        same &= before.docs.take(old).same(rows, docs, rows) & ~other_value
+        # Fields are edited in place only in TREC format; other formats have quotes and escapes.
+        if not same.all() and format_of(source) is not None:
+            return None
+        if self._rows_span_lines():
+            return None
+
+        def edited() -> Iterator[tuple[int, _Fields | None]]:
+            for start in range(0, len(numbers), _AT_ONCE):
+                part = slice(start, start + _AT_ONCE)
+                columns = (
+                    queries.take(part),
+                    docs.take(part),
+                    values[part],
+                    other_value[part],
+                    numbers[part],
+                    same[part],
+                )
+                for query, doc, value, other, number, kept in zip(*(c.tolist() for c in columns), strict=True):
+                    text = number_text(value, self.layout).encode() if other else None
+                    yield number, None if kept else (query, doc, text)
+
+        return edited()
+
+    def _edited_lines(self, rows: Iterator[tuple[int, _Fields | None]]) -> Iterator[bytes]:
+        """Yield the lines of the copy."""
+        # After a header, and in JSON Lines, a line that begins with # is an ordinary row.
+        remarks, begun = format_of(self.given.source) != "jsonl", False
+        at, new = next(rows, _END)
+        with opened(self.given.source) as stream:
+            if start_of(stream).startswith(_BOM):
+                yield _BOM
+            for number, line in numbered_lines(stream, self.given.source):
+                if number == at:
+                    yield line if new is None else self._with_fields(line, new)
+                    at, new = next(rows, _END)
+                    begun = True
+                elif not line.strip() or (remarks and line.lstrip().startswith(b"#")):
+                    yield line
+                elif not begun and is_header(line, self.layout):
+                    yield line
+                    remarks, begun = False, True
+
+    def _with_fields(self, line: bytes, new: _Fields) -> bytes:
+        """Replace the fields of a line, keeping the separators."""
+        fields = list(_FIELD.finditer(line))
+        places = places_of([field[0] for field in fields], self.layout) or (0, 0, 0)
+        # From right to left, so that earlier positions stay valid.
+        for at, text in sorted(zip(places, new, strict=True), key=lambda pair: -pair[0]):
+            if text is not None:
+                line = line[: fields[at].start()] + text + line[fields[at].end() :]
+        return line
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,7 +249,7 @@ class FixedInputs:
         paths: dict[int, Path] = {}
         for number, copy in enumerate(self._copies):
             if copy.changed:
-                name = copy_name(copy.given.source, copy.layout)
+                name = copy.name
                 # Files with the same name from different folders are numbered.
                 while name.casefold() in {path.name.casefold() for path in paths.values()}:
                     name = f"{number}-{name}"
@@ -253,136 +382,3 @@ def _spelling(ours: Ids, theirs: Ids) -> Spelling | None:
 
 def _turned(way: Way, value: bytes) -> bytes:
     return way.turn(value.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
-
-
-_FIELD = re.compile(rb"\S+")
-_BOM = b"\xef\xbb\xbf"
-# Number of fields of a run without scores: query, document, rank.
-_RANKED = 3
-_Fields: TypeAlias = tuple[bytes, bytes, bytes | None]
-# Rows converted to Python objects at a time, to limit memory.
-_AT_ONCE = 1 << 16
-_END: tuple[int, None] = (0, None)
-
-
-def copy_name(source: str, layout: Layout) -> str:
-    """Return the file name for the copy of an input."""
-    name = PurePath(source).name or layout.name
-    if name.endswith(".zip"):
-        name = name.removesuffix(".zip")
-    return name if PurePath(name).suffix else f"{name}.txt"
-
-
-def copy_lines(source: str, target: Path, pair: tuple[PairTable, PairTable], layout: Layout) -> bool:
-    """Write a copy of an input, with its original lines if possible; return whether it was."""
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"the folder cannot be created: {error.strerror or error}",
-            where=os.fspath(target.parent),
-            fix="name another folder",
-        ) from None
-    rows = _edited_rows(source, pair, layout)
-    ranked = rows is not None and _counts_ranks(source, pair[0], layout)
-    if rows is None or (ranked and len(pair[0]) != len(pair[1])):
-        # Ranks with gaps would be read as scores: write new ranks.
-        write_table(pair[1], target, layout, PurePath(target).stem, form="msmarco" if ranked else None)
-        return False
-    with written(target) as stream:
-        stream.writelines(_edited_lines(source, layout, rows))
-    return True
-
-
-def _counts_ranks(source: str, before: PairTable, layout: Layout) -> bool:
-    """Return whether the lines have ranks instead of scores and no header that says so."""
-    if layout is not RUN or before.lines is None or not len(before):
-        return False
-    row = int(np.argmin(before.lines))
-    with opened(source) as stream:
-        line = next(line for number, line in numbered_lines(stream, source) if number == before.lines[row])
-    parts = line.split(b"\t") if line.count(b"\t") == _RANKED - 1 else line.split()
-    return len(parts) == _RANKED and read_number(parts[-1]) != before.values[row]
-
-
-def _rows_span_lines(source: str, layout: Layout) -> bool:
-    """Return whether any row spans several lines: a quotation mark is open at the end of a line.
-
-    A single quotation mark inside a cell also counts; then all rows are rewritten.
-    """
-    with opened(source) as stream:
-        lines = (line for _, line in numbered_lines(stream, source))
-        first = next((line for line in lines if line.strip()), b"")
-        if not is_header(first, layout):
-            return False
-        return first.count(b'"') % 2 == 1 or any(line.count(b'"') % 2 for line in lines)
-
-
-def _edited_rows(
-    source: str, pair: tuple[PairTable, PairTable], layout: Layout
-) -> Iterator[tuple[int, _Fields | None]] | None:
-    """Return the line number of each row to keep and its new fields, None for an unchanged row.
-
-    None if rows do not match lines, or if changed lines cannot be edited in place.
-    """
-    before, after = pair
-    if before.lines is None or after.lines is None or not Path(source).is_file():
-        return None
-    first, then = np.argsort(before.lines), np.argsort(after.lines)
-    numbers = after.lines[then]
-    ordered = before.lines[first]
-    if (ordered[1:] == ordered[:-1]).any() or target_format(source) in {"parquet", "arrow"}:
-        return None
-    old = first[np.searchsorted(ordered, numbers)]
-    queries = after.queries.take(after.query_numbers()[then])
-    docs, values = after.docs.take(then), after.values[then]
-    rows = np.arange(len(then))
-    other_value = before.values[old] != values
-    same = before.queries.take(before.query_numbers()[old]).same(rows, queries, rows)
-    same &= before.docs.take(old).same(rows, docs, rows) & ~other_value
-    # Fields are edited in place only in TREC format; other formats have quotes and escapes.
-    if not same.all() and format_of(source) is not None:
-        return None
-    if _rows_span_lines(source, layout):
-        return None
-
-    def edited() -> Iterator[tuple[int, _Fields | None]]:
-        for start in range(0, len(numbers), _AT_ONCE):
-            part = slice(start, start + _AT_ONCE)
-            columns = (queries.take(part), docs.take(part), values[part], other_value[part], numbers[part], same[part])
-            for query, doc, value, other, number, kept in zip(*(c.tolist() for c in columns), strict=True):
-                text = number_text(value, layout).encode() if other else None
-                yield number, None if kept else (query, doc, text)
-
-    return edited()
-
-
-def _edited_lines(source: str, layout: Layout, rows: Iterator[tuple[int, _Fields | None]]) -> Iterator[bytes]:
-    """Yield the lines of the copy."""
-    # After a header, and in JSON Lines, a line that begins with # is an ordinary row.
-    remarks, begun = format_of(source) != "jsonl", False
-    at, new = next(rows, _END)
-    with opened(source) as stream:
-        if start_of(stream).startswith(_BOM):
-            yield _BOM
-        for number, line in numbered_lines(stream, source):
-            if number == at:
-                yield line if new is None else _with_fields(line, new, layout)
-                at, new = next(rows, _END)
-                begun = True
-            elif not line.strip() or (remarks and line.lstrip().startswith(b"#")):
-                yield line
-            elif not begun and is_header(line, layout):
-                yield line
-                remarks, begun = False, True
-
-
-def _with_fields(line: bytes, new: _Fields, layout: Layout) -> bytes:
-    """Replace the fields of a line, keeping the separators."""
-    fields = list(_FIELD.finditer(line))
-    places = places_of([field[0] for field in fields], layout) or (0, 0, 0)
-    # From right to left, so that earlier positions stay valid.
-    for at, text in sorted(zip(places, new, strict=True), key=lambda pair: -pair[0]):
-        if text is not None:
-            line = line[: fields[at].start()] + text + line[fields[at].end() :]
-    return line
