@@ -377,12 +377,11 @@ def indistinct_runs(evaluations: Sequence[Evaluation], design: Design, run: str)
 
     The rules for the interval and for failing queries are those of all verdicts.
     """
-    names, measure = [evaluation.run_name for evaluation in evaluations], design.tested[0]
-    p = _hsd(evaluations, measure, design)[names.index(run)].tolist()
-    work = _Computation(evaluations, design)
+    work, measure = _Computation(evaluations, design), design.tested[0]
+    chances = work.hsd(measure)[work.names.index(run)].tolist()
     return [
         name
-        for name, chance in zip(names, p, strict=True)
+        for name, chance in zip(work.names, chances, strict=True)
         if chance >= ALPHA or work.difference((name, run, measure), chance, chance).verdict not in SURE
     ]
 
@@ -469,33 +468,10 @@ def _column(evaluation: Evaluation, measure: Measure) -> FloatArray:
     return evaluation.per_query[:, evaluation.measures.index(measure)]
 
 
-def _columns(evaluations: Sequence[Evaluation], measure: Measure) -> FloatArray:
-    """Return the values of runs minus the first run (Q, S) for queries that count for all."""
-    return _in_order(np.stack([query_differences(e, evaluations[0], measure) for e in evaluations], axis=1))
-
-
 def _in_order(table: FloatArray) -> FloatArray:
     """Sort the complete rows, so that draws do not depend on the order of queries."""
     known = table[~np.isnan(table).any(axis=1)]
     return known[np.lexsort(known.T[::-1])]
-
-
-def _hsd(evaluations: Sequence[Evaluation], measure: Measure, design: Design, jobs: int = 1) -> FloatArray:
-    """Return the p-values of randomized Tukey HSD (S, S); 1 with fewer than two queries."""
-    order = _order(evaluations, measure)
-    values = _columns([evaluations[place] for place in order], measure)
-    p = np.ones((len(evaluations), len(evaluations)))
-    if len(values) >= 2:
-        p[np.ix_(order, order)] = stats.tukey_hsd(values, design.draws, design.seed, jobs=jobs).p
-    return p
-
-
-def _order(evaluations: Sequence[Evaluation], measure: Measure) -> list[int]:
-    """Return the indices of the evaluations sorted by values, independent of input order."""
-    table = np.nan_to_num(np.stack([_column(e, measure) for e in evaluations]), nan=-1.0)
-    sums = np.sort(table, axis=0).sum(axis=0)  # distinguishes runs with the same values
-    keys = [np.stack([row, sums])[:, np.lexsort((sums, row))].tolist() for row in table]
-    return sorted(range(len(keys)), key=keys.__getitem__)
 
 
 def _oriented(moved: FloatArray) -> FloatArray:
@@ -559,10 +535,9 @@ class _Computation:
         """Return the p-values of all required pairs by one measure (S, S)."""
         design = self.design
         if design.test == "tukey-hsd":
-            return _hsd(self.evaluations, measure, design, self.jobs)
+            return self.hsd(measure)
         p = np.ones((len(self.names), len(self.names)))
-        order = _order(self.evaluations, measure)
-        whole = _columns([self.evaluations[place] for place in order], measure)
+        order, whole = self._ordered_columns(measure)
         # If no query is excluded, testing all pairs together costs little more than a few of them.
         if len(order) > 2 and design.pairs == "all" and len(whole) == len(self.evaluations[0].query_ids):
             p[np.ix_(order, order)] = stats.pairwise_test(whole, design.draws, design.seed, jobs=self.jobs).p
@@ -573,6 +548,26 @@ class _Computation:
                 test = stats.randomization_test(apart, design.draws, design.seed, jobs=self.jobs)
                 p[self.names.index(run), self.names.index(base)] = test.p[0]
         return p
+
+    def hsd(self, measure: Measure) -> FloatArray:
+        """Return the p-values of randomized Tukey HSD (S, S); 1 with fewer than two queries."""
+        p = np.ones((len(self.names), len(self.names)))
+        order, values = self._ordered_columns(measure)
+        if len(values) >= 2:
+            p[np.ix_(order, order)] = stats.tukey_hsd(values, self.design.draws, self.design.seed, jobs=self.jobs).p
+        return p
+
+    def _ordered_columns(self, measure: Measure) -> tuple[list[int], FloatArray]:
+        """Return the runs sorted by values, independent of input order, and their values.
+
+        The values are those of runs minus the first of them (Q, S), for queries that count for all.
+        """
+        table = np.nan_to_num(np.stack([_column(e, measure) for e in self.evaluations]), nan=-1.0)
+        sums = np.sort(table, axis=0).sum(axis=0)  # distinguishes runs with the same values
+        keys = [np.stack([row, sums])[:, np.lexsort((sums, row))].tolist() for row in table]
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+        runs = [self.evaluations[place] for place in order]
+        return order, _in_order(np.stack([query_differences(run, runs[0], measure) for run in runs], axis=1))
 
     def _corrected(self, keys: Sequence[_Key], raw: Sequence[float]) -> list[float]:
         design = self.design

@@ -202,79 +202,82 @@ def untestable_margins(baseline: Baseline, rules: GateRules) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Reference:
-    """A baseline as the reference of a comparison.
+    """A baseline as the reference of a run.
 
     Attributes:
         kind: ``baseline`` or ``anchor``.
         stored: The baseline.
-        queries: Compared queries.
+        new: The values of the run.
     """
 
     kind: Literal["baseline", "anchor"]
     stored: Baseline
-    queries: tuple[str, ...]
+    new: Baseline
 
+    @cached_property
+    def queries(self) -> tuple[str, ...]:
+        """Queries of both."""
+        return tuple(query for query in self.new.queries if query in self.stored.queries)
 
-def refusal(kind: str, stored: Baseline, new: Baseline, rules: GateRules) -> str:
-    """Return why two baselines are not comparable; empty if they are."""
-    mine, theirs = set(new.queries), set(stored.queries)
-    both, unit = mine & theirs, new.unit
-    if rules.queries == "same" and mine != theirs:
-        gone, came = sorted(theirs - mine), sorted(mine - theirs)
-        parts = [f"{many(len(came), unit)} new ({some(came)})"] if came else []
-        parts += [f"{many(len(gone), unit)} missing ({some(gone)})"] if gone else []
-        return (
-            f"the {_plural(unit)} differ from those of the {kind}: {', '.join(parts)}; "
-            f"{RENEW[kind]}, "
-            'or write queries = "intersection" in the rules to compare those in both'
-        )
-    if not both:
-        return f"no {unit} of the {kind} is judged any more; {RENEW[kind]}"
-    judges = [judge_name(one.settings) for one in (stored, new)]
-    if None not in judges and judges[0] != judges[1]:
-        return (
-            f"{judges[1]} judged, but {judges[0]} judged the {kind}: judge the answers of both "
-            f"with the same judge, and write a new {kind}"
-        )
-    return _redefined(kind, stored, new, rules)
-
-
-def _redefined(kind: str, stored: Baseline, new: Baseline, rules: GateRules) -> str:
-    """Return why judgments, definitions, or depths differ; empty if they do not."""
-    both = set(new.queries) & set(stored.queries)
-    prints = {q: {one.queries[q].judgments for one in (stored, new)} - {None} for q in sorted(both)}
-    other = [query for query, known in prints.items() if len(known) > 1]
-    if other:
-        return (
-            f"the judgments of {many(len(other), new.unit)} differ from those of the {kind} "
-            f"({some(other)}); evaluate its run on the new judgments: {RENEW[kind]}"
-        )
-    for name, definition in new.measures.items():
-        if name not in stored.measures:
-            return f"the {kind} has no {name}; {RENEW[kind]}"
-        if stored.measures[name] != definition:
-            return f"{name} was defined differently in rankgauge {stored.version}, which made the {kind}; {RENEW[kind]}"
-    return "" if rules.depth == "any" else _depth(kind, stored, new, rules)
-
-
-def _depth(kind: str, stored: Baseline, new: Baseline, rules: GateRules) -> str:
-    if stored.depth is None or new.depth is None:
-        return ""
-    for gated in rules.measures:
-        cut = float(dict(gated.measure.params).get("k") or math.inf)  # type: ignore[arg-type] # k is a number
-        if min(cut, stored.depth) != min(cut, new.depth):
+    def refusal(self, rules: GateRules) -> str:
+        """Return why the run is not comparable; empty if it is."""
+        mine, theirs, unit = set(self.new.queries), set(self.stored.queries), self.new.unit
+        if rules.queries == "same" and mine != theirs:
+            gone, came = sorted(theirs - mine), sorted(mine - theirs)
+            parts = [f"{many(len(came), unit)} new ({some(came)})"] if came else []
+            parts += [f"{many(len(gone), unit)} missing ({some(gone)})"] if gone else []
             return (
-                f"the longest ranking has {many(new.depth, 'document')}, that of the {kind} "
-                f"{stored.depth}, and {gated.measure} uses "
-                f"{'all of them' if math.isinf(cut) else f'the first {cut:g}'}; cut both at the "
-                'same rank, or, if lengths differ by design, write depth = "any" in the rules'
+                f"the {_plural(unit)} differ from those of the {self.kind}: {', '.join(parts)}; "
+                f"{RENEW[self.kind]}, "
+                'or write queries = "intersection" in the rules to compare those in both'
             )
-    return ""
+        if not self.queries:
+            return f"no {unit} of the {self.kind} is judged any more; {RENEW[self.kind]}"
+        judges = [judge_name(one.settings) for one in (self.stored, self.new)]
+        if None not in judges and judges[0] != judges[1]:
+            return (
+                f"{judges[1]} judged, but {judges[0]} judged the {self.kind}: judge the answers of both "
+                f"with the same judge, and write a new {self.kind}"
+            )
+        return self._redefined() or ("" if rules.depth == "any" else self._other_depth(rules))
+
+    def _redefined(self) -> str:
+        """Return why judgments or definitions differ; empty if they do not."""
+        kind, stored, new = self.kind, self.stored, self.new
+        prints = {q: {one.queries[q].judgments for one in (stored, new)} - {None} for q in sorted(self.queries)}
+        other = [query for query, known in prints.items() if len(known) > 1]
+        if other:
+            return (
+                f"the judgments of {many(len(other), new.unit)} differ from those of the {kind} "
+                f"({some(other)}); evaluate its run on the new judgments: {RENEW[kind]}"
+            )
+        for name, definition in new.measures.items():
+            if name not in stored.measures:
+                return f"the {kind} has no {name}; {RENEW[kind]}"
+            if stored.measures[name] != definition:
+                made = f"rankgauge {stored.version}, which made the {kind}"
+                return f"{name} was defined differently in {made}; {RENEW[kind]}"
+        return ""
+
+    def _other_depth(self, rules: GateRules) -> str:
+        """Return which measure depends on a depth that differs; empty if none does."""
+        before, now = self.stored.depth, self.new.depth
+        if before is None or now is None:
+            return ""
+        for gated in rules.measures:
+            cut = float(dict(gated.measure.params).get("k") or math.inf)  # type: ignore[arg-type] # k is a number
+            if min(cut, before) != min(cut, now):
+                return (
+                    f"the longest ranking has {many(now, 'document')}, that of the {self.kind} "
+                    f"{before}, and {gated.measure} uses "
+                    f"{'all of them' if math.isinf(cut) else f'the first {cut:g}'}; cut both at the "
+                    'same rank, or, if lengths differ by design, write depth = "any" in the rules'
+                )
+        return ""
 
 
 def loss_checks(
     references: Sequence[Reference],
-    new: Baseline,
     rules: GateRules,
     *,
     noise: Noise | None,
@@ -288,13 +291,12 @@ def loss_checks(
 
     Args:
         references: Comparable baselines.
-        new: Values of the run.
         rules: Rules with measures and margins.
         noise: Noise of the baseline system, if known.
         truth: Judgments, if available.
         rankings: Function that returns the rankings of some queries; called only with judgments.
     """
-    groups = [[_Comparison.of(reference, gated, new) for gated in rules.measures] for reference in references]
+    groups = [[_Comparison.of(reference, gated) for gated in rules.measures] for reference in references]
     lost_most = {query for group in groups for pair in group for _, query, _, _ in pair.losers}
     run = rankings(lost_most) if lost_most and truth is not None else None
     for group in groups:
@@ -313,7 +315,6 @@ class _Comparison:
     Attributes:
         reference: The reference.
         gated: The measure with its margin.
-        new: The values of the run.
         queries: The queries with a value in both.
         before: Their values in the reference.
         after: Their values in the run.
@@ -323,7 +324,6 @@ class _Comparison:
 
     reference: Reference
     gated: GatedMeasure
-    new: Baseline
     queries: list[str]
     before: FloatArray
     after: FloatArray
@@ -331,9 +331,9 @@ class _Comparison:
     correction: JudgeCorrection
 
     @classmethod
-    def of(cls, reference: Reference, gated: GatedMeasure, new: Baseline) -> _Comparison:
+    def of(cls, reference: Reference, gated: GatedMeasure) -> _Comparison:
         """Compare the values of the queries of a reference."""
-        measure, stored = gated.measure, reference.stored
+        measure, stored, new = gated.measure, reference.stored, reference.new
         name = str(measure)
         pairs = [(stored.queries[q].values[name], new.queries[q].values[name]) for q in reference.queries]
         values = measure.counted(np.array(pairs, dtype=float).reshape(-1, 2))
@@ -341,7 +341,7 @@ class _Comparison:
         queries, before, after = [reference.queries[row] for row in known], values[known, 0], values[known, 1]
         moved = measure.differences(after, before)
         correction = correct_differences(measure, moved, queries, run=new.settings, baseline=stored.settings)
-        return cls(reference, gated, new, queries, before, after, moved, correction)
+        return cls(reference, gated, queries, before, after, moved, correction)
 
     @cached_property
     def gains(self) -> FloatArray:
@@ -373,7 +373,7 @@ class _Comparison:
 
         Refuse a margin as large as the baseline mean if the mean cannot be below 0.
         """
-        measure, both = self.gated.measure, (self.reference.stored, self.new)
+        measure, both = self.gated.measure, (self.reference.stored, self.reference.new)
         raw = [_mean(self.before), _mean(self.after)]
         (before, after), by_judge = comparable_means(measure, [one.settings for one in both], raw)
         # A mean is corrected over all questions of an evaluation.
@@ -392,7 +392,7 @@ class _Comparison:
     @property
     def same_rankings(self) -> bool:
         """Whether the first documents of every ranking are known and the same."""
-        stored, new = self.reference.stored.queries, self.new.queries
+        stored, new = self.reference.stored.queries, self.reference.new.queries
         pairs = [(stored[query].top, new[query].top) for query in self.reference.queries]
         return all(before is not None and before == now for before, now in pairs)
 
@@ -408,14 +408,14 @@ class _Comparison:
         self, decision: Decision, noise: Noise | None, max_failed: float, *, truth: Qrels | None, run: Run | None
     ) -> GateCheck:
         """Return the check with its numbers and sentences."""
-        measure, kind, stored = self.gated.measure, self.reference.kind, self.reference.stored
+        measure, kind, stored, new = self.gated.measure, self.reference.kind, self.reference.stored, self.reference.new
         baseline_mean, mean, by_judge = self.means()
-        lost = set(stored.known(measure)).intersection(self.reference.queries).difference(self.new.known(measure))
+        lost = set(stored.known(measure)).intersection(self.reference.queries).difference(new.known(measure))
         # No mean shows that queries lost their value.
         if measure.declaration.undefined == "skip" and len(lost) > max_failed * len(self.reference.queries):
             why = (
-                f"{measure}: {many(len(lost), self.new.unit)} had a value in the {kind} and "
-                f"{inflect(len(lost), 'has', 'have')} none now ({_LOST[self.new.unit]}, or raise max_failed"
+                f"{measure}: {many(len(lost), new.unit)} had a value in the {kind} and "
+                f"{inflect(len(lost), 'has', 'have')} none now ({_LOST[new.unit]}, or raise max_failed"
             )
             return GateCheck(kind, str(measure), "NOT COMPARABLE", why)
         bounds, jitter, count = decision.bounds, self.jitter(noise), len(self.gains)

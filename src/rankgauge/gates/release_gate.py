@@ -31,7 +31,7 @@ from rankgauge.evaluation.result import (
 )
 from rankgauge.gates.baseline import Baseline, FirstDocuments, Noise, input_faults, is_baseline
 from rankgauge.gates.latency import latency_checks
-from rankgauge.gates.non_inferiority import RENEW, Reference, loss_checks, refusal
+from rankgauge.gates.non_inferiority import RENEW, Reference, loss_checks
 from rankgauge.gates.result import GateCheck, GateResult
 from rankgauge.gates.rules import Contract, GatedMeasure, GateRules
 from rankgauge.measures.measure import Measure, parse
@@ -145,16 +145,16 @@ def gate(
     checks += [_floor(gated, new) for gated in floors]
     references = []
     for kind, stored in given.items():
-        why = refusal(kind, stored, new, wanted)
+        reference = Reference(kind, stored, new)
+        why = reference.refusal(wanted)
         if why and kind == "anchor" and own is not None:
             unused = why.partition(";")[0]
             continue
         if why:
             checks.append(GateCheck(kind, stored.run_name, "NOT COMPARABLE", why))
             continue
-        queries = tuple(query for query in new.queries if query in stored.queries)
-        references.append(Reference(kind, stored, queries))
-    checks += loss_checks(references, new, wanted, noise=known, truth=truth, rankings=rankings)
+        references.append(reference)
+    checks += loss_checks(references, wanted, noise=known, truth=truth, rankings=rankings)
     checks += latency_checks(wanted.latency, latency)
     stored_runs = [reference.stored for reference in references]
     settings = (settings_change(evaluation, one.settings, one.run_name, evaluation.run_name) for one in stored_runs)
@@ -167,7 +167,7 @@ def gate(
             *([_UNUSED.format(own, unused)] if unused else []),
             *(str(c) for c in changes if c.severity == "info"),
         ),
-        warnings=(*judge, *_warnings(references, new, truth), *(str(c) for c in changes if c.severity != "info")),
+        warnings=(*judge, *_warnings(references, truth), *(str(c) for c in changes if c.severity != "info")),
         unit=new.unit,
     )
 
@@ -259,14 +259,14 @@ def _replaced(new: Baseline, file: Path, rules: GateRules) -> tuple[str, bool, B
         if error.fix.startswith(_UPDATE_RANKGAUGE):
             raise
         return f"replaced a baseline that cannot be compared: {error.what}", False, new
-    why = refusal("baseline", old, new, rules)
+    reference = Reference("baseline", old, new)
+    why = reference.refusal(rules)
     unusable = [finding.message for _, finding in _judge_findings(new, rules, [old])]
     verdict = "NOT COMPARABLE" if why else f"no verdict ({unusable[0]})" if unusable else ""
     if not verdict:
-        reference = Reference("baseline", old, tuple(filter(old.queries.__contains__, new.queries)))
         checks = [
             *(_floor(gated, new) for gated in rules.measures if gated.floor is not None),
-            *loss_checks([reference], new, rules, noise=old.noise, truth=None, rankings=Run.of),
+            *loss_checks([reference], rules, noise=old.noise, truth=None, rankings=Run.of),
         ]
         verdict = GateResult(new.run_name, tuple(checks)).verdict
     means = []
@@ -510,19 +510,19 @@ def _notes(references: list[Reference], new: Baseline, rules: GateRules, noise: 
         )
 
 
-def _warnings(references: list[Reference], new: Baseline, truth: Qrels | None) -> Iterator[str]:
+def _warnings(references: list[Reference], truth: Qrels | None) -> Iterator[str]:
     for reference in references:
         queries = reference.queries
         if len(queries) < _FEW_QUERIES:
             yield (
-                f"only {many(len(queries), new.unit)} in common with the {reference.kind}: a "
-                f"single {new.unit} has a large weight"
+                f"only {many(len(queries), reference.new.unit)} in common with the {reference.kind}: a "
+                f"single {reference.new.unit} has a large weight"
             )
         if truth is None or reference.stored.depth is None:
             continue
         docs, ends = truth.table.docs.shown(), pairwise(truth.table.offsets.tolist())
         known = {q: {*docs[a:b]} for q, (a, b) in zip(truth.query_ids, ends, strict=True)}
-        before, now = (_judged(baseline, queries, known) for baseline in (reference.stored, new))
+        before, now = (_judged(baseline, queries, known) for baseline in (reference.stored, reference.new))
         if now < before - _HOLES:
             yield (
                 f"{Ratio(now):.0%} of the top documents are judged, compared with "
