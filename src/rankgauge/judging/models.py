@@ -309,22 +309,19 @@ def _requests(
             }
             for each in shown.documents
         ]
+        task = _TASKS[shown.mode]
+        if shown.mode == "graded":
+            task += ", ".join(f"{grade} {label}" for grade, label in enumerate(settings.grades)) + "."
+        if shown.mode == "ranking":
+            task += f"{settings.places or len(shown.documents)}."
+        instruction = f"{guideline}\n\n{task} As the reason, name the criterion that decided. {_DATA}"
         yield ChatRequest(
             [
-                {"role": "system", "content": f"{guideline}\n\n{_instruction(shown, settings)}"},
+                {"role": "system", "content": instruction},
                 {"role": "user", "content": _as_json(questions[shown.question], documents)},
             ],
             _reply_schema(shown, settings),
         )
-
-
-def _instruction(shown: Presentation, settings: Settings) -> str:
-    text = _TASKS[shown.mode]
-    if shown.mode == "graded":
-        text += ", ".join(f"{grade} {label}" for grade, label in enumerate(settings.grades)) + "."
-    if shown.mode == "ranking":
-        text += f"{settings.places or len(shown.documents)}."
-    return f"{text} As the reason, name the criterion that decided. {_DATA}"
 
 
 def _reply_schema(shown: Presentation, settings: Settings) -> dict[str, Any]:

@@ -234,9 +234,7 @@ def build_pool(
         ranking = rank_documents(model, questions, _documents_to_rank(rankings, texts, depth))
         ranked = {name: [(each, None) for each in ids] for name, ids in ranking.ranked.items()}
         rankings.append(_Ranking(str(model.settings["model"]), "model", ranked))
-    found: _Found = defaultdict(list)
-    for question, document in _answers(questions, texts):
-        found[question, document].append(Source("author", "author"))
+    found: _Found = defaultdict(list, {pair: [Source("author", "author")] for pair in _answers(questions, texts)})
     missing = _add(found, rankings, texts, k)
     if not found and not random:
         raise InputError(

@@ -391,7 +391,15 @@ class Transaction:
         Raises:
             KeyError, TypeError, ValueError: If the row is invalid.
         """
-        _check_record(self._table(name), row)
+        columns = {column.name: column for column in self._table(name).columns if column.name != "secret"}
+        if row.keys() != columns.keys():
+            raise ValueError(f"it has {', '.join(row)}, expected {', '.join(columns)}")
+        for key, column in columns.items():
+            value, kind = row[key], column.type.python_type
+            if kind is float and type(value) is int:
+                continue
+            if not (column.nullable if value is None else type(value) is kind):
+                raise ValueError(f"{key} is {value!r:.40}")
         if name in _READERS:
             _READERS[name](SimpleNamespace(**row))
         self._insert(name, [row])
@@ -472,20 +480,6 @@ def _check_id(value: str, what: str, most: int = _MOST_ID) -> None:
             where=f"{what}s",
             fix=f"use 1 to {most} characters without control characters",
         )
-
-
-def _check_record(table: Table, row: Mapping[str, Any]) -> None:
-    """Raise ValueError unless a row has the columns of its table with the right types."""
-    wanted = {column.name: column for column in table.columns if column.name != "secret"}
-    if row.keys() != wanted.keys():
-        raise ValueError(f"it has {', '.join(row)}, expected {', '.join(wanted)}")
-    for key, column in wanted.items():
-        kind = column.type.python_type
-        value = row[key]
-        if kind is float and type(value) is int:
-            continue
-        if not (column.nullable if value is None else type(value) is kind):
-            raise ValueError(f"{key} is {value!r:.40}")
 
 
 def _now() -> str:

@@ -204,14 +204,7 @@ class ProjectState:
         self._known: dict[str, KnownQuestion] = {}
 
     def update(self, stored: Transaction) -> None:
-        """Read the events stored since the last call."""
-        self._read_contents(stored)
-        for shown in stored.presentations(self.presented):
-            self._add_presentation(shown)
-        for choice in stored.choices(self.chosen):
-            self._add_choice(choice)
-
-    def _read_contents(self, stored: Transaction) -> None:
+        """Read the contents if they changed, and the events stored since the last call."""
         marks = stored.marks()
         if marks != self.marks:
             settings = stored.settings()
@@ -240,6 +233,10 @@ class ProjectState:
             }
         if stored.count("answers") != len(self.answers):
             self.answers = stored.answers()
+        for shown in stored.presentations(self.presented):
+            self._add_presentation(shown)
+        for choice in stored.choices(self.chosen):
+            self._add_choice(choice)
 
     def _add_presentation(self, shown: Presentation) -> None:
         self.presentations[shown.id] = shown

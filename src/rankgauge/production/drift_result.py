@@ -5,25 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from rankgauge.core.findings import Evidence, Finding
 from rankgauge.core.text import Ratio, many
 from rankgauge.errors import InputError
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.production.clusters import ALPHA, Addition, MarkingWord, Outlier, QuestionCluster
 from rankgauge.production.distinct_questions import Traits
-from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Cell, Table
-
-if TYPE_CHECKING:
-    from rankgauge.evaluation import Evaluation
-    from rankgauge.rendering.plot_drawing import Plot
-
+from rankgauge.rendering import Panel, Plot, Result, Series, Table
+from rankgauge.rendering.tables import Cell
 
 _POWER = 0.8
-SMALL, _LARGE = 0.55, 0.65  # areas: smaller differences are small, larger ones large
+SMALL = 0.55  # areas: smaller differences are small
 _SHOWN, _WORDS = 8, 4
 CLASSIFIERS = ("ridge regression", "10 nearest neighbors")
 VERDICTS: Mapping[str, str] = {
@@ -209,8 +205,6 @@ class DriftReport(Result):
 
     def plot(self) -> Plot:
         """Plot both sets in the plane of the first two principal components."""
-        from rankgauge.rendering.plot_drawing import Panel, Plot, Series
-
         chosen = {
             name: [point for point in self.points if point.evaluation is ours]
             for name, ours in (("log", False), ("evaluation", True))

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rankgauge import stats
 from rankgauge.core.arguments import known_name
@@ -15,11 +15,7 @@ from rankgauge.core.text import Ratio, many
 from rankgauge.errors import InputError
 from rankgauge.production.log import EventLog
 from rankgauge.production.metrics import OnlineMetric, metrics_of
-from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Table
-
-if TYPE_CHECKING:
-    from rankgauge.rendering.plot_drawing import Plot
+from rankgauge.rendering import Panel, Plot, Result, Series, Table
 
 ALPHA = 0.05
 # A mismatch with a smaller p-value indicates a fault in the assignment or the log.
@@ -192,8 +188,6 @@ class ExperimentResult(Result):
 
     def plot(self) -> Plot:
         """Plot the primary difference by day with its confidence sequence."""
-        from rankgauge.rendering.plot_drawing import Panel, Plot, Series
-
         known = [each for each in self.days if math.isfinite(each.low)]
         if not known:
             raise InputError("no day has an interval yet", where=self.where, fix="collect more events")

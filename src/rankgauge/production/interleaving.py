@@ -18,8 +18,7 @@ from rankgauge.core.arguments import choice as one_of, integer
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
 from rankgauge.production.events import statement
-from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Table
+from rankgauge.rendering import Result, Table
 
 if TYPE_CHECKING:
     from rankgauge.production.log import EventLog

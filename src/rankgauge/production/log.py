@@ -24,8 +24,7 @@ from rankgauge.errors import FormatError, InputError, StorageError
 from rankgauge.production import translation
 from rankgauge.production.events import COLUMNS, KINDS, TIMES, statement
 from rankgauge.production.sources import Refused
-from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Table
+from rankgauge.rendering import Result, Table
 
 MANIFEST = "manifest.json"
 # Required columns of a Parquet file; other columns are NULL if missing.

@@ -25,8 +25,7 @@ from rankgauge.production.events import KINDS, statement
 from rankgauge.production.log import REFUSED, EventLog, LogFolder, read_files
 from rankgauge.production.sources import FORMATS, Batch, Refused, Source, find_format, fingerprint
 from rankgauge.production.translation import LogMapping, as_mapping, read_mapping
-from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Table
+from rankgauge.rendering import Result, Table
 
 
 @dataclass(frozen=True)
@@ -270,7 +269,15 @@ def import_log(  # noqa: PLR0913 - one parameter a setting
         raise UnknownName.of("format", format, FORMATS)
     if first_rank not in {None, 0, 1}:
         raise InputError(f"first_rank={first_rank!r:.40}", fix="pass 0 or 1")
-    _check_zone(timezone)
+    if timezone is not None:
+        import zoneinfo
+
+        try:
+            zoneinfo.ZoneInfo(timezone)
+        except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+            raise InputError(
+                f"{timezone!r:.60} is not a time zone", where="timezone", fix="use a name such as Europe/Berlin"
+            ) from None
     sources = [source] if isinstance(source, str | os.PathLike) else list(source)
     meaning = (
         mapping
@@ -303,19 +310,6 @@ def _numbered(rows: Any) -> tuple[Any, dict[str, str]]:
         field.name: f"to_json(c{number})::VARCHAR" if pa.types.is_list(field.type) else f"c{number}"
         for number, field in enumerate(fields)
     }
-
-
-def _check_zone(timezone: str | None) -> None:
-    if timezone is None:
-        return
-    import zoneinfo
-
-    try:
-        zoneinfo.ZoneInfo(timezone)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        raise InputError(
-            f"{timezone!r:.60} is not a time zone", where="timezone", fix="use a name such as Europe/Berlin"
-        ) from None
 
 
 def _draft_spans(connection: Any, rows: Any, mapping: LogMapping | None, ends: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -16,13 +16,10 @@ from rankgauge.core.text import Ratio, many
 from rankgauge.errors import InputError
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
+from rankgauge.production.log import EventLog
 from rankgauge.production.online import online_metrics
 from rankgauge.production.online_result import MetricChange, signed
-from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Table
-
-if TYPE_CHECKING:
-    from rankgauge.production.log import EventLog
+from rankgauge.rendering import Result, Table
 
 State: TypeAlias = Literal["worse", "better", "steady", "cannot tell"]
 HealthVerdict: TypeAlias = Literal["REFRESH", "WORSE", "OFFLINE ONLY", "STEADY", "USERS ONLY", "CANNOT TELL"]

@@ -6,21 +6,16 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rankgauge import stats
 from rankgauge.core.text import Ratio
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.production.metrics import OnlineMetric, Threshold, ThresholdCheck, ThresholdVerdict, metrics_of
-from rankgauge.rendering.result import Result
+from rankgauge.rendering import Plot, Result
 from rankgauge.rendering.tables import Cell, Table
 
-if TYPE_CHECKING:
-    from rankgauge.rendering.plot_drawing import Plot
-
 PERIODS = ("day", "week")
-_CODES = {"FAIL": 1, "NOT DEFINED": 4}
-_STRICT_INCONCLUSIVE = 3
 _FEW = 2  # number of undefined metrics that a note explains
 _ROWS = 10  # number of groups shown as rows
 _COLUMNS = 4  # number of metrics shown as columns
@@ -174,11 +169,9 @@ class OnlineMetrics(Result):
 
         1 if a threshold failed, 4 if a metric is undefined, 3 if `strict` and inconclusive, else 0.
         """
+        codes = {"FAIL": 1, "NOT DEFINED": 4, "INCONCLUSIVE": 3 if strict else 0}
         verdicts = {check.verdict for check in self.checks}
-        for verdict, code in _CODES.items():
-            if verdict in verdicts:
-                return code
-        return _STRICT_INCONCLUSIVE if strict and "INCONCLUSIVE" in verdicts else 0
+        return next((code for verdict, code in codes.items() if verdict in verdicts), 0)
 
     def table(self, *, full: bool = False) -> Table:
         """Return one row per metric; with groups, one row per group.

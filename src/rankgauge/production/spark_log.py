@@ -133,25 +133,21 @@ class _Connection(AbstractContextManager["_Connection"]):
             self._views.append(name)
 
     def _query(self, query: Any, parameters: Mapping[str, Any]) -> Any:
-        return self._session.sql(_translated(query, parameters, self._prefix, self._views))
-
-
-def _translated(query: Any, parameters: Mapping[str, Any], prefix: str, views: Sequence[str]) -> str:
-    """Return a DuckDB query in the Spark dialect."""
-    sqlglot = library("sqlglot", extra="sql", of="a log on Spark")
-    exp = sqlglot.exp
-    tree = sqlglot.parse_one(query, read="duckdb") if isinstance(query, str) else query
-    # Replace children before their parents.
-    for node in reversed(list(tree.walk())):
-        if isinstance(node, exp.Parameter | exp.Placeholder):
-            node.replace(exp.convert(parameters[node.name]))
-        elif isinstance(node, exp.Table) and node.name in views:
-            node.set("this", exp.to_identifier(prefix + node.name))
-        else:
-            adapted = _adapted(node, exp)
-            if adapted is not None:
-                node.replace(adapted)
-    return str(tree.sql(dialect="spark"))
+        """Run a DuckDB query, translated to the dialect of Spark."""
+        sqlglot = library("sqlglot", extra="sql", of="a log on Spark")
+        exp = sqlglot.exp
+        tree = sqlglot.parse_one(query, read="duckdb") if isinstance(query, str) else query
+        # Replace children before their parents.
+        for node in reversed(list(tree.walk())):
+            if isinstance(node, exp.Parameter | exp.Placeholder):
+                node.replace(exp.convert(parameters[node.name]))
+            elif isinstance(node, exp.Table) and node.name in self._views:
+                node.set("this", exp.to_identifier(self._prefix + node.name))
+            else:
+                adapted = _adapted(node, exp)
+                if adapted is not None:
+                    node.replace(adapted)
+        return self._session.sql(tree.sql(dialect="spark"))
 
 
 def _adapted(node: Any, exp: Any) -> Any:  # noqa: C901, PLR0911 - one case for each function

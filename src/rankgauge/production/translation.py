@@ -276,23 +276,15 @@ def stored() -> str:
 
 # Fields of an event that can be mapped to a column.
 FIELDS = tuple(name for name in COLUMNS if name not in {"source", "attributes"})
-_KEYS: Mapping[str, Any] = {
-    "columns": Mapping,
-    "kinds": Mapping,
-    "values": Mapping,
-    "events": list,
-    "attributes": list,
-    "separator": str,
-    "first_rank": int,
-}
-_EXAMPLES = {
-    "columns": '[columns], then time = "ts"',
-    "kinds": '[kinds], then read = "click"',
-    "values": "[values], then good = 1",
-    "events": '[[events]], then kind = "click"',
-    "attributes": 'attributes = ["language"]',
-    "separator": 'separator = ";"',
-    "first_rank": "first_rank = 0 or 1",
+# The parts of a mapping: type and example.
+_PARTS: Mapping[str, tuple[Any, str]] = {
+    "columns": (Mapping, '[columns], then time = "ts"'),
+    "kinds": (Mapping, '[kinds], then read = "click"'),
+    "values": (Mapping, "[values], then good = 1"),
+    "events": (list, '[[events]], then kind = "click"'),
+    "attributes": (list, 'attributes = ["language"]'),
+    "separator": (str, 'separator = ";"'),
+    "first_rank": (int, "first_rank = 0 or 1"),
 }
 
 
@@ -340,7 +332,7 @@ def read_mapping(path: str | os.PathLike[str]) -> LogMapping:
         content = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise FormatError(
-            f"neither TOML nor JSON: {error}", path=name, fix=f'in TOML, write {_EXAMPLES["columns"]} and kind = "type"'
+            f"neither TOML nor JSON: {error}", path=name, fix=f'in TOML, write {_PARTS["columns"][1]} and kind = "type"'
         ) from None
     return as_mapping(content, name)
 
@@ -356,10 +348,10 @@ def as_mapping(content: Mapping[str, Any], name: str = "mapping") -> LogMapping:
 def _faults(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the faults of a mapping, each with its fix."""
     for key, value in content.items():
-        if key not in _KEYS:
-            yield f"{key!r} is not part of a mapping", f"the parts are: {', '.join(_KEYS)}"
-        elif not isinstance(value, _KEYS[key]):
-            yield f"{key} = {value!r:.40} is not valid", f"write {_EXAMPLES[key]}"
+        if key not in _PARTS:
+            yield f"{key!r} is not part of a mapping", f"the parts are: {', '.join(_PARTS)}"
+        elif not isinstance(value, _PARTS[key][0]):
+            yield f"{key} = {value!r:.40} is not valid", f"write {_PARTS[key][1]}"
     columns, events = content.get("columns", {}), content.get("events", [])
     if not all(isinstance(each, Mapping) for each in events):
         yield "events is a list of tables", "write [[events]]"

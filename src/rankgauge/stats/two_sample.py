@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from rankgauge.core.libraries import library
 from rankgauge.errors import InputError
-from rankgauge.stats.arrays import FloatArray, blocks, check_draws, check_share
+from rankgauge.stats.arrays import FloatArray, blocks, check_draws
 
 _FOLDS = 5
 _NEIGHBORS = 10
@@ -133,29 +133,25 @@ class LabelScores:
                 areas[row, start : start + count] = area_under_curve(scores, block, groups)
         return np.nan_to_num(areas, nan=0.5)
 
-    def test(
-        self, labels: npt.NDArray[np.bool_], permutations: int = 499, seed: int = 0, level: float = 0.95
-    ) -> TwoSampleTest:
+    def test(self, labels: npt.NDArray[np.bool_], permutations: int = 499, seed: int = 0) -> TwoSampleTest:
         """Test whether the labels are independent of the points.
 
         Null hypothesis: the labels are exchangeable. The areas of both classifiers are standardized
         by their mean and standard deviation over all permutations and the observed labels; p is
         (b + 1) / (permutations + 1), where b is the number of permutations in which the larger of
         the two standardized areas reaches the observed one (Lopez-Paz and Oquab 2017; Phipson and
-        Smyth 2010). Intervals are normal, with the standard error of DeLong et al. (1988) for fixed
-        scores, or that of the permutations, which includes the fit, if it is larger.
+        Smyth 2010). 95% intervals are normal, with the standard error of DeLong et al. (1988) for
+        fixed scores, or that of the permutations, which includes the fit, if it is larger.
 
         Args:
             labels: (n,) True for one sample, False for the other.
             permutations: Number of permutations of the labels.
             seed: Seed of the permutations.
-            level: Confidence level of the intervals.
 
         Raises:
             InputError: If one sample is empty.
         """
         check_draws(permutations, seed)
-        check_share(level, "level")
         labels = np.asarray(labels, dtype=bool)
         if labels.shape != (len(self.order),) or labels.all() or not labels.any():
             raise InputError(
@@ -171,7 +167,7 @@ class LabelScores:
         reached = permutations - np.searchsorted(largest, z[:, 0].max() - _TIE, side="left")
         ordered = labels[self.order]
         estimates = tuple(
-            _estimate(scores, ordered, groups, (level, float(least)))
+            _estimate(scores, ordered, groups, float(least))
             for scores, groups, least in zip(self.scores(ordered), self._groups, spread, strict=True)
         )
         return TwoSampleTest(
@@ -276,9 +272,9 @@ def _estimate(
     scores: FloatArray,
     labels: npt.NDArray[np.bool_],
     groups: list[npt.NDArray[np.int64]],
-    precision: tuple[float, float],
+    least: float,
 ) -> AreaEstimate:
-    """Return the area over pairs within groups; `precision`: level and minimum standard error."""
+    """Return the area over pairs within groups, with a standard error of at least `least`."""
     pairs = variance = won = 0.0
     for group in groups:
         ours, theirs = scores[group][labels[group]], scores[group][~labels[group]]
@@ -294,7 +290,6 @@ def _estimate(
         variance += weight**2 * sum(part.var(ddof=1) / len(part) for part in (below, above) if len(part) > 1)
     if not pairs:
         return AreaEstimate(0.5, 0.0, 1.0)
-    level, least = precision
-    half = NormalDist().inv_cdf((1 + level) / 2) * max(variance**0.5 / pairs, least)
+    half = NormalDist().inv_cdf(0.975) * max(variance**0.5 / pairs, least)
     value = float(won / pairs)
     return AreaEstimate(value, max(0.0, value - half), min(1.0, value + half))

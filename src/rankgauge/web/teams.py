@@ -26,17 +26,13 @@ from rankgauge.web.pages import ADMINS, LEADS, Visit, guideline_html, see_other,
 
 def _people(visit: Visit, *, invited: Judge | None = None, secret: str = "") -> Response:
     judges = visit.project.judges.values()
-    done = dict.fromkeys(visit.project.judges, 0)
-    for each in visit.project.judgments():
-        if each.choice is not None and each.status not in {"open", "expired"}:
-            done[each.presentation.judge] = done.get(each.presentation.judge, 0) + 1
     with visit.project.reading() as stored:
         origins = stored.origins()
     return visit.render(
         "people.html",
         people=[each for each in judges if each.kind == "person"],
         others=[each for each in judges if each.kind != "person"],
-        done=done,
+        done={each.id: each.finished for each in project_status(visit.project).judges},
         origins=origins,
         roles=ROLES,
         invited=invited,
