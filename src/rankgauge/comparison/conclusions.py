@@ -147,27 +147,16 @@ def best_sentence(
     word = "lowest" if primary.declaration.better == "lower" else "highest"
     text = f"{_listed(best)} {inflect(len(best), 'has', 'have')} the {word} {primary} ({means[best[0]]:.4f})"
     rest = [name for name in names if name not in best]
-    near, how = _near(rest, primary, found, best[0], indistinct)
-    return f"{text}; not distinguishable from {_listed(near)}{how}" if near else text
-
-
-def _near(  # noqa: PLR0917 - what a sentence is made of
-    rest: Sequence[str],
-    primary: Measure,
-    found: Sequence[Difference],
-    best: str,
-    indistinct: Callable[[str], Iterable[str]] | None,
-) -> tuple[list[str], str]:
-    """Return the runs not distinguishable from the best run, and the test that says so."""
     verdicts = {frozenset((d.run, d.baseline)): d.verdict for d in found if d.measure == primary}
-    unsure = {name for name in rest if verdicts.get(frozenset((best, name))) not in SURE}
-    untested = {name for name in unsure if frozenset((best, name)) not in verdicts}
-    if not untested or indistinct is None:
-        return [name for name in rest if name in unsure - untested], ""
-    # The best run was selected from the data, so only a test over all runs is valid for it.
-    unsure -= untested.difference(indistinct(best))
-    by = " (others than the baseline by randomized Tukey HSD over all runs)"
-    return [name for name in rest if name in unsure], by
+    near = {name for name in rest if verdicts.get(frozenset((best[0], name))) not in SURE}
+    untested = {name for name in near if frozenset((best[0], name)) not in verdicts}
+    how = ""
+    if untested and indistinct is not None:
+        # The best run was selected from the data, so only a test over all runs is valid for it.
+        untested = untested.difference(indistinct(best[0]))
+        how = " (others than the baseline by randomized Tukey HSD over all runs)"
+    listed = [name for name in rest if name in near - untested]
+    return f"{text}; not distinguishable from {_listed(listed)}{how}" if listed else text
 
 
 def _listed(names: Sequence[str]) -> str:

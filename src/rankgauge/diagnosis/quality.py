@@ -28,8 +28,8 @@ _DEFAULTS = {
     "RR": (0.40, 0.60, 0.80),
     "nDCG": (0.40, 0.60, 0.80),
 }
-_CUT = {"P", "R", "Success", "nDCG"}
-_LEVELED = {"P", "R", "Success", "RR"}
+# Parameters of the measures of the defaults.
+_WORDS = {"P": ("k", "rel"), "R": ("k", "rel"), "Success": ("k", "rel"), "RR": ("rel",), "nDCG": ("k",)}
 _TABLE = '[bands] and "P@5" = [0.3, 0.5, 0.7]'
 
 
@@ -166,11 +166,8 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 
 def _band(name: str, values: Any, k: int, rel: float) -> Band:
-    if name in _DEFAULTS:
-        words: dict[str, Any] = {"k": k} if name in _CUT else {}
-        measure = Measure(name)(**words, **({"rel": rel} if name in _LEVELED else {}))
-    else:
-        measure = parse(name)
+    given = {"k": k, "rel": rel}
+    measure = Measure(name)(**{word: given[word] for word in _WORDS[name]}) if name in _WORDS else parse(name)
     if measure.declaration.better != "higher":
         raise UnknownName(f"{measure} is not better when higher: it has no bands", where="bands", fix="remove it")
     try:

@@ -145,8 +145,34 @@ class Explanation(Result):
             full: Whether to show the first ranks even if they contribute nothing.
         """
         title = f"{self.measure} = {number(self.value)} for query {self.query} in {self.run_name}"
-        first = replace(_ranking(self.measure, self.calculation, self.ranking, _HEAD if full else 0), title=title)
+        first = replace(self._ranking(_HEAD if full else 0), title=title)
         return (first, _ideal(self.calculation)) if self.calculation.ideal else (first,)
+
+    def _ranking(self, head: int) -> Table:
+        level, k = level_of(self.measure, self.ranking), dict(self.measure.params).get("k")
+        documents, shown = self.ranking.documents, shown_rows(self.calculation, head)
+        ties = any(row.ranked.tied for row in shown)
+        binary = self.measure.declaration.reads == "binary" and "rel" in self.measure.declaration.words
+        extra = (*(("tie",) if ties else ()), "grade", *(("relevant",) if binary else ()))
+        heads = ("rank", "document", "score", *extra, *self.calculation.columns)
+        rows: list[tuple[Cell, ...]] = []
+        best: set[tuple[int, int]] = set()
+        last = 0
+        for row, terms in zip(shown, terms_of([row.terms for row in shown]), strict=True):
+            one = row.ranked
+            if one.rank > last + 1:
+                rows.append(_line(_between(documents[last : one.rank - 1], level, k), heads))
+            last = one.rank
+            if row.counts:
+                best.add((len(rows), 1))
+            tie = [f"{one.first}-{one.last}" if one.tied else ""] if ties else []
+            relevant = ["yes" if one.reaches(level) else ""] if binary else []
+            # Enough digits to distinguish a score from its neighbors.
+            score = f"{one.score:.10g}"
+            rows.append((str(one.rank), one.document, score, *tie, grade_of(one.grade), *relevant, *terms))
+        if documents[last:]:
+            rows.append(_line(_between(documents[last:], level, k), heads))
+        return Table(columns=heads, rows=tuple(rows), best=frozenset(best), right=_right(heads))
 
     def _data(self) -> dict[str, Any]:
         return {
@@ -395,35 +421,6 @@ def shown_rows(calculation: Calculation, head: int = _HEAD) -> list[Step]:
     """Return the first rows, and below them the rows that count."""
     most = _MOST if head else _HEAD
     return [row for place, row in enumerate(calculation.rows) if place < head or row.counts][:most]
-
-
-def _ranking(measure: Measure, calculation: Calculation, ranking: RankedQuery, head: int) -> Table:
-    level, columns = level_of(measure, ranking), calculation.columns
-    shown = shown_rows(calculation, head)
-    k = dict(measure.params).get("k")
-    ties = any(row.ranked.tied for row in shown)
-    binary = measure.declaration.reads == "binary" and "rel" in measure.declaration.words
-    extra = (*(("tie",) if ties else ()), "grade", *(("relevant",) if binary else ()))
-    heads = ("rank", "document", "score", *extra, *columns)
-    rows: list[tuple[Cell, ...]] = []
-    best: set[tuple[int, int]] = set()
-    last = 0
-    for row, terms in zip(shown, terms_of([row.terms for row in shown]), strict=True):
-        one = row.ranked
-        if one.rank > last + 1:
-            rows.append(_line(_between(ranking.documents[last : one.rank - 1], level, k), heads))
-        last = one.rank
-        if row.counts:
-            best.add((len(rows), 1))
-        tie = [f"{one.first}-{one.last}" if one.tied else ""] if ties else []
-        relevant = ["yes" if one.reaches(level) else ""] if binary else []
-        # Enough digits to distinguish a score from its neighbors.
-        score = f"{one.score:.10g}"
-        rows.append((str(one.rank), one.document, score, *tie, grade_of(one.grade), *relevant, *terms))
-    rest = ranking.documents[last:]
-    if rest:
-        rows.append(_line(_between(rest, level, k), heads))
-    return Table(columns=heads, rows=tuple(rows), best=frozenset(best), right=_right(heads))
 
 
 def _right(heads: Sequence[str]) -> frozenset[int]:

@@ -260,7 +260,7 @@ def reconcile_case(
     start = before = counted_by_query(first)
     mean, changed = ours, case
     contributions: list[Contribution] = []
-    changes_of: dict[str, list[tuple[str, float]]] = {}
+    steps: list[tuple[str, Mapping[str, float], Mapping[str, float], float]] = []
     for deviation in deviations:
         changed = deviation.change(changed)
         evaluation = evaluate_case(changed)
@@ -278,14 +278,21 @@ def reconcile_case(
                 entered=len(after.keys() - both),
             )
         )
-        _note(changes_of, deviation.name, before, after)
+        steps.append((deviation.name, before, after, TOLERANCE))
         before, mean = after, new
     if target.values is not None:
-        _note(changes_of, _LEFT, before, target.values, slack=target.slack)
+        steps.append((_LEFT, before, target.values, target.slack))
         before = dict(target.values)
     theirs = mean if target.mean is None else target.mean
     if target.digits is not None:
         theirs = round(theirs, target.digits)
+    changes_of: dict[str, list[tuple[str, float]]] = {}
+    for name, earlier, later, slack in steps:
+        for query_id in earlier.keys() | later.keys():
+            # NaN if the query enters or leaves the mean.
+            change = later.get(query_id, math.nan) - earlier.get(query_id, math.nan)
+            if math.isnan(change) or abs(change) > slack:
+                changes_of.setdefault(query_id, []).append((name, change))
     changes = [
         QueryChange(query, start.get(query), before.get(query), tuple(changes_of.get(query, ())))
         for query in dict.fromkeys([*start, *before])
@@ -310,21 +317,6 @@ def reconcile_case(
         policies=case.policies,
         notes=tuple(notes),
     )
-
-
-def _note(
-    changes_of: dict[str, list[tuple[str, float]]],
-    name: str,
-    before: Mapping[str, float],
-    after: Mapping[str, float],
-    *,
-    slack: float = TOLERANCE,
-) -> None:
-    """Record the change of each query in a step; NaN for queries that enter or leave the mean."""
-    for query in before.keys() | after.keys():
-        change = after.get(query, math.nan) - before.get(query, math.nan)
-        if math.isnan(change) or abs(change) > slack:
-            changes_of.setdefault(query, []).append((name, change))
 
 
 def _sides(
