@@ -208,10 +208,8 @@ class _CheckedRetriever:
         ids, scores = _checked(lambda: rows_of_hits(found, k), where, fix)
         if len(ids) > k:
             raise InputError(f"{len(ids)} hits for k={k}", where=where, fix="return no more than k documents")
-        twice = None
         if len(set(ids)) < len(ids):
             twice = next(name for name in ids if ids.count(name) > 1)
-        if twice is not None:
             raise InputError(
                 f"document {twice!r} was returned twice", where=where, fix="return each document once, at its best rank"
             )
@@ -449,9 +447,8 @@ def _extras(retriever: Any) -> Iterator[RetrieverCheck]:
         yield RetrieverCheck("size is a number of bytes")
     usage = getattr(retriever, "usage", None)
     if usage is not None:
-        used = usage
-        if callable(usage):
-            used = _checked(usage, "usage()", "return a mapping of numbers, empty if there are none")
+        fix = "return a mapping of numbers, empty if there are none"
+        used = _checked(usage, "usage()", fix) if callable(usage) else usage
         if not isinstance(used, Mapping) or not all(map(is_number, used.values())):
             raise InputError(
                 f"got {used!r:.60}, expected a mapping of numbers",

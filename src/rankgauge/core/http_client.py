@@ -441,19 +441,15 @@ def call_with_retries(
 
 
 def _parts(url: Any) -> Any:
-    try:
-        parts = urlsplit(url.strip()) if isinstance(url, str) else None
-        fits = parts is not None and parts.scheme in {"http", "https"} and bool(parts.hostname)
-        fits = fits and (parts is None or parts.port is None or parts.port > 0)
-    except ValueError:
-        fits = False
-    if not fits or parts is None:
-        raise InputError(
-            f"got {type(url).__name__ if not isinstance(url, str) else 'text that is not a URL'} for a URL",
-            where="url",
-            fix="pass a complete URL: http://localhost:8000/v1",
-        )
-    return parts._replace(path=parts.path.rstrip("/"), fragment="")
+    with suppress(ValueError, AttributeError):
+        parts = urlsplit(url.strip())
+        if parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0:
+            return parts._replace(path=parts.path.rstrip("/"), fragment="")
+    raise InputError(
+        f"got {type(url).__name__ if not isinstance(url, str) else 'text that is not a URL'} for a URL",
+        where="url",
+        fix="pass a complete URL: http://localhost:8000/v1",
+    )
 
 
 def _headers(given: Any) -> dict[str, str]:

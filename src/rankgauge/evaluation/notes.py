@@ -17,8 +17,7 @@ from rankgauge.core.ids import IntArray
 from rankgauge.core.policies import Policies, Ties
 from rankgauge.core.text import SHOWN, Ratio, many
 from rankgauge.data.joined_blocks import InputSummary
-from rankgauge.data.judged_run import BoolArray, Values
-from rankgauge.data.qrels import Qrels
+from rankgauge.data.judged_run import Values
 from rankgauge.evaluation.context import JUDGED_AT, Context, Measured, Plan
 from rankgauge.evaluation.input_checks import InputChecks
 from rankgauge.formats.registry import description_of
@@ -53,37 +52,13 @@ def describe(
     return coverage, (
         *faults,
         *empty_rankings,
-        queries_note(counts, policies),
+        _queries_note(counts, policies),
         ties_note(counts["tied"], policies.ties),
-        *_notes(measured, coverage, checks.summary, context),
+        *_value_notes(measured, coverage, context),
+        *_undefined_notes(measured, context),
+        *_relevance_notes(measured, context),
+        *_input_notes(measured, checks.summary, context),
     )
-
-
-def _notes(
-    measured: Measured, coverage: Mapping[int, float], summary: InputSummary, context: Context
-) -> Iterator[Finding]:
-    """Yield notes on the values and on the inputs."""
-    plan, policies, qrels = context.plan, context.judgments.policies, context.judgments.qrels
-    tally, undefined = summary.tally, np.isnan(measured.values)
-    if context.estimated:
-        names = [str(plan.measures[column]) for column in context.estimated]
-        yield estimates_note(names, measured.errors, policies)
-    if coverage:
-        yield judged_note(plan.deepest, coverage[plan.deepest], condensed=policies.unjudged == "removed")
-    for first, ranks in zip(plan.first_ranks, measured.first_ranks.T, strict=False):
-        yield first_ranks_note(first, ranks)
-    if undefined.any():
-        yield from undefined_notes(plan.measures, undefined, policies, (qrels, measured.numbers))
-    yield from grades_note(qrels, plan.level)
-    yield from origin_notes(qrels.table.source)
-    yield from recall_note(plan.recalls, measured.beyond)
-    constant = tally.longer > 0 and not tally.uneven
-    yield from ranking_notes(int(summary.ends[:, 0].max()), plan.max_cutoff, constant=constant)
-    yield from perfect_note(plan, measured.values)
-    yield from single_measure_note(plan.measures)
-    yield from input_notes(qrels, tally.removed, policies)
-    ordered = sorted(summary.notes, key=lambda note: (summary.notes[note], note))
-    yield from map(info, dict.fromkeys((*context.notes, *ordered)))
 
 
 def _coverage(measured: Measured, plan: Plan) -> dict[int, float]:
@@ -98,7 +73,7 @@ def info(message: str, code: str = "") -> Finding:
     return Finding(code, "info", message)
 
 
-def queries_note(counts: Mapping[str, int], policies: Policies) -> Finding:
+def _queries_note(counts: Mapping[str, int], policies: Policies) -> Finding:
     """Return a note on the averaged and excluded queries."""
     which = {
         "all": "all judged queries",
@@ -128,23 +103,25 @@ def ties_note(touched: int, ties: Ties) -> Finding:
     return info(f"ties {how}; breaking ties differently {effect}")
 
 
-def estimates_note(names: Sequence[str], errors: Values, policies: Policies) -> Finding:
-    """Return a note on estimated measures with their standard errors."""
-    means = (math.sqrt(math.fsum((column**2).tolist())) / len(column) for column in errors.T)
-    text = ", ".join(f"{name} {error:.1g}" for name, error in zip(names, means, strict=True))
-    return info(
-        f"estimated from {policies.draws} orders drawn at random (seed {policies.seed}), with the "
-        f"standard error of the mean: {text}"
-    )
-
-
-def judged_note(depth: int, share: float, *, condensed: bool) -> Finding:
-    """Return a note on the share of judged documents and the treatment of the others."""
-    done = "are removed from the rankings" if condensed else "count as not relevant"
-    how = " (unjudged=removed)" if condensed else ""
-    return info(
-        f"documents without a judgment {done}{how}; Judged@{depth} = {Ratio(share):.3f}", "P106" if share < 1 else ""
-    )
+def _value_notes(measured: Measured, coverage: Mapping[int, float], context: Context) -> Iterator[Finding]:
+    """Yield notes on estimated values, the share of judged documents, and first relevant documents."""
+    plan, policies = context.plan, context.judgments.policies
+    if context.estimated:
+        errors = (math.sqrt(math.fsum((column**2).tolist())) / len(column) for column in measured.errors.T)
+        names = (plan.measures[column] for column in context.estimated)
+        text = ", ".join(f"{name} {error:.1g}" for name, error in zip(names, errors, strict=True))
+        yield info(
+            f"estimated from {policies.draws} orders drawn at random (seed {policies.seed}), with the "
+            f"standard error of the mean: {text}"
+        )
+    if coverage:
+        done, share = "count as not relevant", coverage[plan.deepest]
+        if policies.unjudged == "removed":
+            done = "are removed from the rankings (unjudged=removed)"
+        text = f"documents without a judgment {done}; Judged@{plan.deepest} = {Ratio(share):.3f}"
+        yield info(text, "P106" if share < 1 else "")
+    for first, ranks in zip(plan.first_ranks, measured.first_ranks.T, strict=False):
+        yield _first_ranks_note(first, ranks)
 
 
 def origin_notes(source: str) -> Iterator[Finding]:
@@ -192,7 +169,7 @@ def origins_of(findings: Iterable[Finding]) -> list[Finding]:
     return [found for found in findings if found.evidence.source.endswith(_ABOUT)]
 
 
-def first_ranks_note(first: Measure, ranks: Values) -> Finding:
+def _first_ranks_note(first: Measure, ranks: Values) -> Finding:
     """Return a note on the ranks of the first relevant documents, which the mean of RR hides."""
     names = ("at rank 1", "at 2-3", "at 4-10", "below 10")
     # Queries without a relevant document in the ranking (NaN) come last.
@@ -203,39 +180,33 @@ def first_ranks_note(first: Measure, ranks: Values) -> Finding:
     return info(f"first relevant document{level}: {', '.join(parts)}, not retrieved for {many(nowhere, 'query')}")
 
 
-def undefined_notes(
-    measures: Sequence[Measure], undefined: BoolArray, policies: Policies, judged: tuple[Qrels, IntArray]
-) -> Iterator[Finding]:
+def _undefined_notes(measured: Measured, context: Context) -> Iterator[Finding]:
     """Yield one note for all measures with the same number and treatment of undefined values."""
-    qrels, numbers = judged
+    qrels, policies = context.judgments.qrels, context.judgments.policies
     grouped: dict[tuple[int, bool, str], list[str]] = {}
-    for column, measure in enumerate(measures):
-        number = int(np.count_nonzero(undefined[:, column]))
+    for measure, values in zip(context.plan.measures, measured.values.T, strict=True):
+        numbers = measured.numbers[np.isnan(values)]
         skipped = policies.undefined == "skip" or measure.declaration.undefined == "skip"
-        if number:
+        if len(numbers):
             level = measure.level
             if level is None and measure.declaration.reads == "grades":
                 level = _ABOVE_ZERO
-            rows = numbers[undefined[:, column]]
-            code = "J103" if level is not None and qrels.lacking(level)[rows].all() else ""
-            grouped.setdefault((number, skipped, code), []).append(str(measure))
+            code = "J103" if level is not None and qrels.lacking(level)[numbers].all() else ""
+            grouped.setdefault((len(numbers), skipped, code), []).append(str(measure))
     for (number, skipped, code), names in grouped.items():
         done = "excluded from the mean" if skipped else "counted 0 in the mean"
         shown = ", ".join(names) if len(names) <= 2 * SHOWN else f"{len(names)} measures"
         yield info(f"{shown}: undefined for {many(number, 'query')}, {done}", code)
 
 
-def grades_note(qrels: Qrels, level: float) -> Iterator[Finding]:
-    """Yield a note on grades above 0 that never count as relevant."""
-    low = qrels.low_grades
-    between = int(np.count_nonzero((low > 0) & (low < level))) if len(low) else 0
+def _relevance_notes(measured: Measured, context: Context) -> Iterator[Finding]:
+    """Yield notes on grades that never count as relevant, the origin of grades, and the limits of recall."""
+    qrels, plan = context.judgments.qrels, context.plan
+    between = np.count_nonzero((qrels.low_grades > 0) & (qrels.low_grades < plan.level))
     if between:
-        yield info(f"grades between 0 and {level:g} never count as relevant: {between}", "J104")
-
-
-def recall_note(recalls: Sequence[Measure], beyond: BoolArray) -> Iterator[Finding]:
-    """Yield a note on queries for which recall at k cannot reach 1."""
-    counts = zip(recalls, beyond.sum(axis=0).tolist(), strict=True) if recalls else ()
+        yield info(f"grades between 0 and {plan.level:g} never count as relevant: {between}", "J104")
+    yield from origin_notes(qrels.table.source)
+    counts = zip(plan.recalls, measured.beyond.sum(axis=0).tolist(), strict=True)
     parts = [(str(recall), number) for recall, number in counts if number]
     if parts:
         (name, number), *others = parts
@@ -244,27 +215,35 @@ def recall_note(recalls: Sequence[Measure], beyond: BoolArray) -> Iterator[Findi
         yield info(f"recall cannot reach 1 with more than k relevant documents: {', '.join(reasons)}", "J107")
 
 
-def ranking_notes(longest: int, deepest: int, *, constant: bool) -> Iterator[Finding]:
-    """Yield notes on rankings shorter than the deepest cut-off and on constant scores."""
-    if 0 < longest < deepest:
-        yield info(f"rankings have at most {longest} documents, cut-offs go to {deepest}", "R105")
-    if constant:
+def _input_notes(measured: Measured, summary: InputSummary, context: Context) -> Iterator[Finding]:
+    """Yield notes on rankings, perfect values, a single measure, and inputs that are not counted."""
+    qrels, plan, tally = context.judgments.qrels, context.plan, summary.tally
+    longest = int(summary.ends[:, 0].max())
+    if 0 < longest < plan.max_cutoff:
+        yield info(f"rankings have at most {longest} documents, cut-offs go to {plan.max_cutoff}", "R105")
+    if tally.longer > 0 and not tally.uneven:
         yield Finding(
             "R106", "warning", "all documents of a query have the same score: only the tie policy orders them"
         )
-
-
-def perfect_note(plan: Plan, values: Values) -> Iterator[Finding]:
-    """Yield a warning about measures that are 1 for every query."""
     perfect = [
         str(plan.measures[column])
         for column in plan.whole
         # For most runs, the value of the first query decides.
-        if values[0, column] == 1 and (values[:, column] == 1).all()
+        if measured.values[0, column] == 1 and (measured.values[:, column] == 1).all()
     ]
-    if perfect and len(values) >= _FEW:
+    if perfect and len(measured.values) >= _FEW:
         names = ", ".join(perfect[:SHOWN])
         yield Finding("P107", "warning", f"{names} is 1 for every query: was the run made from the judgments?")
+    yield from single_measure_note(plan.measures)
+    pooled = int(np.count_nonzero(qrels.low_grades < 0))
+    if pooled:
+        yield info(f"{many(pooled, 'judgment')} with a negative grade: pooled but not judged")
+    if tally.removed:
+        duplicates = context.judgments.policies.duplicates
+        yield info(f"{many(tally.removed, 'repeated document')} removed from the rankings (duplicates={duplicates})")
+    # Notes of the readers.
+    ordered = sorted(summary.notes, key=lambda note: (summary.notes[note], note))
+    yield from map(info, dict.fromkeys((*context.notes, *ordered)))
 
 
 def single_measure_note(measures: Sequence[Measure]) -> Iterator[Finding]:
@@ -274,12 +253,3 @@ def single_measure_note(measures: Sequence[Measure]) -> Iterator[Finding]:
         k = dict(measure.params).get("k", 10)
         other = f"nDCG@{k}" if measure.name in {"R", "SetR"} else f"R@{k}"
         yield info(f"{measure} is the only measure: {other} would show other aspects", "M101")
-
-
-def input_notes(qrels: Qrels, removed: int, policies: Policies) -> Iterator[Finding]:
-    """Yield notes on judgments and documents that are not counted."""
-    pooled = int(np.count_nonzero(qrels.low_grades < 0)) if len(qrels.low_grades) else 0
-    if pooled:
-        yield info(f"{many(pooled, 'judgment')} with a negative grade: pooled but not judged")
-    if removed:
-        yield info(f"{many(removed, 'repeated document')} removed from the rankings (duplicates={policies.duplicates})")
