@@ -157,8 +157,7 @@ class Endpoint:
         """The URL without secrets, for settings and messages."""
         host = self._parts.netloc.rpartition("@")[2]
         query = "&".join(f"{k}={v if k.lower() in _PLAIN else '...'}" for k, v in self._query)
-        parts = self._parts.path.split("/")
-        path = "/".join("..." if part in self._hidden_parts else part for part in parts)
+        path = "/".join("..." if part in self._hidden_parts else part for part in self._parts.path.split("/"))
         return urlunsplit((self._parts.scheme, host, path, query, ""))
 
     def settings(self, **more: Any) -> dict[str, Any]:
@@ -189,8 +188,7 @@ class Endpoint:
 
     def quoted(self, message: object) -> str:
         """Return a server message on one line without secrets, which some servers echo."""
-        text = self.secrets.redact(str(message)[:_MAX_FAULT])
-        line = " ".join(redact(text).split())
+        line = " ".join(redact(self.secrets.redact(str(message)[:_MAX_FAULT])).split())
         return line[:_SHOWN] + "…" if len(line) > _SHOWN else line or "(nothing)"
 
     def close(self) -> None:
@@ -346,8 +344,7 @@ class Endpoint:
         key = self._key()
         name = self._key_header.lower()
         if key and name == "authorization":
-            plain = self._key_scheme != "Basic"
-            headers[name] = f"{self._key_scheme} {key if plain else _base64(key)}"
+            headers[name] = f"{self._key_scheme} {_base64(key) if self._key_scheme == 'Basic' else key}"
         elif key:
             headers[name] = key
         return headers

@@ -21,11 +21,10 @@ class Commit:
 
 def commit_of(folder: Path) -> Commit | None:
     """Return the commit of a folder; None without git, repository, or commits."""
-    found = _git(folder, "rev-parse", "--verify", "HEAD")
-    if not found:
+    commit = _git(folder, "rev-parse", "--verify", "HEAD")
+    if not commit:
         return None
-    changed = _git(folder, "status", "--porcelain", "--untracked-files=no")
-    return Commit(found, dirty=changed != "")
+    return Commit(commit, dirty=_git(folder, "status", "--porcelain", "--untracked-files=no") != "")
 
 
 def _git(folder: Path, *words: str) -> str | None:

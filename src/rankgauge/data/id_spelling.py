@@ -273,8 +273,7 @@ def renamed(table: PairTable, queries: Spelling | None, docs: Spelling | None) -
         table = replace(table, docs=ids, unique=table.unique and docs.one_to_one)
     if queries is None:
         return table
-    known = queries.names
-    named = [known.get(value, value) for value in table.queries.tolist()]
+    named = [queries.names.get(value, value) for value in table.queries.tolist()]
     if len(set(named)) == len(named):
         return replace(table, queries=Ids.of(named, "query id"))
     column = Ids.of(named, "query id").take(table.query_numbers())

@@ -241,13 +241,6 @@ class Joined:
                 ),
             )
 
-    def by_rows(self, numbered: Qrels) -> Joined:
-        """Return the join with judgment rows in place of grades.
-
-        Used by special judgments to look up entries.
-        """
-        return replace(self, qrels=numbered, grade=self.rows.astype(np.float64))
-
     def reordered(self, ties: str) -> Joined:
         """Return the join with equal scores ordered by grade."""
         numbers = np.repeat(self.numbers, np.diff(self.offsets))

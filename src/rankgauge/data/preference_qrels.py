@@ -129,8 +129,7 @@ class PreferenceQrels(SpecialQrels):
             table.source or "judgments",
             table.lines,
         )
-        note = f"{rows.source}: {_ORDINARY}"
-        return cls._made(rows, query, table.queries, *table.notes, note)
+        return cls._made(rows, query, table.queries, *table.notes, f"{rows.source}: {_ORDINARY}")
 
     @classmethod
     def _made(cls, rows: WideRows, query: IntArray, queries: Ids, *notes: str) -> Self:
@@ -184,8 +183,7 @@ class PreferenceQrels(SpecialQrels):
             raise self._contradiction(part, f"'{one}' and '{other}' are each preferred to the other")
         unsure = np.flatnonzero((lowest == 0) & (highest > 0))
         if len(unsure):
-            doc = names[int(unsure[0])]
-            raise self._contradiction(part, f"'{doc}' has both grade 0 and a higher one")
+            raise self._contradiction(part, f"'{names[int(unsure[0])]}' has both grade 0 and a higher one")
         return _Group(docs - first, highest, over)
 
     def _contradiction(self, part: IntArray, what: str) -> InputError:

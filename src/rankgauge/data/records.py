@@ -217,8 +217,7 @@ def _twice(docs: Sequence[Any]) -> str:
 def _qrels(queries: Ids, rows: Sequence[dict[bytes, float]], source: str) -> Qrels:
     docs = Ids.of(list(itertools.chain.from_iterable(rows)), "document id")
     values = np.array([grade for row in rows for grade in row.values()], dtype=np.float64)
-    offsets = offsets_of([len(row) for row in rows])
-    return Qrels.of(PairTable(queries, offsets, docs, values, unique=True, source=source))
+    return Qrels.of(PairTable(queries, offsets_of([*map(len, rows)]), docs, values, unique=True, source=source))
 
 
 def _packed(rows: Sequence[Record], columns: Sequence[Sequence[Any]], what: str) -> Ids:

@@ -240,7 +240,7 @@ class SpecialQrels(Mapping[str, Any]):
 
     def blocks(self, joined: Joined, queries: IntArray, cells: int = _CELLS) -> Iterator[tuple[IntArray, Any]]:
         """Yield kernel inputs for blocks of these queries, with the indices of their rows."""
-        joined = joined.by_rows(self._numbered)
+        joined = replace(joined, qrels=self._numbered, grade=joined.rows.astype(np.float64))
         for places, block in joined.blocks(queries, max(1, cells // self.width)):
             yield places, self._seen(block, queries[places])
 
@@ -467,8 +467,8 @@ class SubtopicQrels(SpecialQrels):
         found = super()._made(rows, query, queries, *notes)
         if found.width > 1:
             return found
-        text = f"WARNING: {rows.source}: no query has more than one subtopic"
-        return replace(found, qrels=Qrels(found.qrels.table.with_notes(text)))
+        table = found.qrels.table.with_notes(f"WARNING: {rows.source}: no query has more than one subtopic")
+        return replace(found, qrels=Qrels(table))
 
     def __repr__(self) -> str:
         return (

@@ -116,8 +116,7 @@ class Buckets:
             *map(self._segment, self._segments[chosen].tolist()), strict=True
         )
         head = np.concatenate(heads).astype(np.int64)
-        entries = _ids_of(names, head[:, 0])
-        codes, queries = entries.unique()
+        codes, queries = _ids_of(names, head[:, 0]).unique()
         order = np.argsort(codes, kind="stable")
         starts = offsets_of(head[:, 1])[:-1]
         rows = ranges_of(starts[order], head[order, 1])
@@ -279,8 +278,7 @@ class StoredQrels:
             highest.append(_highest(table))
             low.append(qrels.low_grades)
             notes.update(dict.fromkeys(table.notes))
-            lengths = table.docs.lengths.astype("<i4")
-            columns = table.values.astype("<f8"), lengths, table.docs.bytes()
+            columns = table.values.astype("<f8"), table.docs.lengths.astype("<i4"), table.docs.bytes()
             for file, column in zip(self._files, columns, strict=True):
                 write_all(file, [column.data.cast("B")])
         order = np.argsort(np.concatenate(positions), kind="stable")

@@ -114,8 +114,7 @@ def open_session(master: str) -> Iterator[Any]:
     if connect:
         builder = builder.remote(master)
     else:
-        shown = str(sys.stderr.isatty()).lower()
-        builder = builder.master(master).config("spark.ui.showConsoleProgress", shown)
+        builder = builder.master(master).config("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
     try:
         session = builder.getOrCreate()
         try:

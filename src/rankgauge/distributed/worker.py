@@ -380,8 +380,7 @@ def sum_spreads(batches: Iterable[Any], job: SpreadJob) -> Iterator[Any]:
     """Yield one row of JSON with the sums of deviations and the bootstrap sums in a partition."""
     spreads: dict[Key, SpreadSums] = {}
     for ids, tables in _values_of(batches, job.pairs):
-        named = map(str.encode, ids)
-        keys = query_keys(named, job.seed) if job.draws else np.zeros(len(ids), dtype=np.uint64)
+        keys = query_keys(map(str.encode, ids), job.seed) if job.draws else np.zeros(len(ids), dtype=np.uint64)
         for key, (exponent, center) in job.centers.items():
             known, differences = _differences(tables, key, job.pairs)
             scaled = np.ldexp(differences, -exponent).tolist()

@@ -99,7 +99,9 @@ def _measure_compiled(block: JoinedBlock, cells: Values, context: Context) -> tu
 def _tied(joined: Joined, graded: Joined, context: Context) -> IntArray:
     """Return the queries that a different order of ties could change."""
     plan = context.plan
-    condensed = context.judgments.policies.unjudged == "removed" and plan.all_condensed
+    condensed = context.judgments.policies.unjudged == "removed" and all(
+        "judged_only" in measure.declaration.words for measure in plan.measures
+    )
     tied = joined.numbers[:0]
     # Ties between different grades matter only if a measure reads grades.
     if plan.columns:
@@ -124,8 +126,8 @@ def _measure(joined: Joined, graded: Joined, numbers: IntArray, context: Context
         errors=np.zeros((queries, len(context.estimated)), order="F"),
         beyond=np.zeros((queries, len(plan.recalls)), dtype=bool, order="F"),
     )
-    columns = plan.columns if graded is joined else plan.of_judgments
-    _measure_columns(joined, columns, measured, context, describe=True)
+    of_joined = plan.columns if graded is joined else plan.of_judgments
+    _measure_columns(joined, of_joined, measured, context, describe=True)
     if graded is not joined:
         _measure_columns(graded, plan.of_grades, measured, context)
     if context.special is not None:

@@ -142,12 +142,7 @@ class Plan:
     @cached_property
     def condensed(self) -> tuple[Measure, ...]:
         """The measures, ignoring unjudged documents where they support it."""
-        return tuple(m(judged_only=True) if _condenses(m) else m for m in self.measures)
-
-    @cached_property
-    def all_condensed(self) -> bool:
-        """Whether all measures can ignore unjudged documents."""
-        return all(map(_condenses, self.measures))
+        return tuple(m(judged_only=True) if "judged_only" in m.declaration.words else m for m in self.measures)
 
 
 def _sole(special: Sequence[Measure]) -> str:
@@ -163,11 +158,6 @@ def _sole(special: Sequence[Measure]) -> str:
             fix="evaluate each separately with the judgments it reads",
         )
     return next(iter(kinds), "")
-
-
-def _condenses(measure: Measure) -> bool:
-    """Return whether a measure can ignore unjudged documents."""
-    return "judged_only" in measure.declaration.words
 
 
 def _reads_judged(measure: Measure) -> bool:

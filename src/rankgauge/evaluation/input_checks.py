@@ -106,8 +106,8 @@ class InputChecks:
         return self._first(len(self.summary.rankings))
 
     def _first(self, queries: int) -> list[Pair]:
-        rankings = islice(self.summary.rankings.items(), queries)
-        named = ((self.qrels.table.queries[number], docs) for number, docs in rankings)
+        first = islice(self.summary.rankings.items(), queries)
+        named = ((self.qrels.table.queries[number], docs) for number, docs in first)
         return [(query, doc if isinstance(doc, bytes) else doc.encode()) for query, docs in named for doc in docs]
 
     def refuse_near_misses(self) -> None:

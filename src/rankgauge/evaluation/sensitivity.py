@@ -380,8 +380,7 @@ class Reliability(Result):
 
     def table(self) -> Table:
         """Return a table with a row for each run and measure."""
-        data = self.data_table()
-        rows = tuple((*row[:-2], f"{row[-2]} → {row[-1]}") for row in data.rows)
+        rows = tuple((*row[:-2], f"{row[-2]} → {row[-1]}") for row in self.data_table().rows)
         return Table(
             columns=("run", "own", "relevant", "measure", "all", "without own", "change", "rank"),
             rows=rows,

@@ -118,10 +118,9 @@ class UnjudgedReport(Result):
 
     def table(self) -> Table:
         """Return a table with a row for each measure, and the notes."""
-        level = f"{self.drawing.level * 100:g}%"
-        heads = ("none relevant", "all relevant", "condensed", "bootstrapped", f"{level} interval")
+        interval = f"{self.drawing.level * 100:g}% interval"
         return Table(
-            columns=("measure", *heads, "judged"),
+            columns=("measure", "none relevant", "all relevant", "condensed", "bootstrapped", interval, "judged"),
             rows=tuple(self._rows()),
             title=self.none_relevant.run_name,
             notes=tuple(self._notes()),

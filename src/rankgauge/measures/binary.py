@@ -219,8 +219,7 @@ def RprecMult(run: JudgedRun, *, mult: float, rel: Level = 1) -> Values:
     Source: trec_eval, measure Rprec_mult.
     """
     depth = np.maximum((mult * run.relevant(rel) + 0.9).astype(np.int64), 1)
-    found = run.among(run.hits(rel), depth)
-    return _defined(found / depth, run.relevant(rel))
+    return _defined(run.among(run.hits(rel), depth) / depth, run.relevant(rel))
 
 
 @measure(trec="set_P", also=("SetPrecision",), tie_mean="same")

@@ -145,8 +145,8 @@ def nNRBP(run: SubtopicRun, *, alpha: float = 0.5, p: float = 0.5, rel: Level = 
     # Terms beyond this depth are too small to change the sum, which is at least 1.
     deep = (_BITS + math.log2(run.pool.shape[2])) / -math.log2(p)
     ideal = _ideal(run, alpha, rel, math.ceil(deep))
-    powers = _powers(p, ideal.shape[1])
-    return ratio(run.total(_gains(run, alpha, rel) * _persistence(run, p)), run.total(ideal * powers))
+    gained = run.total(_gains(run, alpha, rel) * _persistence(run, p))
+    return ratio(gained, run.total(ideal * _powers(p, ideal.shape[1])))
 
 
 @measure(reads="subtopics", also=("AP-IA", "MAP-IA"))
