@@ -38,7 +38,7 @@ from rankgauge.formats.folders import (
     splits_of,
 )
 from rankgauge.formats.questions import read_questions
-from rankgauge.formats.readers import read_judgments
+from rankgauge.formats.readers import read_source
 from rankgauge.formats.texts import Faults, RowReader, TextReader, TextRow, TextSource, kept, row_of
 
 
@@ -76,9 +76,7 @@ def other_splits(source: Any, split: str | None) -> dict[str, Qrels]:
     if files is None:
         return {}
     chosen = judgments_named(files, split)
-    return {
-        name: Qrels(read_judgments(files.source(file))) for name, file in splits_of(files).items() if file != chosen
-    }
+    return {name: Qrels(read_source(files.source(file))) for name, file in splits_of(files).items() if file != chosen}
 
 
 # Above this number, documents are not kept in memory.
@@ -169,7 +167,7 @@ class _Loader:
         chosen = judgments_named(files, self.split) if self.judged else None
         beside = chosen is None and qrels is not None
         if chosen is not None:
-            qrels = Qrels(read_judgments(files.source(chosen)))
+            qrels = Qrels(read_source(files.source(chosen)))
             if len(splits_of(files)) > 1:
                 queries, more = _judged_of(queries, qrels, chosen)
                 notes += more

@@ -377,14 +377,9 @@ def merge_summaries(parts: list[InputSummary]) -> InputSummary:
     source = min(filter(None, (part.source for part in parts)), default="")
     ends = [part.ends for part in parts]
     parts.clear()
-    return InputSummary(numbers[order], _taken(ends, order), tally, unknown, dict(rankings[:RANKINGS]), source, notes)
-
-
-def _taken(parts: list[Ends], order: IntArray) -> Ends:
-    """Return the rows of all parts in this order; `parts` is emptied to free memory."""
-    whole: Ends = np.concatenate(parts)
-    parts.clear()
-    return whole[order]
+    whole = np.concatenate(ends)
+    ends.clear()
+    return InputSummary(numbers[order], whole[order], tally, unknown, dict(rankings[:RANKINGS]), source, notes)
 
 
 def _ends(joined: Joined) -> Ends:

@@ -14,7 +14,7 @@ from rankgauge.errors import FormatError, InputError, RankgaugeError
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.formats.delimited import named_cells
 from rankgauge.formats.json_files import objects
-from rankgauge.formats.lines import all_of, opened, source_name
+from rankgauge.formats.lines import opened, read_bytes, source_name
 from rankgauge.measures.measure import Measure, parse
 
 _QUERY = {"query_id", "query", "qid", "query-id", "queryid", "q_id", "topic", "id", "_id"}
@@ -196,7 +196,7 @@ def _measure_of(name: str) -> Measure | None:
 def _of_file(path: str | os.PathLike[str]) -> list[_Row]:
     name = source_name(path)
     with opened(path) as stream:
-        content = all_of(stream, name)
+        content = read_bytes(stream, name)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:

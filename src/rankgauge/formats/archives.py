@@ -7,18 +7,19 @@ are only claims.
 from __future__ import annotations
 
 import io
+import os
 import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import BinaryIO, cast
 
 from rankgauge.errors import FormatError, InputError
-from rankgauge.formats.compression import Unpacked, exploded, too_many, unpacking
+from rankgauge.formats.compression import CountedOutput, Unpacked, exploded, too_many, unpacking
 from rankgauge.formats.registry import PACKINGS, BrokenPackError
 
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
@@ -37,13 +38,6 @@ _BROKEN = (
     struct.error,
     zlib.error,
 )
-
-
-def split_name(name: str) -> Iterator[tuple[str, str]]:
-    """Yield every split of a name into an archive and a member, as in ``archive.zip!member``."""
-    for at, sign in enumerate(name):
-        if sign == "!" and 0 < at < len(name) - 1:
-            yield name[:at], name[at + 1 :]
 
 
 class _File:
@@ -171,6 +165,15 @@ class Archive:
         return info
 
 
+def named_member(name: str) -> AbstractContextManager[BinaryIO] | None:
+    """Open the archive member that a name such as ``archive.zip!member`` refers to, if any."""
+    for at, sign in enumerate(name):
+        path, member = name[:at], name[at + 1 :]
+        if sign == "!" and member and os.path.isfile(path):  # noqa: PTH113 - pathlib is slow to load
+            return Archive(path, path).opened(member)
+    return None
+
+
 def _plain(stream: zipfile.ZipExtFile, taken: Callable[[], int], shown: str) -> BinaryIO:
     def parts(size: int) -> bytes:
         try:
@@ -178,7 +181,7 @@ def _plain(stream: zipfile.ZipExtFile, taken: Callable[[], int], shown: str) -> 
         except _BROKEN:
             raise BrokenPackError("zip data", _CHECK) from None
 
-    found = Unpacked(parts, taken, shown, "unzip FILE")
+    found = Unpacked(CountedOutput(parts, taken, shown, "unzip FILE"))
     try:
         start = found.peek(16)
     except BrokenPackError as error:

@@ -35,11 +35,8 @@ _Read = Callable[[int], bytes]
 class Unpacked(io.BufferedReader):
     """The decompressed content of a stream; its type shows that it is not a plain file."""
 
-    def __init__(self, parts: _Read, taken: Callable[[], int], name: str, program: str) -> None:
-        super().__init__(_Counted(parts, taken, name, program))
 
-
-class _Counted(io.RawIOBase):
+class CountedOutput(io.RawIOBase):
     """Raw stream that counts its output and stops if it is far larger than the input."""
 
     def __init__(self, parts: _Read, taken: Callable[[], int], name: str, program: str) -> None:
@@ -49,9 +46,11 @@ class _Counted(io.RawIOBase):
         self._fault: Exception | None = None
 
     def readable(self) -> bool:
+        """Return whether it can be read."""
         return True
 
     def readinto(self, room: Any) -> int:
+        """Fill a buffer, and return the number of bytes."""
         # After an error, another read would report the end of the file as if nothing were wrong.
         if self._fault is not None:
             raise self._fault
@@ -97,7 +96,7 @@ def unpacking(stream: BinaryIO, packing: Packing, name: str, *, taken: Callable[
         return part
 
     parts = _gzip_parts(read) if packing.name == "gzip" else _Members(read, packing, name).part
-    return Unpacked(parts, taken or (lambda: count), name, f"{packing.program} -d FILE")
+    return Unpacked(CountedOutput(parts, taken or (lambda: count), name, f"{packing.program} -d FILE"))
 
 
 def _gzip_parts(read: _Read) -> _Read:

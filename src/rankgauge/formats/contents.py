@@ -12,7 +12,7 @@ from rankgauge.errors import InputError
 from rankgauge.formats import sgml
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout, columns_of
 from rankgauge.formats.json_files import Nested
-from rankgauge.formats.lines import COLUMNAR, beginning, is_columnar, is_content, opened_bytes, start_of
+from rankgauge.formats.lines import COLUMNAR, is_columnar, is_content, opened_bytes, read_bytes, start_of
 from rankgauge.formats.questions import may_be_questions
 from rankgauge.formats.readers import first_object
 from rankgauge.formats.registry import FORMATS, Content, format_of
@@ -103,7 +103,7 @@ def _possible(source: TextSource, form: str | None) -> _Possible:
                 text = "parquet" if start.startswith(COLUMNAR[0]) else "arrow"
                 return _by_columns(columns), text, columns
     with source.open() as stream:
-        head = beginning(stream, source.name, _HEAD)
+        head = read_bytes(stream, source.name, _HEAD)
     head = head.removeprefix(b"\xef\xbb\xbf")
     whole = head[: head.rfind(b"\n") + 1] or head
     lines = [line.strip(b"\r\n") for line in whole.splitlines() if is_content(line)]

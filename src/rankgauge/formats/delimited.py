@@ -312,11 +312,6 @@ def numbered_rows(lines: Iterable[tuple[int, bytes]], name: str, by: str) -> Ite
     return ((number, cells) for number, _, cells in rows_of(placed, name, by))
 
 
-def header_of(lines: Iterable[tuple[int, bytes]], name: str, by: str) -> list[str]:
-    """Return the cells of the first row with a nonempty cell, if any."""
-    return next((cells for _, cells in numbered_rows(lines, name, by) if any(cells)), [])
-
-
 class RecoveredRow(NamedTuple):
     """A row with its lines and their numbers, or with an error instead of cells."""
 

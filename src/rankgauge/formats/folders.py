@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import TypeAlias
 
 from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError
@@ -112,6 +113,8 @@ def _row(page: str, text: str) -> TextRow:
     return TextRow(page, title or named, body, {})
 
 
+# A judgment file, or the grades in a question file; and notes.
+_Judgments: TypeAlias = tuple[TextSource | Grades, list[str]]
 # Names of files without an extension for compression, best first.
 _JUDGED = (".tsv", ".txt", ".trec", ".qrels", ".csv", ".jsonl", ".parquet")
 _FLAT = tuple(f"qrels{end}" for end in (*_JUDGED, ""))
@@ -248,8 +251,8 @@ def documents_in(files: FileSet, faults: Faults | None = None) -> tuple[Mapping[
     return (kept(page_reader(files.folder, pages), faults) if pages else {}), notes
 
 
-def judgments_in_folder(path: Source, split: str | None = None) -> tuple[TextSource | Grades, str]:
-    """Return the judgment file of a folder, or the grades in its question file; and a note."""
+def judgments_in_folder(path: Source, split: str | None = None) -> _Judgments:
+    """Return the judgment file of a folder, or the grades in its question file; and notes."""
     folder = Path(os.fsdecode(path))
     files = files_in_folder(folder.parent if folder.resolve().name == _FOLDER else folder)
     found = _judgments(files, split)
@@ -263,22 +266,24 @@ def judgments_in_folder(path: Source, split: str | None = None) -> tuple[TextSou
     return found
 
 
-def _judgments(files: FileSet, split: str | None) -> tuple[TextSource | Grades, str] | None:
+def _judgments(files: FileSet, split: str | None) -> _Judgments | None:
     chosen = judgments_named(files, split)
     if chosen is not None:
-        return files.source(chosen), _note(files, chosen)
+        others = ", ".join(name for name, file in splits_of(files).items() if file != chosen)
+        also = f"; there are also: {others}" if others else ""
+        return files.source(chosen), [f"{files.name}: judgments from {chosen}{also}"]
     asked = queries_in(files)
     if asked is None or not may_be_questions(files.source(asked)):
         return None
     _, grades = read_questions(files.source(asked), documents_in(files)[0])
-    return grades or {}, f"{files.name}: judgments from {asked}"
+    return grades or {}, [f"{files.name}: judgments from {asked}"]
 
 
-def pairs_in_archive(archive: Archive, layout: Layout, split: str | None = None) -> tuple[TextSource | Grades, str]:
-    """Return the only file of an archive, or the judgments of its collection; and a note."""
+def pairs_in_archive(archive: Archive, layout: Layout, split: str | None = None) -> _Judgments:
+    """Return the only file of an archive, or the judgments of its collection; and notes."""
     sole = archive.sole()
     if sole is not None and split is None:
-        return TextSource(f"{archive.name}!{sole}", partial(archive.opened, sole)), ""
+        return TextSource(f"{archive.name}!{sole}", partial(archive.opened, sole)), []
     files = files_in_archive(archive)
     if layout is RUN:
         known = [name for name in files.names if name.startswith(_TEXTS)]
@@ -293,9 +298,3 @@ def pairs_in_archive(archive: Archive, layout: Layout, split: str | None = None)
     if found is None:
         raise archive.several()
     return found
-
-
-def _note(files: FileSet, chosen: str) -> str:
-    others = ", ".join(name for name, file in splits_of(files).items() if file != chosen)
-    also = f"; there are also: {others}" if others else ""
-    return f"{files.name}: judgments from {chosen}{also}"

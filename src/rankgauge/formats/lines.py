@@ -7,7 +7,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
 
 import numpy as np
@@ -120,7 +120,9 @@ def opened_bytes(source: Source) -> Iterator[BinaryIO]:
     """Open a file like :func:`opened`, but accept binary files and return archives as they are."""
     name = source_name(source)
     if "!" in name and not os.path.exists(source):  # noqa: PTH110 - a path may be text
-        member = _member(name)
+        from rankgauge.formats.archives import named_member
+
+        member = named_member(name)
         if member is not None:
             with member as stream:
                 yield stream
@@ -180,30 +182,15 @@ def archive_of(stream: BinaryIO, source: Source) -> Archive:
     name = source_name(source)
     if is_plain_file(stream) and os.path.isfile(source):  # noqa: PTH113
         return Archive(name, name)
-    return Archive(name, content=all_of(stream, name))
+    return Archive(name, content=read_bytes(stream, name))
 
 
-def all_of(stream: BinaryIO, name: str) -> bytes:
-    """Read all bytes of a stream."""
-    return beginning(stream, name, -1)
-
-
-def beginning(stream: BinaryIO, name: str, size: int) -> bytes:
-    """Read up to `size` bytes of a stream; -1 reads all."""
+def read_bytes(stream: BinaryIO, name: str, size: int = -1) -> bytes:
+    """Read all bytes of a stream, or up to `size`."""
     try:
         return stream.read(size)
     except _FAULTS as error:
         raise _fault(error, name) from None
-
-
-def _member(name: str) -> AbstractContextManager[BinaryIO] | None:
-    """Open the archive member that a name refers to, if any."""
-    from rankgauge.formats.archives import Archive, split_name
-
-    for path, member in split_name(name):
-        if os.path.isfile(path):  # noqa: PTH113 - pathlib is slow to load
-            return Archive(path, path).opened(member)
-    return None
 
 
 def start_of(stream: BinaryIO) -> bytes:

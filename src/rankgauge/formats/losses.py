@@ -111,7 +111,9 @@ class Tally:
             self.contradicted += [show_id(table.queries[query]) for query in _contradicted(table)]
             self._negative += int(np.count_nonzero(table.values < 0))
             if self.form == "msmarco" and self._only_ranks:
-                self._only_ranks = _only_ranks(table)
+                # Reading ranks gives their negated values, 1 to n.
+                places = np.arange(len(table)) - table.offsets[table.query_numbers()]
+                self._only_ranks = np.array_equal(table.values[table.best_first(by_id=True)[0]], -1.0 - places)
             self.queries += len(table.queries)
             self.rows += len(table)
             self.notes |= dict.fromkeys(table.notes)
@@ -183,12 +185,6 @@ def column_losses(source: TextSource, content: FileContent, layout: Layout) -> I
         shown = ", ".join(repr(name) for name in others[:_SHOWN])
         word = "column" if content.form != "jsonl" else "key"
         yield f"{many(len(others), word)} dropped: {shown}{rest(len(others), _SHOWN)}"
-
-
-def _only_ranks(table: PairTable) -> bool:
-    """Return whether the scores are the negated ranks 1 to n, as produced by reading ranks."""
-    places = np.arange(len(table)) - table.offsets[table.query_numbers()]
-    return np.array_equal(table.values[table.best_first(by_id=True)[0]], -1.0 - places)
 
 
 def rest(count: int, shown: int = 1) -> str:

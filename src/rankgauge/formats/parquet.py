@@ -22,7 +22,7 @@ from rankgauge.errors import FormatError, InputError, MissingExtra
 from rankgauge.formats.columns import Columns, Layout, columns_of, wrong_columns
 from rankgauge.formats.compression import exploded, too_many
 from rankgauge.formats.frames import from_columns, from_frame
-from rankgauge.formats.lines import all_of, is_plain_file, start_of
+from rankgauge.formats.lines import is_plain_file, read_bytes, start_of
 from rankgauge.formats.rows import PairInput, id_texts
 
 # Rows that are converted at a time; also the row group size in Parquet.
@@ -65,6 +65,7 @@ class _ColumnarFile:
 
     Attributes:
         name: The name for messages.
+        size: Its bytes.
         columns: The columns to read, once chosen.
     """
 
@@ -75,10 +76,10 @@ class _ColumnarFile:
         path = getattr(stream, "name", None)
         start = start_of(stream) if is_plain_file(stream) and isinstance(path, str | bytes) else b""
         if path and start and os.path.isfile(path):  # noqa: PTH113 - it may be bytes
-            self._path, self._size = os.fsdecode(path), os.path.getsize(path)  # noqa: PTH202
+            self._path, self.size = os.fsdecode(path), os.path.getsize(path)  # noqa: PTH202
         else:
-            start = self._content = all_of(stream, name)
-            self._size = len(start)
+            start = self._content = read_bytes(stream, name)
+            self.size = len(start)
         if not start:
             fix = "write it again; perhaps writing was interrupted"
             raise FormatError("the file is empty (0 bytes)", path=name, fix=fix)
@@ -118,18 +119,14 @@ class _ColumnarFile:
 
     def check_size(self, plain: int) -> None:
         """Refuse a file that declares far more bytes than it can contain."""
-        if too_many(self._size, plain):
-            raise exploded(self.name, (self._size, plain), "with pyarrow or polars", claimed=True)
+        if too_many(self.size, plain):
+            raise exploded(self.name, (self.size, plain), "with pyarrow or polars", claimed=True)
 
     def check_buffers(self) -> None:
         """Refuse an Arrow file whose compressed buffers declare too many bytes."""
         with self._arrow_source() as source:
             source.seek(_AHEAD if self._has_footer else 0)  # a stream follows, then a footer
             self.check_size(_claimed(source))
-
-    def repeats_documents(self, rows: int) -> bool:
-        """Return whether a file is so small that its document ids must repeat."""
-        return self._size < _SAID_AGAIN * rows
 
     def choose(self, layout: Layout, names: Sequence[str], kinds: Sequence[str]) -> list[str]:
         """Choose the columns to read among these names, check their types, and return their names."""
@@ -176,7 +173,12 @@ def read_columnar(stream: BinaryIO, origin: PairInput, *, part: bool = False) ->
         frame = _by_polars(file, origin.layout)
     else:
         with _reading(origin.name, "") as pa:
-            table = _parquet_table(file, origin.layout) if file.is_parquet else _arrow_table(file, origin.layout, pa)
+            if file.is_parquet:
+                table = _parquet_table(file, origin.layout)
+            else:
+                with _chosen_arrow(file, origin.layout) as reader:
+                    batches = list(_record_batches(file, reader))
+                    table = pa.Table.from_batches(batches, schema=None if batches else reader.schema)
             # Each chunk has a fixed cost.
             small = _PIECE * table.column(0).num_chunks > table.num_rows
             frame = table.combine_chunks() if small else table
@@ -187,15 +189,22 @@ def read_columnar(stream: BinaryIO, origin: PairInput, *, part: bool = False) ->
     return pairs
 
 
-def columnar_tables(stream: BinaryIO, name: str, rows: int) -> Iterator[Any]:
-    """Yield Arrow tables with all columns of a file, of at most `rows` rows each in Parquet."""
+def columnar_tables(stream: BinaryIO, name: str, rows: int = _ROWS) -> Iterator[Any]:
+    """Yield Arrow tables with all columns of a file, even nested ones, of at most `rows` rows each in Parquet."""
     file = _ColumnarFile(stream, name)
     with _reading(name, "", "write the file again with pandas or polars") as pa:
         if file.is_parquet:
-            yield from (pa.Table.from_batches([batch]) for batch in file.parquet().iter_batches(rows))
-        else:
-            with file.arrow() as reader:
-                yield reader.read_all()
+            with file.parquet() as opened:
+                file.check_size(_plain_size(opened.metadata))
+                for batch in opened.iter_batches(rows):
+                    batch.validate(full=True)
+                    yield pa.Table.from_batches([batch])
+            return
+        file.check_buffers()
+        with file.arrow() as reader:
+            table = reader.read_all()
+        table.validate(full=True)
+        yield table
 
 
 def columnar_pieces(stream: BinaryIO, origin: PairInput, rows: int, *, part: bool = False) -> Iterator[PairTable]:
@@ -206,9 +215,8 @@ def columnar_pieces(stream: BinaryIO, origin: PairInput, rows: int, *, part: boo
         for batch in (_parquet_batches if file.is_parquet else _arrow_batches)(file, origin.layout, rows):
             assert file.columns is not None  # noqa: S101 - set by the batch reader
             queries, docs, values = map(batch.column, file.columns.read)
-            # Declared lengths and indices may be wrong (for Parquet, pyarrow computes the lengths).
-            # Text that is not UTF-8 is detected later.
-            (queries if file.is_parquet else batch).validate(full=True)
+            if file.is_parquet:
+                queries.validate(full=True)  # Declared indices may be wrong; text is checked later.
             yield from_columns(queries, docs, values, origin, columns=file.columns, before=before)
             before += batch.num_rows
     if not before and not part:
@@ -219,23 +227,6 @@ def no_rows(origin: PairInput) -> FormatError:
     """Return the error for a file or folder without rows."""
     fix = f"use rows of {', '.join(origin.layout.columns)}"
     return FormatError("there are no rows", path=origin.name, fix=fix)
-
-
-def read_rows(stream: BinaryIO, name: str) -> list[dict[str, Any]]:
-    """Read all columns, including nested ones, as one mapping per row."""
-    file = _ColumnarFile(stream, name)
-    with _reading(name, "as records"):
-        if file.is_parquet:
-            with file.parquet() as opened:
-                file.check_size(_plain_size(opened.metadata))
-                table = opened.read()
-        else:
-            file.check_buffers()
-            with file.arrow() as reader:
-                table = reader.read_all()
-        table.validate(full=True)
-        rows: list[dict[str, Any]] = table.to_pylist()
-    return rows
 
 
 def column_names(stream: BinaryIO, name: str) -> tuple[str, ...]:
@@ -271,7 +262,7 @@ def _parquet_table(file: _ColumnarFile, layout: Layout) -> Any:
     file.check_size(_plain_size(metadata))
     # With dictionary encoding, a repeated id is stored once. (Metadata of single columns is not
     # read: pyarrow would abort on a broken file.)
-    repeated = names[:2] if file.repeats_documents(metadata.num_rows) else names[:1]
+    repeated = names[:2] if file.size < _SAID_AGAIN * metadata.num_rows else names[:1]
     with file.parquet(metadata=metadata, read_dictionary=repeated) as opened:
         table = opened.read(columns=names)
     # Text may not be UTF-8.
@@ -289,17 +280,6 @@ def _parquet_batches(file: _ColumnarFile, layout: Layout, rows: int) -> Iterator
             report(before, metadata.num_rows, "read")
             if batch.num_rows:
                 yield batch
-
-
-def _arrow_table(file: _ColumnarFile, layout: Layout, pa: Any) -> Any:
-    with _chosen_arrow(file, layout) as reader:
-        batches = []
-        for batch in _record_batches(file, reader):
-            # Lengths and offsets are not yet validated: trusting them could crash.
-            batch.validate(full=True)
-            file.check_size(batch.nbytes)
-            batches.append(batch)
-        return pa.Table.from_batches(batches, schema=None if batches else reader.schema)
 
 
 def _arrow_batches(file: _ColumnarFile, layout: Layout, rows: int) -> Iterator[Any]:
@@ -328,6 +308,9 @@ def _record_batches(file: _ColumnarFile, reader: Any) -> Iterator[Any]:
     for batch in reader if count is None else map(reader.get_batch, range(count)):
         taken += batch.num_rows
         file.check_size(_ROW * taken)
+        # Declared lengths and offsets may be wrong: trusting them could crash.
+        batch.validate(full=True)
+        file.check_size(batch.nbytes)
         yield batch
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from rankgauge.core.ids import id_text
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, columns_of
-from rankgauge.formats.delimited import DELIMITERS, header_of, named_cells
+from rankgauge.formats.delimited import DELIMITERS, named_cells, numbered_rows
 from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import numbered_lines
 from rankgauge.formats.registry import format_of, unpacked
@@ -204,7 +204,8 @@ def _names(source: TextSource) -> tuple[str, ...]:
     if form not in DELIMITERS:
         return tuple(next((row for _, row in named_rows(source, Faults())), ()))
     with source.open() as stream, suppress(FormatError):
-        return tuple(map(_word, header_of(numbered_lines(stream, source.name), source.name, DELIMITERS[form])))
+        rows = numbered_rows(numbered_lines(stream, source.name), source.name, DELIMITERS[form])
+        return next((tuple(map(_word, cells)) for _, cells in rows if any(cells)), ())
     return ()
 
 

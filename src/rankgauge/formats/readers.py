@@ -42,6 +42,7 @@ from rankgauge.formats.rows import OnError, PairInput, Rows
 from rankgauge.formats.trec import THIRD_COLUMNS, is_line, places_of, read_third_column, read_trec
 
 if TYPE_CHECKING:
+    from rankgauge.formats.questions import Grades
     from rankgauge.formats.texts import TextSource
 
 # Names of measures in the output of trec_eval; -Z prefixes a Z.
@@ -82,15 +83,6 @@ def guess_format(first: bytes, layout: Layout) -> str:
         if form.begins and content in form.reads and load(form.begins)(first):
             return form.name
     return "trec"
-
-
-def has_header(first: bytes, layout: Layout) -> bool:
-    """Return whether this tab-separated line is a header."""
-    if is_header(first, layout):
-        return True
-    # A line of the right width without a number is a header with unknown names.
-    cells = first.split(b"\t")
-    return places_of(cells, layout) is not None and not is_line(cells, layout)
 
 
 def is_header(line: bytes, layout: Layout) -> bool:
@@ -188,12 +180,8 @@ def read_table(
         if is_zip(start_of(stream)):
             from rankgauge.formats.folders import pairs_in_archive
 
-            chosen, note = pairs_in_archive(archive_of(stream, source), layout, split)
-            if isinstance(chosen, Mapping):
-                return from_mapping(chosen, PairInput(JUDGMENTS, origin.name)).with_notes(note)
-            with chosen.open() as member:
-                table = read_stream(member, origin._replace(name=chosen.name), form)
-            return table.with_notes(*([note] if note else []), source=chosen.name)
+            chosen, notes = pairs_in_archive(archive_of(stream, source), layout, split)
+            return read_source(chosen, origin, form).with_notes(*notes)
         if split is not None:
             raise InputError(
                 f"got split={split!r}, but this is a single file",
@@ -228,10 +216,8 @@ def _read_folder(folder: Source, origin: PairInput, form: str | None, split: str
         )
     from rankgauge.formats.folders import judgments_in_folder
 
-    chosen, note = judgments_in_folder(folder, split)
-    if isinstance(chosen, Mapping):
-        return from_mapping(chosen, PairInput(JUDGMENTS, origin.name)).with_notes(note)
-    return read_judgments(chosen, form, on_error=origin.on_error).with_notes(note)
+    chosen, notes = judgments_in_folder(folder, split)
+    return read_source(chosen, origin, form).with_notes(*notes)
 
 
 def _read_parts(parts: list[str], origin: PairInput) -> PairTable:
@@ -254,11 +240,16 @@ def _read_parts(parts: list[str], origin: PairInput) -> PairTable:
     return whole.with_notes(*tables[0].notes, source=origin.name)
 
 
-def read_judgments(source: TextSource, form: str | None = None, *, on_error: OnError | None = None) -> PairTable:
-    """Read judgments from a file or from a member of an archive."""
+def read_source(
+    source: TextSource | Grades,
+    origin: PairInput = PairInput(JUDGMENTS, ""),  # noqa: B008 - cannot be changed
+    form: str | None = None,
+) -> PairTable:
+    """Read a file, a member of an archive, or the grades in a file of questions."""
+    if isinstance(source, Mapping):
+        return from_mapping(source, PairInput(JUDGMENTS, origin.name))
     with source.open() as stream:
-        table = read_stream(stream, PairInput(JUDGMENTS, source.name, on_error), form)
-    return table.with_notes(source=source.name)
+        return read_stream(stream, origin._replace(name=source.name), form).with_notes(source=source.name)
 
 
 def path_and_format(source: Source, layout: Layout, form: str | None) -> tuple[Source, str | None]:
@@ -360,8 +351,11 @@ def begin_text(stream: BinaryIO, origin: PairInput, given: str | None) -> TextSt
             fix="save it as UTF-8 text",
         )
     form = given or format_of(name) or guess_format(first, layout)
-    if form == "tsv" and not (has_header(first, layout) or asks(first, layout)):
-        form = CELLS
+    if form == "tsv" and not (is_header(first, layout) or asks(first, layout)):
+        # A line of the right width without a number is a header with unknown names.
+        cells = first.split(b"\t")
+        if places_of(cells, layout) is None or is_line(cells, layout):
+            form = CELLS
     if form in FIELDS and given is None:
         refuse_lookalike(line, number, origin)
     elif form in THIRD_COLUMNS and len(first.split()) != 3:

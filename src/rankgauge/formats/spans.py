@@ -427,10 +427,11 @@ def _trace(spans: Sequence[Mapping[str, Any]], marks: Sequence[SpanMark], ends: 
         document for mark in _outermost(searches, parents) for document in _documents(retrieved_of(by_mark[id(mark)]))
     ]
     reranked = [found for each in ordered if (found := _documents(documents_of(each, RERANKED)))]
+    contexts = reranked[-1] if reranked else retrieved
     record: dict[str, Any] = {
         "question": None if ends.question is None else question_of(by_mark[id(ends.question)]),
         "answer": None if ends.answer is None else answer_of(by_mark[id(ends.answer)]),
-        "contexts": _distinct(reranked[-1] if reranked else retrieved),
+        "contexts": list({tuple(sorted(each.items())): each for each in contexts}.values()),
     }
     if reranked and all("id" in document for document in retrieved):
         record["ranking"] = list(dict.fromkeys(document["id"] for document in retrieved))
@@ -440,7 +441,3 @@ def _trace(spans: Sequence[Mapping[str, Any]], marks: Sequence[SpanMark], ends: 
 def _documents(found: Iterable[dict[str, str]] | None) -> list[dict[str, str]]:
     """Return documents without their scores."""
     return [{key: value for key, value in each.items() if key != "score"} for each in found or ()]
-
-
-def _distinct(documents: Iterable[dict[str, str]]) -> list[dict[str, str]]:
-    return list({tuple(sorted(each.items())): each for each in documents}.values())

@@ -16,12 +16,12 @@ from rankgauge.core.libraries import library
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.delimited import RecoveredRow, check_header, recovered_rows
 from rankgauge.formats.lines import (
-    all_of,
     is_columnar,
     is_plain_file,
     line_parts,
     numbered_lines,
     opened_bytes,
+    read_bytes,
     refuse,
     source_name,
     start_of,
@@ -308,7 +308,7 @@ def _json_document(stream: BinaryIO, name: str) -> Iterator[Batch]:
     import pyarrow as pa
 
     try:
-        document = json.loads(all_of(stream, name).decode("utf-8-sig"))
+        document = json.loads(read_bytes(stream, name).decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise FormatError(f"this is not JSON: {error}", path=name, fix="write an object on each line") from None
     rows = document if isinstance(document, list) else [document]
