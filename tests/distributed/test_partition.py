@@ -169,7 +169,7 @@ def test_code_is_pickled_for_processes_without_the_package(tmp_path):
     from rankgauge.distributed.spark import _on_worker
 
     qrels, run = {"q1": {"a": 1, "b": 2}, "q2": {"a": 1}}, {"q1": {"b": 0.5, "a": 1.0}}
-    work = _on_worker("worker.measure_batches", Job(MEASURES, ("run",), Policies()), "value")
+    work = _on_worker("measure_batches", Job(MEASURES, ("run",), Policies()), "value")
     packed = tmp_path / "job"
     packed.write_bytes(cloudpickle.dumps((work, batches_of(rows_of(qrels, {"run": run})))))
     code = (

@@ -60,12 +60,23 @@ def freeze(*arrays: npt.NDArray[Any] | None) -> None:
             array.flags.writeable = False
 
 
+class Frozen:
+    """Base of dataclasses whose `__post_init__` makes arrays and mappings read-only: unpickled ones are writable."""
+
+    def __post_init__(self) -> None:
+        raise NotImplementedError
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
+
 def _by_row(row: int, what: str, fix: str) -> InputError:
     return InputError(what, where=f"row {row + 1}", fix=fix)
 
 
 @dataclass(frozen=True, eq=False)
-class Ids:
+class Ids(Frozen):
     """A column of N ids. Immutable."""
 
     data: npt.NDArray[np.uint8]  # bytes of all ids, and at least eight bytes of padding
@@ -133,11 +144,6 @@ class Ids:
     def __getstate__(self) -> dict[str, Any]:
         # Hashes are recomputed rather than pickled.
         return {"data": self.data, "starts": self.starts, "lengths": self.lengths, "_hashed": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # Unpickled arrays are writable.
-        self.__dict__.update(state)
-        self.__post_init__()
 
     def __len__(self) -> int:
         return len(self.starts)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core import native
-from rankgauge.core.ids import IdRuns, Ids, IntArray, freeze, show_id
+from rankgauge.core.ids import Frozen, IdRuns, Ids, IntArray, freeze, show_id
 from rankgauge.errors import InputError
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
@@ -24,7 +24,7 @@ _MIX = np.uint64(0xC2B2AE3D27D4EB4F)
 
 
 @dataclass(frozen=True, eq=False)
-class PairTable:
+class PairTable(Frozen):
     """N rows of (query, document, value), grouped by query. Immutable.
 
     Tables are equal if their rows are equal, regardless of their sources.
@@ -99,11 +99,6 @@ class PairTable:
         )
 
     __hash__ = None  # type: ignore[assignment] # holds arrays
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # Unpickled arrays are writable.
-        self.__dict__.update(state)
-        self.__post_init__()
 
     def with_notes(self, *notes: str, source: str = "") -> PairTable:
         """Return the table with more notes, and with the source if it had none."""

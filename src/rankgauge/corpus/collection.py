@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NoReturn, get_args
 
 from rankgauge.core.arguments import of_kind, option
-from rankgauge.core.ids import id_text
+from rankgauge.core.ids import Frozen, id_text
 from rankgauge.core.text import many
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError
@@ -142,7 +142,7 @@ class Query(_Row):
 
 
 @dataclass(frozen=True, repr=False)
-class Collection:
+class Collection(Frozen):
     """Documents and queries by id, optionally with judgments. Immutable; each part may be empty.
 
     Create a collection with :meth:`load` (from any supported source) or :meth:`of` (from objects in
@@ -310,10 +310,6 @@ class Collection:
         return {
             name: dict(value) if isinstance(value, MappingProxyType) else value for name, value in self.__dict__.items()
         }
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.__post_init__()
 
     def __repr__(self) -> str:
         return (

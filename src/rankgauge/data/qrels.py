@@ -80,9 +80,6 @@ class Pairs(Mapping[str, Mapping[str, float]]):
         # Cached values can be recomputed and are not pickled.
         return {part.name: getattr(self, part.name) for part in fields(self)}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-
     def _rows(self) -> dict[bytes, list[tuple[bytes, float]]]:
         docs, values = self.table.docs.tolist(), self.table.values.tolist()
         ends = self.table.offsets.tolist()

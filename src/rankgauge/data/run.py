@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from rankgauge.core.arguments import of_kind
+from rankgauge.core.ids import Frozen
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.policies import Duplicates
 from rankgauge.core.text import many
@@ -28,7 +29,7 @@ _ENDINGS = (".zip", ".run", ".txt", ".trec", *SUFFIXES)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Run(Pairs):
+class Run(Frozen, Pairs):
     """Documents with scores that a retriever returned, by query id; immutable.
 
     Documents are ranked when joined with judgments, using the tie policy. Create it with :meth:`of`
@@ -65,10 +66,6 @@ class Run(Pairs):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "settings": dict(self.settings)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self.__post_init__()
 
     @classmethod
     def of(cls, source: Any, *, name: str | None = None, settings: Mapping[str, Any] | None = None) -> Run:

@@ -36,7 +36,7 @@ from rankgauge.stats.arrays import check_draws
 
 _ROLES = ("query_id", "doc_id", "score", "grade", "run")
 # Subpackages that workers need.
-_PACKAGES = ("core", "data", "distributed", "evaluation", "formats", "measures", "profiles", "rendering", "stats")
+_PACKAGES = ("core", "data", "distributed", "evaluation", "formats", "measures", "rendering", "stats")
 # Error of this package at the end of a task's traceback.
 _OWN_ERROR = re.compile(r"rankgauge\.errors\.\w+: (?P<what>.+)\nfix: (?P<fix>.+)")
 _NO_FILES = "Spark finds no file: it ignores names that begin with _ or ."
@@ -369,9 +369,7 @@ def evaluate(  # noqa: PLR0913 - one parameter per choice
     sorted_rows = tagged.repartition(*by_query).sortWithinPartitions("query_id")
     job = Job(tuple(map(str, plan.measures)), found, policies)
     doubles = "".join(f", `{measure}` double" for measure in job.measures)
-    return sorted_rows.mapInArrow(
-        _on_worker("worker.measure_batches", job, ship), f"run string, query_id string{doubles}"
-    )
+    return sorted_rows.mapInArrow(_on_worker("measure_batches", job, ship), f"run string, query_id string{doubles}")
 
 
 def check_queries(run: Any, qrels: Any, *, columns: Mapping[str, str] | None = None) -> None:
@@ -425,7 +423,7 @@ def summarize(
     """
     Policies(undefined=undefined)
     measures = _measures_of(values)
-    parts = values.mapInArrow(_on_worker("worker.sum_batches", measures, ship), "sums string")
+    parts = values.mapInArrow(_on_worker("sum_batches", measures, ship), "sums string")
     sums = read_sums((row["sums"] for row in parts.collect()), Sum)
     return {
         run: {measure: mean_of(measure, sums[run, measure], skip_undefined=undefined == "skip") for measure in measures}
@@ -503,11 +501,11 @@ def compare(  # noqa: PLR0913 - one parameter per choice
     shown = tuple(dict.fromkeys([*map(str, design.tested), *measures]))
     job = PairJob(shown, names, tuple(design.pairs_of(names)), undefined == "skip")
     by_query = values.repartition("query_id").sortWithinPartitions("query_id")
-    first = by_query.mapInArrow(_on_worker("worker.sum_pairs", job, ship), "sums string, pairs string").collect()
+    first = by_query.mapInArrow(_on_worker("sum_pairs", job, ship), "sums string, pairs string").collect()
     means = read_sums((row["sums"] for row in first), Sum)
     sums = read_sums((row["pairs"] for row in first), PairSums)
     around = spread_job(job, sums, design)
-    second = by_query.mapInArrow(_on_worker("worker.sum_spreads", around, ship), "sums string")
+    second = by_query.mapInArrow(_on_worker("sum_spreads", around, ship), "sums string")
     spreads = read_sums((row["sums"] for row in second.collect()), SpreadSums) if around.centers else {}
     return compare_sums(names, design, means, sums, spreads, skip_undefined=job.skip_undefined)
 
@@ -619,14 +617,13 @@ def _measures_of(values: Any) -> tuple[str, ...]:
 
 
 def _on_worker(name: str, settings: object, ship: str) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """Return a function of batches that workers can run without this package.
+    """Return a function of batches, one of `worker`, that workers can run without this package.
 
     Nested functions are pickled with their code, not by their name.
     """
     if ship not in {"value", "installed"}:
         raise UnknownName(f"ship={ship!r} is not valid", fix="choose value or installed")
     packed = pickle.dumps(settings)
-    module, _, function = name.partition(".")
     sources, digest = _sources() if ship == "value" else (b"", "")
 
     def work(batches: Iterator[Any]) -> Iterator[Any]:
@@ -664,8 +661,8 @@ def _on_worker(name: str, settings: object, ship: str) -> Callable[[Iterator[Any
                     return str(texts[fullname][0])
 
             sys.meta_path.insert(0, Sources())
-        home = importlib.import_module(f"rankgauge.distributed.{module}")
-        yield from getattr(home, function)(batches, pickle.loads(packed))  # noqa: S301 - made above
+        home = importlib.import_module("rankgauge.distributed.worker")
+        yield from getattr(home, name)(batches, pickle.loads(packed))  # noqa: S301 - made above
 
     return work
 

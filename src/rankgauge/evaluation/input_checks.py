@@ -11,7 +11,6 @@ import os
 import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
@@ -95,10 +94,8 @@ class InputChecks:
         # Checked now: the file may be gone when the findings are read.
         self._paths = ["QRELS", "RUN"]
         for place, source in enumerate((qrels.table.source, summary.source)):
-            # A path with a NUL raises ValueError.
-            with suppress(ValueError):
-                if os.path.isfile(source):  # noqa: PTH113 - no path of ours
-                    self._paths[place] = shlex.quote(source)
+            if source and "\0" not in source and os.path.isfile(source):  # noqa: PTH113 - no path of ours
+                self._paths[place] = shlex.quote(source)
 
     @cached_property
     def pairs(self) -> list[Pair]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from rankgauge.core.findings import Finding
-from rankgauge.core.ids import IntArray, freeze, id_bytes, show_id
+from rankgauge.core.ids import Frozen, IntArray, freeze, id_bytes, show_id
 from rankgauge.core.lazy import registered
 from rankgauge.core.policies import Policies
 from rankgauge.core.text import many
@@ -67,7 +67,7 @@ class AppliedProfile:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation(Result):
+class Evaluation(Frozen, Result):
     """The values of a run, one for each query and measure, with the policies used.
 
     Returned by :func:`evaluate`. Notebooks display it as a table.
@@ -138,10 +138,6 @@ class Evaluation(Result):
     def __getstate__(self) -> dict[str, Any]:
         state = {part.name: getattr(self, part.name) for part in fields(self)}
         return state | {name: dict(getattr(self, name)) for name in _MAPPINGS}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.__post_init__()  # a pickle has no frozen arrays or mappings
 
     @classmethod
     def from_values(
