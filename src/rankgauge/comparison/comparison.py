@@ -440,7 +440,6 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     shown = None if measures is None else make_plan(measures).measures
     declared = None if tested is None else make_plan(tested).measures
     check_jobs(jobs)
-    named: list[tuple[str, Any]] = []
     if runs is None:
         evaluations = _comparable(qrels)
         if (ties, queries, duplicates, undefined) != ("trec", "all", "error", "zero"):
@@ -449,14 +448,13 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
                 where="compare",
                 fix="omit ties, queries, duplicates, and undefined",
             )
-        shown = shown or evaluations[0].measures
+        named, shown = [(e.run_name, e) for e in evaluations], shown or evaluations[0].measures
     else:
         named, shown = named_sources(runs), shown or make_plan(COMPARED).measures
     declared = declared or shown[:1]
-    names = [e.run_name for e in evaluations] if runs is None else [name for name, _ in named]
     design = Design(
         tested=declared,
-        baseline=_baseline(names, baseline),
+        baseline=_baseline([name for name, _ in named], baseline),
         pairs=pairs,
         test=test,
         correction=correction,

@@ -286,7 +286,11 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
     queries = _ranked_queries(judgments, rankings, rel)
     other_name = "" if second is None else name_of(second)
     others = _others(judgments, of_second[0], rel, other_name) if of_second else {}
-    last_read = _last_read(by, k, depth, others)
+    # The last rank at which a cut can explain a low value, or a loss to another run.
+    cut_off: Any = dict(by.params).get("k")
+    last_read = max(k, cut_off or depth)
+    if others:
+        last_read = min(last_read, max(len(query.docs) for query in others.values()) - 1)
     patterns = find_patterns(queries, texts, k, depth, last_read=last_read)
     examiner = Examiner(texts, k, queries, patterns)
     values = _values(evaluation, by)
@@ -421,14 +425,6 @@ def _others(
     if not found:
         raise MismatchError(f"no query of {name!r} is judged", where="also", fix="pass a run of the same queries")
     return found
-
-
-def _last_read(by: Measure, k: int, depth: int, others: Mapping[str, RankedQuery]) -> int:
-    """Return the last rank at which a cut can explain a low value or a loss to another run."""
-    cut_off: Any = dict(by.params).get("k")
-    read = max(k, cut_off or depth)
-    deepest = max((len(query.docs) for query in others.values()), default=0)
-    return min(read, deepest - 1) if others else read
 
 
 def _values(evaluation: Evaluation, by: Measure) -> dict[str, float]:

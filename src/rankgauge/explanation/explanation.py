@@ -333,9 +333,8 @@ def _evaluated(case: Case, source: Any, *, count: bool) -> tuple[Evaluation, dic
     if not count:
         return evaluate_case(case, source=source), {}
     k = dict(case.measure.params).get("k")
-    level = case.measure.arguments.get("rel")
     # The best grade depends on the query; any grade is good enough for selecting a query.
-    hits = parse("NumRelRet")(rel=level if isinstance(level, int | float) else ANY_GRADE, k=k)
+    hits = parse("NumRelRet")(rel=ANY_GRADE if case.measure.level is None else case.measure.level, k=k)
     # Any order of ties is good enough: the number is only used to select a query.
     any_order = case._replace(policies=replace(case.policies, ties="trec", draws=0, seed=0))
     if any_order.policies != case.policies:

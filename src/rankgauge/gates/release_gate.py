@@ -314,9 +314,8 @@ def _given(baseline: Any, anchor: Any, rules: GateRules) -> tuple[dict[_Kind, Ba
     """Return baseline and anchor, the path of the default anchor, and why it cannot be read."""
     if anchor is None and baseline is not None:
         anchor = rules.anchor
-    kinds: tuple[_Kind, ...] = ("baseline", "anchor")
-    pairs = zip(kinds, (baseline, anchor), strict=True)
-    given = {kind: _stored(kind, one) for kind, one in pairs if one is not None}
+    references: dict[_Kind, Any] = {"baseline": baseline, "anchor": anchor}
+    given = {kind: _stored(kind, reference) for kind, reference in references.items() if reference is not None}
     own = None if anchor is not None else _own_anchor(baseline)
     if own is not None:
         try:
