@@ -172,22 +172,18 @@ def _decompressors(packing: Packing, name: str) -> _Made:
         case "xz":
             lzma = _library("lzma", packing, name)
             return lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, _MEMORY), (lzma.LZMAError, EOFError, MemoryError)
+        case "zstd" if sys.version_info >= (3, 14):
+            zstd = _library("compression.zstd", packing, name)
+            options = {zstd.DecompressionParameter.window_log_max: _WINDOW}
+            return lambda: zstd.ZstdDecompressor(options=options), (zstd.ZstdError, EOFError)
         case "zstd":
-            return _zstd(packing, name)
+            library = _library("zstandard", packing, name)
+            # Shared by all frames: it is large, and frames may be small.
+            made = library.ZstdDecompressor(max_window_size=_MEMORY)
+            return lambda: _SmallReads(made.decompressobj()), (library.ZstdError,)
         case _:
             frame = _library("lz4.frame", packing, name)
             return frame.LZ4FrameDecompressor, (RuntimeError, ValueError, EOFError, MemoryError)
-
-
-def _zstd(packing: Packing, name: str) -> _Made:
-    if sys.version_info >= (3, 14):
-        zstd = _library("compression.zstd", packing, name)
-        options = {zstd.DecompressionParameter.window_log_max: _WINDOW}
-        return lambda: zstd.ZstdDecompressor(options=options), (zstd.ZstdError, EOFError)
-    library = _library("zstandard", packing, name)
-    # Shared by all frames: it is large, and frames may be small.
-    made = library.ZstdDecompressor(max_window_size=_MEMORY)
-    return lambda: _SmallReads(made.decompressobj()), (library.ZstdError,)
 
 
 class _SmallReads:
@@ -253,9 +249,9 @@ def packed(raw: BinaryIO, packing: Packing, name: str) -> Any:
             return _library("bz2", packing, name).BZ2File(raw, "wb", compresslevel=level)
         case "xz":
             return _library("lzma", packing, name).LZMAFile(raw, "wb", preset=level)
+        case "zstd" if sys.version_info >= (3, 14):
+            return _library("compression.zstd", packing, name).ZstdFile(raw, "wb", level=level)
         case "zstd":
-            if sys.version_info >= (3, 14):
-                return _library("compression.zstd", packing, name).ZstdFile(raw, "wb", level=level)
             made = _library("zstandard", packing, name).ZstdCompressor(level=level)
             return made.stream_writer(raw, closefd=False)
         case _:

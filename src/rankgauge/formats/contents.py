@@ -195,14 +195,10 @@ def _of_fields(lines: list[bytes], cells: list[bytes]) -> tuple[Content, ...]:
     if len(cells) == 2 or (len(cells) == 3 and not is_line(cells, JUDGMENTS)):
         return ()
     width = len(lines[0].split())
-    if width == 6 and _all_are(lines, RUN):
+    if width == 6 and all(is_line(line.split(), RUN) for line in lines):
         return ("run",)
-    if width not in {3, 4} or not _all_are(lines, JUDGMENTS):
+    if width not in {3, 4} or not all(is_line(line.split(), JUDGMENTS) for line in lines):
         return ()
     thirds = [line.split()[2] for line in lines] if width == 3 else []
     ranks = bool(thirds) and all(part.isdigit() and part != b"0" for part in thirds)
     return ("qrels", "run") if ranks else ("qrels",)
-
-
-def _all_are(lines: list[bytes], layout: Layout) -> bool:
-    return all(is_line(line.split(), layout) for line in lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import itertools
 import re
 from collections import Counter
@@ -277,6 +278,13 @@ def _lines(
             writer.writerows((query, doc, number_text(value, layout)) for doc, value in docs)
         yield lines or "".join(parts)
         parts.clear()
+
+
+def csv_line(cells: Iterable[str], by: str = ",") -> str:
+    """Format one row; a cell that contains the end of a line is quoted."""
+    line = io.StringIO()
+    csv.writer(line, delimiter=by, lineterminator="\r\n").writerow(cells)
+    return line.getvalue().removesuffix("\r\n") + "\n"
 
 
 csv_lines = partial(_lines, by=",")

@@ -6,23 +6,22 @@ mapping of columns, a data frame, or rows.
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from rankgauge.core.ids import Blame, Ids, IntArray
+from rankgauge.core.ids import Ids, IntArray
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats.columns import JUDGMENTS, column_word, columns_of, finite_numbers, read_number
 from rankgauge.formats.datasets import ir_rows
-from rankgauge.formats.delimited import DELIMITERS, named_cells
+from rankgauge.formats.delimited import DELIMITERS, csv_line, named_cells
 from rankgauge.formats.frames import frame_columns, is_frame, listed, short
 from rankgauge.formats.json_files import json_document, objects
 from rankgauge.formats.lines import (
@@ -96,21 +95,19 @@ def wide_rows(source: Any, wide: Wide, form: str | None = None) -> WideRows:
     """Read the columns of special judgments."""
     if isinstance(source, InFormat):
         source, form = source.path, form or source.format
+    name = JUDGMENTS.name
     if isinstance(source, str) and source.startswith(_LIBRARY):
-        return _packed(_of_memory(ir_rows(source), wide), wide, source)
-    if isinstance(source, str | os.PathLike):
-        return _packed(_of_file(source, wide, form), wide, source_name(source))
-    is_array = isinstance(source, np.ndarray) and source.dtype.names
-    if is_array or is_frame(source):
-        source = {key: source[key] for key in source.dtype.names} if is_array else frame_columns(source, JUDGMENTS.name)
-        if _names(source, wide) is None:
-            what, fix = _wrong(source, wide)
-            raise InputError(what, where=JUDGMENTS.name, fix=fix)
-    return _packed(_of_memory(source, wide), wide, JUDGMENTS.name)
-
-
-def _packed(found: _Cells, wide: Wide, name: str) -> WideRows:
-    cells, lines = found
+        name, (cells, lines) = source, _of_memory(ir_rows(source), wide)
+    elif isinstance(source, str | os.PathLike):
+        name, (cells, lines) = source_name(source), _of_file(source, wide, form)
+    else:
+        is_array = isinstance(source, np.ndarray) and source.dtype.names
+        if is_array or is_frame(source):
+            source = {key: source[key] for key in source.dtype.names} if is_array else frame_columns(source, name)
+            if _names(source, wide) is None:
+                what, fix = _wrong(source, wide)
+                raise InputError(what, where=name, fix=fix)
+        cells, lines = _of_memory(source, wide)
     sizes = {len(column) for column in cells.values()}
     if len(sizes) != 1 or sizes == {0}:
         what = "there are no rows" if sizes == {0} else "the columns have different lengths"
@@ -121,18 +118,15 @@ def _packed(found: _Cells, wide: Wide, name: str) -> WideRows:
             return InputError(what, where=f"{name}, row {row + 1}", fix=fix)
         return FormatError(what, path=name, line=lines[row], fix=fix)
 
+    grades = [_number(cell) if isinstance(cell, bytes) else cell for cell in cells["grade"]]
     return WideRows(
         queries=Ids.of(cells["query"], "query id", blame),
         docs=Ids.of(cells["document"], "document id", blame),
-        grades=_numbers(cells["grade"], blame),
+        grades=finite_numbers(grades, JUDGMENTS, blame),
         labels={key: Ids.of(cells[key], f"{key} id", blame) for key in wide.columns},
         source=name,
         lines=None if lines is None else np.array(lines, dtype=np.int64),
     )
-
-
-def _numbers(cells: list[Any], blame: Blame) -> FloatArray:
-    return finite_numbers([_number(cell) if isinstance(cell, bytes) else cell for cell in cells], JUDGMENTS, blame)
 
 
 def _number(cell: bytes) -> Any:
@@ -310,51 +304,38 @@ def write_wide(
         by = DELIMITERS.get(chosen)
         for row in itertools.chain([wide.written] if by else (), rows):
             if by:
-                line = io.StringIO()
-                csv.writer(line, delimiter=by, lineterminator="\n").writerow(row)
-                stream.write(line.getvalue().encode())
+                stream.write(csv_line(row, by).encode())
             elif chosen == "jsonl":
                 values = dict(zip(wide.written, (*row[:-1], json.loads(row[-1])), strict=True))
                 stream.write(json.dumps(values, ensure_ascii=False).encode() + b"\n")
             else:
-                stream.write(_trec_line(row, wide, source_name(target)).encode())
-
-
-def _trec_line(row: tuple[str, ...], wide: Wide, name: str) -> str:
-    bad = next((cell for cell in row if cell.split() != [cell]), None)
-    if bad is not None or row[0].startswith("#"):
-        raise InputError(
-            f"{bad or row[0]!r:.60} cannot be written: blanks separate fields, # is a comment",
-            where=name,
-            fix="choose another format: a name that ends in .csv or .json",
-        )
-    cells = iter(row)
-    return " ".join("0" if field.startswith("-") else next(cells) for field in wide.fields) + "\n"
+                bad = next((cell for cell in row if cell.split() != [cell]), None)
+                if bad is not None or row[0].startswith("#"):
+                    raise InputError(
+                        f"{bad or row[0]!r:.60} cannot be written: blanks separate fields, # is a comment",
+                        where=source_name(target),
+                        fix="choose another format: a name that ends in .csv or .json",
+                    )
+                cells = iter(row)
+                parts = ["0" if field.startswith("-") else next(cells) for field in wide.fields]
+                stream.write(f"{' '.join(parts)}\n".encode())
 
 
 def subtopic_advice(path: str, lines: Sequence[int]) -> str:
     """Return the fix for duplicate pairs if they may be judgments by subtopic; else empty."""
-    found = _seconds(path, lines)
-    if len(set(found)) < len(lines):
+    # A pipe cannot be read again.
+    if not os.path.isfile(path):  # noqa: PTH113 - a path may be text
         return ""
-    shown = " and ".join(map(repr, found[:2]))
+    seconds: list[str] = []
+    with suppress(InputError), opened(path) as stream:
+        for number, line in itertools.islice(numbered_lines(stream, path), max(lines)):
+            parts = line.split()
+            if number in lines and len(parts) == _FOUR:
+                seconds.append(parts[1].decode("utf-8", "replace"))
+    if len(set(seconds)) < len(lines):
+        return ""
+    shown = " and ".join(map(repr, seconds[:2]))
     return (
         f"; if {shown} in the second field are subtopics, use a measure that reads them, such "
         "as alpha_nDCG@10, or read_subtopic_qrels(path).qrels"
     )
-
-
-def _seconds(path: str, lines: Sequence[int]) -> list[str]:
-    """Return the second field of lines that have four; empty if the file cannot be read again."""
-    if not os.path.isfile(path):  # noqa: PTH113 - a path may be text
-        return []
-    found = []
-    try:
-        with opened(path) as stream:
-            for number, line in itertools.islice(numbered_lines(stream, path), max(lines)):
-                parts = line.split()
-                if number in lines and len(parts) == _FOUR:
-                    found.append(parts[1].decode("utf-8", "replace"))
-    except InputError:
-        return []
-    return found

@@ -258,7 +258,7 @@ class _Rows:
     def add(self, data: _Bytes, span: tuple[int, int], shape: Shape) -> bool:
         """Add the lines in `span`; return False if their fields do not match `shape`."""
         if self._core is not None:
-            return self._scan(self._core, data, span, shape)
+            return self._scan(data, span, shape)
         start, stop = span
         fields = _fields(data[start:stop], shape.width)
         values = None if fields is None else _numbers(data[start:stop], fields[:, shape.number])
@@ -286,14 +286,14 @@ class _Rows:
         self.ascii = self.ascii and int(data[start:stop].max()) < _ASCII
         return True
 
-    def _scan(self, core: Any, data: _Bytes, span: tuple[int, int], shape: Shape) -> bool:
+    def _scan(self, data: _Bytes, span: tuple[int, int], shape: Shape) -> bool:
         """Add lines with the compiled core."""
         start, stop = span
         self._read += stop - start
         self.ranked &= shape.rank >= 0
         self._make_room(int(np.count_nonzero(data[start:stop] == _LINE)))
         rank = shape.rank if self.ranked else -1
-        found = core.scan(
+        found = self._core.scan(
             self._names,
             data,
             start,

@@ -175,7 +175,16 @@ def read_table(
 
         return read_dataset(source, layout, split)
     if os.path.isdir(source):  # noqa: PTH112
-        return _read_folder(source, origin, form, split)
+        parts = parquet_parts(source)
+        if parts:
+            return _read_parts(parts, origin)
+        if layout is RUN:
+            fix = "name a file in it, or a folder with nothing but .parquet files"
+            raise InputError("this is a folder", where=origin.name, fix=fix)
+        from rankgauge.formats.folders import judgments_in_folder
+
+        chosen, notes = judgments_in_folder(source, split)
+        return read_source(chosen, origin, form).with_notes(*notes)
     with opened_bytes(source) as stream:
         if is_zip(start_of(stream)):
             from rankgauge.formats.folders import pairs_in_archive
@@ -201,23 +210,6 @@ def parquet_parts(folder: Source) -> list[str]:
     if not all(name.endswith(".parquet") for name in names):
         return []
     return [os.path.join(path, name) for name in names]  # noqa: PTH118
-
-
-def _read_folder(folder: Source, origin: PairInput, form: str | None, split: str | None) -> PairTable:
-    """Read a folder of Parquet files, or the judgments of a collection."""
-    parts = parquet_parts(folder)
-    if parts:
-        return _read_parts(parts, origin)
-    if origin.layout is RUN:
-        raise InputError(
-            "this is a folder",
-            where=origin.name,
-            fix="name a file in it, or a folder with nothing but .parquet files",
-        )
-    from rankgauge.formats.folders import judgments_in_folder
-
-    chosen, notes = judgments_in_folder(folder, split)
-    return read_source(chosen, origin, form).with_notes(*notes)
 
 
 def _read_parts(parts: list[str], origin: PairInput) -> PairTable:

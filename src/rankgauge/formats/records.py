@@ -266,13 +266,20 @@ def _fields_of(raw: Any, place: str) -> Mapping[str, Any]:
 
 
 def _parts(named: Mapping[Any, Any], place: str, unread: dict[str, None]) -> Parts:
-    """Return the fields of a record with their names; None counts as missing."""
+    """Return the fields of a record with their names; None counts as missing.
+
+    An unknown key is refused if it is a misspelling, and otherwise recorded for a note.
+    """
     parts: Parts = {}
     for key, value in named.items():
         part = _PART_OF.get(key) if isinstance(key, str) else None
-        if part is None:
-            _other_key(key, place, unread)
-        elif not is_null(value):
+        if part is None and key not in _BESIDE and str(key) not in unread:
+            near = difflib.get_close_matches(str(key).lower(), _KNOWN, n=1, cutoff=_NEAR)
+            if near:
+                fix = f"did you mean {near[0]!r}?"
+                raise UnknownName(f"unknown field of a record: {str(key)!r:.60}", where=place, fix=fix)
+            unread[str(key)] = None
+        elif part is not None and not is_null(value):
             if part in parts:
                 raise InputError(
                     f"{parts[part][0]!r} and {key!r} are two names for the same field",
@@ -286,16 +293,6 @@ def _parts(named: Mapping[Any, Any], place: str, unread: dict[str, None]) -> Par
     if wanted:
         raise _without(wanted, named, place)
     return parts
-
-
-def _other_key(key: Any, place: str, unread: dict[str, None]) -> None:
-    """Refuse an unknown key if it is a misspelling; otherwise record it for a note."""
-    if key in _BESIDE or str(key) in unread:
-        return
-    near = difflib.get_close_matches(str(key).lower(), _KNOWN, n=1, cutoff=_NEAR)
-    if near:
-        raise UnknownName(f"unknown field of a record: {str(key)!r:.60}", where=place, fix=f"did you mean {near[0]!r}?")
-    unread[str(key)] = None
 
 
 def _without(wanted: list[str], named: Mapping[Any, Any], place: str) -> InputError:

@@ -6,7 +6,6 @@ detected for each text and raises an error or, if requested, is counted.
 
 from __future__ import annotations
 
-import csv
 import html
 import json
 import re
@@ -17,7 +16,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, BinaryIO, cast
 
 import numpy as np
@@ -29,6 +27,7 @@ from rankgauge.core.pair_table import PairTable
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats import sgml
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
+from rankgauge.formats.delimited import csv_line
 from rankgauge.formats.lines import Source, mistaken_for, source_name
 from rankgauge.formats.registry import (
     TARGET_FORMATS,
@@ -314,21 +313,19 @@ def text_lines(
             yield head.encode()
         write = table.line
     for row in texts():
-        line = _encoded(write(row), row, form, loss_counter)
+        text = write(row)
+        try:
+            line = text.encode()
+        except UnicodeEncodeError:
+            if form == "jsonl":  # only JSON can escape it
+                line = (json.dumps(_object(row), allow_nan=False) + "\n").encode()
+            else:
+                loss_counter.add("a lone surrogate in the text", row)
+                line = text.encode("utf-8", "replace")
         if not loss_counter.texts and mistaken_for(line[:32]):
             raise _unwritable(row, f"the file would be read as {mistaken_for(line[:32])}", loss_counter)
         loss_counter.texts += 1
         yield line
-
-
-def _encoded(text: str, row: TextRow, form: str, loss_counter: LossCounter) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        if form == "jsonl":  # only JSON can escape it
-            return (json.dumps(_object(row), allow_nan=False) + "\n").encode()
-        loss_counter.add("a lone surrogate in the text", row)
-        return text.encode("utf-8", "replace")
 
 
 def _unwritable(row: TextRow, why: str, loss_counter: LossCounter) -> InputError:
@@ -371,9 +368,6 @@ class _Table:
             plain = name == name.strip().lower() and name not in taken
             self._known[name] = plain and not _BREAKS.search(name)
             taken.add(name)
-        self._parts: list[str] = []
-        sink = SimpleNamespace(write=self._parts.append)
-        self._writer = csv.writer(sink, lineterminator="\r\n")
 
     def header(self) -> str:
         """Return the header line; empty for TSV with only id and text."""
@@ -389,19 +383,20 @@ class _Table:
             if not self._known.get(name):
                 self._counter.add(f"the name of field {name!r}", row)
         cells += [self._cell(name, row) for name, known in self._known.items() if known]
-        if self._form == "tsv":
-            cells = self._unbroken(cells, row)
-        elif any(len(cell) > _LONGEST_CELL for cell in cells):
+        if self._form == "tsv" and any(_BREAKS.search(cell) for cell in cells):
+            if _BREAKS.search(row.id):
+                raise _unwritable(row, "it contains a tab or a line break", self._counter)
+            self._counter.add("tabs and line breaks", row)
+            cells = [_BREAKS.sub(" ", cell) for cell in cells]
+        if self._form == "csv" and any(len(cell) > _LONGEST_CELL for cell in cells):
             self._counter.add(f"a text of more than {_LONGEST_CELL} characters", row)
         line = self._joined(cells)
         bare = self._form == "tsv" and not self.header()
-        if not line.strip() or (bare and (row.id != row.id.strip() or self._like_header(row))):
+        like_header = row.id.lower() in IDS and row.text.strip().lower() in _TEXT_WORDS
+        like_header = like_header or sgml.begins(row.id.encode("utf-8", "replace"))
+        if not line.strip() or (bare and (row.id != row.id.strip() or like_header)):
             raise _unwritable(row, "it would be read as another line", self._counter)
         return line
-
-    def _like_header(self, row: TextRow) -> bool:
-        like_id = row.id.lower() in IDS and row.text.strip().lower() in _TEXT_WORDS
-        return like_id or sgml.begins(row.id.encode("utf-8", "replace"))
 
     def _cell(self, name: str, row: TextRow) -> str:
         value = row.fields.get(name, "")
@@ -412,21 +407,8 @@ class _Table:
         self._counter.add(f"the non-text value of field {name!r}", row)
         return json.dumps(value, ensure_ascii=False)
 
-    def _unbroken(self, cells: list[str], row: TextRow) -> list[str]:
-        if not any(_BREAKS.search(cell) for cell in cells):
-            return cells
-        if _BREAKS.search(row.id):
-            raise _unwritable(row, "it contains a tab or a line break", self._counter)
-        self._counter.add("tabs and line breaks", row)
-        return [_BREAKS.sub(" ", cell) for cell in cells]
-
     def _joined(self, cells: list[str]) -> str:
-        if self._form == "tsv":
-            return "\t".join(cells) + "\n"
-        self._writer.writerow(cells)
-        line = "".join(self._parts).removesuffix("\r\n") + "\n"
-        self._parts.clear()
-        return line
+        return "\t".join(cells) + "\n" if self._form == "tsv" else csv_line(cells)
 
 
 def _marked(row: TextRow, make: Callable[[TextRow], str], loss_counter: LossCounter) -> str:
