@@ -474,6 +474,4 @@ def _chance_corrected(percent: Agreement, codes: Sequence[float]) -> Agreement:
 
 
 def _interval(estimate: Agreement) -> str | None:
-    if math.isnan(estimate.low):
-        return None
-    return f"{Ratio(estimate.low):.2f} to {Ratio(estimate.high):.2f}"
+    return None if math.isnan(estimate.low) else f"{Ratio(estimate.low):.2f} to {Ratio(estimate.high):.2f}"

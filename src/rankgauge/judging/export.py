@@ -214,7 +214,7 @@ def export_judgments(
             where=project.where,
             fix=f"judge some tasks: rankgauge judge serve {shlex.quote(project.where)}",
         )
-    dropped = [each for each in unsure if drop_unsure and _contains(each, CUTS[0])]
+    dropped = [each for each in unsure if drop_unsure and each.fit_low < CUTS[0] <= each.fit_high]
     for each in dropped:
         del grades[each.question][each.document]
     grades = {question: own for question, own in grades.items() if own}
@@ -276,13 +276,9 @@ def grades_of(documents: Iterable[DocumentRelevance], rule: Rule) -> tuple[_Grad
             grades[each.question][each.document] = sum(0 < other <= share for other in shares[each.question])
         elif each.shown and not math.isnan(each.fit):
             grades[each.question][each.document] = sum(each.fit >= cut for cut in CUTS)
-            if any(_contains(each, cut) for cut in CUTS):
+            if any(each.fit_low < cut <= each.fit_high for cut in CUTS):
                 unsure.append(each)
     return dict(grades), unsure
-
-
-def _contains(each: DocumentRelevance, cut: float) -> bool:
-    return each.fit_low < cut <= each.fit_high
 
 
 def preferences_of(judgments: Iterable[Judgment]) -> dict[str, dict[str, dict[str, int]]]:

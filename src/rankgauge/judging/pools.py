@@ -7,7 +7,7 @@ import os
 import random as randomness
 import shlex
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -399,22 +399,18 @@ def _report(
 ) -> PoolReport:
     questions = project.questions
     old = {(each.question, each.document) for each in before}
+    candidates = [each for each in _stored(project) if each.question in questions]
+    sizes = Counter(each.question for each in candidates)
     sources: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
-    sizes: dict[str, int] = defaultdict(int)
-    new = 0
-    for each in _stored(project):
-        if each.question not in questions:
-            continue
-        sizes[each.question] += 1
-        new += (each.question, each.document) not in old
+    for each in candidates:
         for key in {(source.kind, source.name) for source in each.sources}:
             sources[key].append(each)
     return PoolReport(
         k=k,
         questions=len(questions),
         empty=tuple(name for name in questions if name not in sizes),
-        documents=sum(sizes.values()),
-        new=new,
+        documents=len(candidates),
+        new=sum((each.question, each.document) not in old for each in candidates),
         per_question=(
             (min(sizes.values()), statistics.median(sizes.values()), max(sizes.values())) if sizes else (0, 0.0, 0)
         ),

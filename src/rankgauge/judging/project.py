@@ -477,19 +477,14 @@ class JudgingProject(Store):
             times = sorted(
                 seconds for each in islice(reversed(own), 50) if (seconds := state.latest[each].seconds) is not None
             )
-            finished = left = complete = 0
-            for question in state.pools:
-                known = state.known(question, now)
-                finished += len(known.state.judgments)
-                left += known.left
-                complete += not known.left
+            known = [state.known(question, now) for question in state.pools]
             return Progress(
                 len(own),
-                finished,
-                left,
+                sum(len(each.state.judgments) for each in known),
+                sum(each.left for each in known),
                 times[len(times) // 2] if times else None,
                 len(state.questions),
-                complete,
+                sum(not each.left for each in known),
                 last,
             )
 
@@ -524,20 +519,21 @@ class JudgingProject(Store):
                     where=self.where,
                     fix="choose one of the disagreements that are listed",
                 )
-            for each in same:
-                if each.purpose == "adjudication" and each.judge == judge:
-                    return _task_of(stored, state, each)
-            shown = replace(
-                same[0],
-                id=str(uuid.uuid4()),
-                judge=judge,
-                purpose="adjudication",
-                guideline=state.guideline,
-                time="",
-                expires="",
-                sequence=0,
-            )
-            return _task_of(stored, state, stored.append_presentation(shown))
+            shown = next((each for each in same if (each.purpose, each.judge) == ("adjudication", judge)), None)
+            if shown is None:
+                shown = stored.append_presentation(
+                    replace(
+                        same[0],
+                        id=str(uuid.uuid4()),
+                        judge=judge,
+                        purpose="adjudication",
+                        guideline=state.guideline,
+                        time="",
+                        expires="",
+                        sequence=0,
+                    )
+                )
+            return _task_of(stored, state, shown)
 
     def _own(self, state: ProjectState, presentation: str, judge: str) -> Presentation:
         shown = state.presentations.get(presentation)

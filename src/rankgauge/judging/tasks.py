@@ -290,11 +290,8 @@ class ProjectState:
 
     def postponed_task(self, judge: str, *, votes: bool) -> Presentation | None:
         """Return the first task (or vote) that the judge postponed."""
-        for shown in self.tasks_of(judge, votes=votes):
-            choice = self.latest.get(shown.id)
-            if choice is not None and choice.outcome == "later":
-                return shown
-        return None
+        answered = (each for each in self.tasks_of(judge, votes=votes) if each.id in self.latest)
+        return next((each for each in answered if self.latest[each.id].outcome == "later"), None)
 
     def present(
         self, judge: str, question: str, documents: Iterable[str], *, purpose: str, now: datetime

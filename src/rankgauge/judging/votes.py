@@ -247,8 +247,7 @@ def summarize_votes(
     found: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     voters: dict[tuple[str, str, str], set[str]] = defaultdict(set)
     sides: dict[str, Counter[str]] = defaultdict(Counter)
-    shown: Counter[tuple[str, str, str]] = Counter()
-    chosen: Counter[tuple[str, str, str]] = Counter()
+    preferences: dict[tuple[str, str, str], list[bool]] = defaultdict(list)
     uncredited: Counter[str] = Counter()
     credited = 0
     for each in judgments:
@@ -273,9 +272,7 @@ def summarize_votes(
         credited += 1
         for one, other in ((left, right), (right, left)):
             for document in set(one.sources) - set(other.sources):
-                place = (presentation.question, document, kind)
-                shown[place] += 1
-                chosen[place] += one is preferred
+                preferences[presentation.question, document, kind].append(one is preferred)
     return VoteReport(
         tuple(
             _pair(key, votes, len(voters[key]))
@@ -286,7 +283,7 @@ def summarize_votes(
             SideVotes(kind, votes["left"], votes["right"], *_rate(votes["left"], votes["right"]))
             for kind, votes in sorted(sides.items())
         ),
-        tuple(DocumentCredit(*place, shown[place], chosen[place]) for place in sorted(shown)),
+        tuple(DocumentCredit(*place, len(own), sum(own)) for place, own in sorted(preferences.items())),
         credited,
         dict(uncredited),
     )

@@ -245,20 +245,16 @@ def _verdict(
     foreign = [each for each in clusters if each.too_many]
     missing = [each for each in clusters if each.too_few]
     # Separated: clusters of evaluation questions that are rare in the log; missing: the reverse.
-    ours, theirs = math.fsum(each.evaluation_share for each in foreign), _log_share(foreign)
-    separated = theirs / ours if ours >= _SEPARATED else math.inf
+    ours = math.fsum(each.evaluation_share for each in foreign)
+    separated = math.fsum(each.log_share for each in foreign) / ours if ours >= _SEPARATED else math.inf
     lacking = math.fsum(each.evaluation_share for each in missing)
     enough = math.fsum(each.excess for each in missing) >= _MISSING
-    lost = lacking / _log_share(missing) if enough else math.inf
+    lost = lacking / math.fsum(each.log_share for each in missing) if enough else math.inf
     if min(separated, lost) < math.inf:
         return "separated" if separated < lost else "missing"
     if within >= _WITHIN:
         return "reworded"
     return "mixed" if max(each.area for each in distinctions) < SMALL else "cannot tell"
-
-
-def _log_share(clusters: Sequence[QuestionCluster]) -> float:
-    return math.fsum(each.log_share for each in clusters)
 
 
 def _weights(clusters: Sequence[QuestionCluster], numbered: IntArray, pooled: PooledQuestions) -> dict[str, float]:

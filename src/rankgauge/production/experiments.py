@@ -192,8 +192,8 @@ class ExperimentResult(Result):
         if not known:
             raise InputError("no day has an interval yet", where=self.where, fix="collect more events")
         places = tuple(float(n) for n in range(len(known)))
-        shown = tuple((name, tuple(getattr(each, name) for each in known)) for name in ("difference", "low", "high"))
-        series = [Series(name, values, places) for name, values in shown]
+        columns = ("difference", "low", "high")
+        series = [Series(name, tuple(getattr(each, name) for each in known), places) for name in columns]
         series.append(Series("no difference", (0.0,) * len(known), places))
         step = max(1, len(known) // 8)
         return Plot(

@@ -12,6 +12,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from difflib import SequenceMatcher
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -266,18 +267,15 @@ def _draw(collection: Collection, n: int, seed: int) -> list[Document]:
     """Draw documents with text uniformly without replacement, independently of their order."""
     order = sorted(collection.documents)
     random.Random(f"generate:{seed}").shuffle(order)  # noqa: S311 - a seed, not a secret
-    drawn = []
-    for name in order:
-        document = collection.documents[name]
-        if document.full_text.strip():
-            drawn.append(document)
-        if len(drawn) == n:
-            return drawn
-    raise InputError(
-        f"cannot draw {many(n, 'document')}: the collection has {len(drawn)} with text",
-        where="collection",
-        fix=f"generate at most {len(drawn)} questions",
-    )
+    documents = (collection.documents[name] for name in order)
+    drawn = list(islice((each for each in documents if each.full_text.strip()), n))
+    if len(drawn) < n:
+        raise InputError(
+            f"cannot draw {many(n, 'document')}: the collection has {len(drawn)} with text",
+            where="collection",
+            fix=f"generate at most {len(drawn)} questions",
+        )
+    return drawn
 
 
 def _request(prompt: str, document: Document, *, question: str | None) -> ChatRequest:

@@ -314,7 +314,6 @@ class LogFolder:
 
     def __init__(self, folder: Path, written: Path, manifest: dict[str, Any]) -> None:
         self.folder, self._written, self.manifest = folder, written, manifest
-        self._new: list[str] = []
         # Hashes of the stored refused rows, so that a second import does not add them again.
         self._refused: set[int] | None = None
 
@@ -376,8 +375,9 @@ class LogFolder:
     @property
     def files(self) -> list[str]:
         """Paths of the segments."""
+        # In a dry run, new segments are in a temporary folder.
         names = (each["file"] for each in self.manifest["segments"])
-        return [str((self._written if name in self._new else self.folder) / name) for name in names]
+        return [str((self._written if (self._written / name).exists() else self.folder) / name) for name in names]
 
     def write(self, connection: Any, refused: Sequence[tuple[str, Refused]]) -> None:
         """Write the events of the table ``fresh`` as a segment, and append the refused rows."""
@@ -396,7 +396,6 @@ class LogFolder:
                 os.fsync(stream.fileno())
             part.replace(self._written / name)
             segments.append({"file": name, "events": count})
-            self._new.append(name)
         if refused:
             keeps = self.manifest["settings"] == {"personal": "keep", "scrub": False, "drop_text": False}
             path, opener = self._written / REFUSED, partial(os.open, mode=0o600)

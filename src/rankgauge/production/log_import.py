@@ -460,37 +460,33 @@ class _Importer:
             GROUP BY rank_group ORDER BY rank_group"""
         ).fetchall()
         for name, least in groups:
-            if name not in known:
-                known[name] = stated if stated is not None else (0 if least == 0 else 1)
+            known.setdefault(name, stated if stated is not None else (0 if least == 0 else 1))
         return {name: 1 - first for name, first in known.items()}
 
     def _protect(self) -> None:
-        """Hash or drop user identifiers, and scrub or drop texts."""
-        settings = self._store.manifest["settings"]
-        if settings["personal"] == "drop":
-            self._replace("user_id", _drop)
-        elif settings["personal"] == "hash":
-            self._replace("user_id", keyed_hash)
-        if settings["drop_text"]:
-            self._replace("text", _drop)
-        elif settings["scrub"]:
-            self._replace("text", scrub_text)
+        """Hash or drop user identifiers, and scrub or drop texts.
 
-    def _replace(self, column: str, function: Callable[[str], str | None]) -> None:
-        """Replace texts; keep a keyed hash of those lost, which still distinguishes events."""
+        A keyed hash of each text that is lost still distinguishes events.
+        """
         import pyarrow as pa
 
-        rows = self._connection.execute(f"SELECT DISTINCT {column} FROM draft WHERE {column} IS NOT NULL").fetchall()
-        old = [text for (text,) in rows]
-        new = [function(text) for text in old]
-        columns = {"old": old, "new": new, "lost": [*map(_lost, old, new)]}
-        self._connection.register(
-            "replacement", pa.table({name: pa.array(texts, pa.string()) for name, texts in columns.items()})
-        )
-        self._connection.execute(
-            f"""UPDATE draft SET {column} = r.new, lost = concat(draft.lost, r.lost)
-            FROM replacement AS r WHERE {column} = r.old"""
-        )
+        settings = self._store.manifest["settings"]
+        of_users = {"keep": None, "hash": keyed_hash, "drop": _drop}[settings["personal"]]
+        of_texts = _drop if settings["drop_text"] else scrub_text if settings["scrub"] else None
+        for column, replacement in (("user_id", of_users), ("text", of_texts)):
+            if replacement is None:
+                continue
+            rows = self._connection.execute(f"SELECT DISTINCT {column} FROM draft WHERE {column} IS NOT NULL")
+            old = [text for (text,) in rows.fetchall()]
+            new = [replacement(text) for text in old]
+            columns = {"old": old, "new": new, "lost": [*map(_lost, old, new)]}
+            self._connection.register(
+                "replacement", pa.table({name: pa.array(texts, pa.string()) for name, texts in columns.items()})
+            )
+            self._connection.execute(
+                f"""UPDATE draft SET {column} = r.new, lost = concat(draft.lost, r.lost)
+                FROM replacement AS r WHERE {column} = r.old"""
+            )
 
     def _keep_new(self, progress: _Progress) -> None:
         """Create the table ``fresh`` of events with new identifiers."""

@@ -313,8 +313,8 @@ class OnlineMetrics(Result):
 
         if self.by not in PERIODS:
             raise InputError("metrics over time need days or weeks", where="plot", fix='pass by="day"')
-        metrics = [each.metric for each in self.overall if each.defined] if name is None else ()
-        chosen = metrics_of([name])[0] if name else next(iter(metrics), None)
+        defined = (each.metric for each in self.overall if each.defined)
+        chosen = next(defined, None) if name is None else metrics_of([name])[0]
         points = [each for each in self._of(chosen) if each.defined] if chosen else []
         if chosen is None or not points:
             raise InputError(

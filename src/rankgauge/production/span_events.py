@@ -190,9 +190,8 @@ def _judged(
         name = _text(parts.get("name"))
         if name is None:
             continue
-        kind = kinds.get(name, "other")
-        if str(parts.get("annotator_kind") or "").upper() in _NOT_USERS:
-            kind = "other"
+        by_user = str(parts.get("annotator_kind") or "").upper() not in _NOT_USERS
+        kind = kinds.get(name, "other") if by_user else "other"
         number = parts.get("score", parts.get("value"))
         word = _text(parts.get("label"))
         own = _identity(span)

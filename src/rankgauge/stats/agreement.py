@@ -99,8 +99,7 @@ def krippendorff_alpha(
         (0.588, 4)
     """
     option("metric", metric, _METRICS)
-    values, counts, units = _count_values(ratings)
-    groups = _clusters_of(clusters, ratings, units)
+    values, counts, groups = _count_values(ratings, clusters)
     sizes = counts.sum(axis=1)
 
     def alpha(weights: FloatArray) -> FloatArray:
@@ -146,8 +145,7 @@ def percent_agreement(
         >>> round(percent_agreement([[1, 1, 2], [3, 3, 3]], draws=0).value, 3)
         0.667
     """
-    _, counts, units = _count_values(ratings)
-    groups = _clusters_of(clusters, ratings, units)
+    _, counts, groups = _count_values(ratings, clusters)
     sizes = counts.sum(axis=1)
     shares = (counts * (counts - 1)).sum(axis=1) / (sizes * (sizes - 1))
     return _with_interval(
@@ -256,8 +254,8 @@ def units_needed(half_width: float, shares: npt.ArrayLike, alpha: float = 0.5, *
     return math.ceil(variance * (NormalDist().inv_cdf((1 + level) / 2) / half_width) ** 2)
 
 
-def _count_values(ratings: npt.ArrayLike) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return the values, their counts (U, V) in units with two or more ratings, and these units."""
+def _count_values(ratings: npt.ArrayLike, clusters: npt.ArrayLike | None) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Return the values, and the counts (U, V) and clusters of units with two or more ratings."""
     try:
         table = np.asarray(ratings, dtype=np.float64)
     except (TypeError, ValueError):
@@ -276,7 +274,7 @@ def _count_values(ratings: npt.ArrayLike) -> tuple[FloatArray, FloatArray, IntAr
     rows = np.searchsorted(units, np.nonzero(paired)[0])
     counts = np.zeros((len(units), len(values)))
     np.add.at(counts, (rows, codes), 1)
-    return values, counts, units
+    return values, counts, _clusters_of(clusters, table, units)
 
 
 def _clusters_of(clusters: npt.ArrayLike | None, ratings: npt.ArrayLike, units: IntArray) -> IntArray:

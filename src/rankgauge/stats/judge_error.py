@@ -170,8 +170,13 @@ class JudgeErrors:
             mean: The mean of the judge's values.
             variance: The variance of this mean.
         """
-        if self.reason or self.gain.low < USABLE:
-            return _undefined(self.reason or self._withheld, self.level, self.count)
+        gain = self.gain
+        if self.reason or gain.low < USABLE:
+            withheld = (
+                f"withheld: sensitivity + specificity - 1 is {gain.value:.2f} [{gain.low:.2f}, "
+                f"{gain.high:.2f}]; its lower bound must be {USABLE:g} or more"
+            )
+            return _undefined(self.reason or withheld, self.level, self.count)
         # Usable judges are selected by their estimated slope, which is thus too high on average.
         ends = (1 - (1 - self.level) / 10, (1 + self.level) / 2)
         wider = NormalDist().inv_cdf(ends[0]) / NormalDist().inv_cdf(ends[1])
@@ -185,14 +190,6 @@ class JudgeErrors:
         value = min(1.0, max(0.0, (mean - self.intercept) / self.slope))
         low, high = max(0.0, (b - reach) / a), min(1.0, (b + reach) / a)
         return Estimate(value, min(low, value), max(high, value), self.level, self.count)
-
-    @property
-    def _withheld(self) -> str:
-        gain = self.gain
-        return (
-            f"withheld: sensitivity + specificity - 1 is {gain.value:.2f} [{gain.low:.2f}, "
-            f"{gain.high:.2f}]; its lower bound must be {USABLE:g} or more"
-        )
 
 
 def judge_errors(

@@ -17,7 +17,6 @@ from rankgauge.production import (
     EvaluationQuestion,
     EventLog,
     OnlineMetrics,
-    OnlineValue,
     QuestionSample,
     measure_drift,
     online_metrics,
@@ -84,7 +83,14 @@ def _chart(found: OnlineMetrics, name: str) -> dict[str, Any] | None:
     values = [each for each in found.groups if each.metric.name == name and each.defined]
     if len(values) < 2:
         return None
-    ends = [_bounds(each) for each in values]
+    # Missing or infinite bounds of an interval are replaced by the value.
+    ends = [
+        (
+            each.value if math.isnan(each.low) else each.low,
+            each.high if math.isfinite(each.high) else each.value,
+        )
+        for each in values
+    ]
     low, high = min(0.0, *(each[0] for each in ends)), max(each[1] for each in ends)
     high = high if high > low else low + 1.0
     step = (_WIDTH - _LEFT - 12) / (len(values) - 1)
@@ -106,14 +112,6 @@ def _chart(found: OnlineMetrics, name: str) -> dict[str, Any] | None:
         "ends": (values[0].group or "", values[-1].group or ""),  # first and last day or week
         "ticks": [(place(value), f"{value:.3g}") for value in (low, (low + high) / 2, high)],
     }
-
-
-def _bounds(value: OnlineValue) -> tuple[float, float]:
-    """Return the bounds of the interval; missing or infinite bounds are replaced by the value."""
-    return (
-        value.value if math.isnan(value.low) else value.low,
-        value.high if math.isfinite(value.high) else value.value,
-    )
 
 
 # ---- drift

@@ -63,18 +63,13 @@ def verdict_app(
         person: The name of the person.
         secret: The first part of each path, so that only people with the link have access.
     """
-    by_key = {item.key: item for item in items}
     # Keys are hashes: their order is arbitrary, but the same for all people.
-    order = sorted(by_key)
+    by_key = {item.key: item for item in sorted(items, key=lambda item: item.key)}
     home = f"/{secret}" if secret else ""
 
-    def given() -> dict[str, str]:
-        found = store.labels(person)
-        return {key: found[key] for key in order if key in found}
-
     def show(request: Request) -> Response:
-        known = given()
-        key = request.query_params.get("item") or next((k for k in order if k not in known), "")
+        known = {key: label for key, label in store.labels(person).items() if key in by_key}
+        key = request.query_params.get("item") or next((k for k in by_key if k not in known), "")
         if key and key not in by_key:
             raise PageError(404, "There is no such item.", fix="Go to the start page.")
         last = request.query_params.get("last", "")
@@ -82,7 +77,7 @@ def verdict_app(
             "title": "Verdicts",
             "home": home,
             "done": len(known),
-            "count": len(order),
+            "count": len(by_key),
             "person": person,
             "last": last if last in by_key else "",
             "item": by_key.get(key),
