@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TypeAlias
 
 import numpy as np
 
@@ -34,7 +33,7 @@ from rankgauge.core.pair_table import PairTable, offsets_of, ranges_of
 from rankgauge.core.text import Ratio, inflect, many, some
 from rankgauge.data.id_spelling import Spelling, renamed, spelled, way_of
 from rankgauge.data.qrels import Qrels
-from rankgauge.evaluation.input_checks import document_way
+from rankgauge.evaluation.input_checks import Pair, document_way, shifted_matches
 from rankgauge.measures.measure import Measure, parse
 
 _UNJUDGED = 0.1
@@ -42,8 +41,6 @@ _LOW, _HIGH, _QUERIES, _TURNS = 0.1, 0.9, 10, 5
 _SAME = 0.9
 _LOOKED_AT = 100
 _BETTER = 1.5
-
-_Pair: TypeAlias = tuple[bytes, bytes]
 
 NO_COMMON_QUERY = FindingKind(
     "P101",
@@ -314,7 +311,7 @@ def _by_chance(run: CheckedRun) -> bool:
     return now - rotated / _TURNS <= 2 * math.sqrt(now)
 
 
-def _relevant(run: CheckedRun) -> set[_Pair]:
+def _relevant(run: CheckedRun) -> set[Pair]:
     """Return the (query, document) pairs that are judged relevant."""
     table = run.qrels.table
     good = np.flatnonzero(table.values >= least_rel(run.measures))
@@ -342,28 +339,20 @@ def _off_by_one(run: CheckedRun) -> Iterator[Finding]:
     """
     relevant, pairs = _relevant(run), run.sample
     now = most = sum(pair in relevant for pair in pairs)
-    columns = [*zip(*pairs, strict=True)]
-    best: tuple[str, int, int] | None = None
-    for unit, place in (("document", 1), ("query", 0)) if pairs else ():
-        if not all(pair[place].isdigit() for pair in (*pairs[:_LOOKED_AT], *relevant)):
-            continue
-        for step in (1, -1):
-            names: list[Iterable[bytes]] = [*columns]
-            then = {name: renumbered(name, step) for name in {*columns[place]}}
-            names[place] = map(then.__getitem__, columns[place])
-            moved = sum(map(relevant.__contains__, zip(*names, strict=True)))
-            if moved > most and moved - now > 3 * math.sqrt(moved + now):
-                best, most = (unit, place, step), moved
+    best: tuple[str, str] | None = None
+    for moved, unit, word in shifted_matches(pairs, relevant.__contains__):
+        if moved > most and moved - now > 3 * math.sqrt(moved + now):
+            best, most = (unit, word), moved
     if best is None:
         return
-    unit, place, step = best
+    unit, word = best
 
     def change(part: PairTable) -> PairTable:
-        ids = part.docs if place else part.queries
+        ids, step = part.docs if unit == "document" else part.queries, 1 if word == "higher" else -1
         ids = Ids.of([renumbered(value, step) for value in ids.tolist()], "id")
-        return without_repeats(replace(part, docs=ids) if place else replace(part, queries=ids))
+        return without_repeats(replace(part, docs=ids) if unit == "document" else replace(part, queries=ids))
 
-    by = f"{unit} ids of the run one {'higher' if step > 0 else 'lower'}"
+    by = f"{unit} ids of the run one {word}"
     effects = run.effects(run.rejoined(change), by)
     if any(effect.after >= _BETTER * effect.before for effect in effects):
         yield IDS_OFF_BY_ONE.finding(

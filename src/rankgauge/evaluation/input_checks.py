@@ -167,7 +167,7 @@ class InputChecks:
             if pair[0] == self.pairs[start][0]
         ]
         now = sum(map(self.judged.has, pairs))
-        return any(shifted > now + 1 for shifted, _, _ in _shifts(pairs, self.judged))
+        return any(shifted > now + 1 for shifted, _, _ in shifted_matches(pairs, self.judged.has))
 
     def _looks_mixed(self) -> bool:
         """Return whether many ids of a sample contain marks, letters, or zeros that others lack."""
@@ -260,7 +260,7 @@ class InputChecks:
 
     def _shifted(self, now: int) -> Finding | None:
         """Return a finding if one side numbers ids from 0 and the other from 1."""
-        for met, unit, word in _shifts(self.pairs, self.judged):
+        for met, unit, word in shifted_matches(self.pairs, self.judged.has):
             if met >= _BETTER * now and met - now > _DEVIATIONS * math.sqrt(met + now):
                 return _finding(
                     "P109",
@@ -452,18 +452,19 @@ def _example(ours: bytes, theirs: bytes, other: str = "judgments") -> str:
     return f"the run has '{show_id(ours)}', the {other} {have} '{show_id(theirs)}'"
 
 
-def _shifts(pairs: Sequence[Pair], judged: _JudgedDocuments) -> Iterator[tuple[int, str, str]]:
-    """Yield the number of judged pairs with document ids, then query ids, one higher or lower."""
+def shifted_matches(pairs: Sequence[Pair], has: Callable[[Pair], bool]) -> Iterator[tuple[int, str, str]]:
+    """Yield how many pairs judgments have with document ids, then query ids, one higher or lower.
+
+    The number is followed by the unit, ``document`` or ``query``, and ``higher`` or ``lower``. Only
+    whole numbers can be one higher or lower.
+    """
     for place, unit in ((1, "document"), (0, "query")):
         if not all(pair[place].isdigit() for pair in pairs):
             continue
         for step, word in ((1, "higher"), (-1, "lower")):
             moved = {value: renumbered(value, step) for value in {pair[place] for pair in pairs}}
-            if place:
-                found = sum(moved[doc] in judged[query] for query, doc in pairs)
-            else:
-                found = sum(doc in judged[moved[query]] for query, doc in pairs)
-            yield found, unit, word
+            shifted = ((query, moved[doc]) if place else (moved[query], doc) for query, doc in pairs)
+            yield sum(map(has, shifted)), unit, word
 
 
 def _finding(code: str, message: str, fix: str, severity: Severity = "error") -> Finding:
