@@ -296,10 +296,6 @@ def _generation_fault(judged: JudgedAnswer) -> tuple[str, str]:
     return next(((cause, why) for fails, cause, why in steps if fails), (_GOOD, ""))
 
 
-_AT_LEAST = 0.5
-_DECIDING = ("R", "Success")
-
-
 @dataclass(frozen=True, eq=False)
 class AnswerDiagnosis(Result):
     """Measures of retrieval and generation, and the stage to fix first.
@@ -406,7 +402,7 @@ def diagnose_answers(  # noqa: PLR0913 - each is an option of its own
     calibration: Calibration | str | os.PathLike[str] | None = None,
     human: Iterable[Verdict] = (),
     bands: Any = None,
-    attainable: float = _AT_LEAST,
+    attainable: float = 0.5,
     k: int = 5,
     encoder: Any = None,
     criteria: Mapping[str, str] = MappingProxyType({}),
@@ -436,11 +432,11 @@ def diagnose_answers(  # noqa: PLR0913 - each is an option of its own
         InputError: If there are no answers.
     """
     number("attainable", attainable, high=1.0)
-    given = verdicts if isinstance(verdicts, Mapping) else tuple(verdicts)
-    labels = given if isinstance(given, Mapping) else counted_labels(given)
+    known = () if isinstance(verdicts, Mapping) else tuple(verdicts)
+    labels = verdicts if isinstance(verdicts, Mapping) else counted_labels(known)
     evaluation = evaluate_answers(
         answers,
-        given,
+        known or labels,
         measures,
         claims=claims,
         judge=judge,
@@ -451,13 +447,11 @@ def diagnose_answers(  # noqa: PLR0913 - each is an option of its own
     )
     judged = tuple(judged_answers(answers, labels, claims, criteria))
     found = blame(judged, answers.system)
-    reasons = {}
-    if not isinstance(given, Mapping):
-        reasons = {each.key: each for each in given if each.label == labels.get(each.key)}
+    reasons = {each.key: each for each in known if each.label == labels.get(each.key)}
     qrels = {each.id: dict.fromkeys(each.gold, 1) for each in answers if each.gold}
-    if not qrels:
-        return AnswerDiagnosis(evaluation, None, (), found, _poor_contexts(evaluation, bands, k), judged, reasons)
     chosen = Bands.of(bands, k=k)
+    if not qrels:
+        return AnswerDiagnosis(evaluation, None, (), found, _poor_contexts(evaluation, chosen), judged, reasons)
     names = [str(measure) for measure in chosen.measures]
     run = {
         each.id: list(dict.fromkeys(each.ranking or [context.id for context in each.contexts]))
@@ -476,15 +470,15 @@ def _retrieval_first(rated: Iterable[Quality], attainable: float) -> Iterable[st
     for each in rated:
         if each.measure.name == "P" and each.mean < attainable * each.attainable:
             yield (f"{each.measure} is {each.mean:.2f} of {each.attainable:.2f} attainable, below {attainable:.0%}")
-        elif each.measure.name in _DECIDING and each.level == "Poor":
+        elif each.measure.name in {"R", "Success"} and each.level == "Poor":
             yield f"{each.measure} is {each.mean:.2f}: Poor"
 
 
-def _poor_contexts(evaluation: AnswerEvaluation, bands: Any, k: int) -> tuple[str, ...]:
+def _poor_contexts(evaluation: AnswerEvaluation, bands: Bands) -> tuple[str, ...]:
     """Return the reason to fix retrieval first, from claims if relevant documents are unknown."""
     measure = parse("ContextRecall")
     recall = corrected_mean(evaluation.settings, measure, evaluation.mean().get(str(measure), math.nan))
-    band = next((band for band in Bands.of(bands, k=k) if band.measure.name == "R"), None)
+    band = next((band for band in bands if band.measure.name == "R"), None)
     if band is None or band.level(recall) != "Poor":
         return ()
     return (f"the contexts support {Ratio(recall):.0%} of the claims of the references: Poor",)

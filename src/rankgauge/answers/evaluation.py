@@ -274,8 +274,8 @@ def evaluate_answers(
     _check_criteria(chosen, criteria)
     if calibration is not None and not isinstance(calibration, Calibration):
         calibration = Calibration.read(calibration)
-    given = verdicts if isinstance(verdicts, Mapping) else tuple(verdicts)
-    labels = given if isinstance(given, Mapping) else counted_labels(given)
+    known = () if isinstance(verdicts, Mapping) else tuple(verdicts)
+    labels = verdicts if isinstance(verdicts, Mapping) else counted_labels(known)
     judged = judged_answers(answers, labels, claims, criteria)
     similar = _similar(answers, chosen, encoder)
     columns = {measure: _scores(measure, judged, similar) for measure in chosen}
@@ -288,12 +288,8 @@ def evaluate_answers(
     chosen = tuple(columns)
     stamped = stamp_judge(
         judge,
-        {}
-        if isinstance(given, Mapping)
         # Without a calibration, relations are not needed.
-        else {"": {(each.judge, each.prompt) for each in given}}
-        if calibration is None
-        else _judges(given, judged),
+        {"": {(each.judge, each.prompt) for each in known}} if calibration is None else _judges(known, judged),
         {str(measure): relations_of(measure) for measure in chosen if _is_judged(measure)},
         calibration,
     )
@@ -317,11 +313,7 @@ def evaluate_answers(
     used: dict[str, Any] = {"criteria": dict(criteria)} if criteria else {}
     if similar:
         used["encoder"] = _encoder_name(encoder)
-    lowered = {
-        each.key
-        for each in (() if isinstance(given, Mapping) else given)
-        if each.quoted is False and each.label == labels.get(each.key)
-    }
+    lowered = {each.key for each in known if each.quoted is False and each.label == labels.get(each.key)}
     return AnswerEvaluation(
         run_name=answers.system,
         query_ids=tuple(record.id for record in answers),

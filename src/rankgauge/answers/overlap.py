@@ -8,7 +8,7 @@ import string
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +28,6 @@ _WORD = re.compile(rf"[{_HAN}]|[^\W_{_HAN}]+")
 _QUOTATION = re.compile(r"\"([^\"]+)\"|\u201c([^\u201d]+)\u201d|\u00ab([^\u00bb]+)\u00bb")
 _QUOTED_WORDS = 3
 _LONGEST = 20_000  # words; the time is quadratic in the length
-_Similar: TypeAlias = Mapping[str, Sequence[Score]]
 
 
 def _normalized(text: str) -> str:
@@ -150,7 +149,7 @@ OVERLAPS: Mapping[str, Callable[[AnswerRecord], Score]] = MappingProxyType(
 )
 
 
-def similarities(records: Sequence[AnswerRecord], encoder: Any) -> _Similar:
+def similarities(records: Sequence[AnswerRecord], encoder: Any) -> Mapping[str, Sequence[Score]]:
     """Return the similarities of answer, reference, question, and contexts of each record.
 
     Args:

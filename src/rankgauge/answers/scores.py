@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
-from typing import NamedTuple, Self, TypeAlias
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -318,20 +318,11 @@ def _abstention_if(judged: JudgedAnswer, *, answerable: bool) -> Score:
     return found if known.sure[0] else Score(math.nan, found.low, found.high)
 
 
-def _criterion(judged: JudgedAnswer, relation: str) -> Score:
-    if not (judged.record.answer or "").strip():
-        raise _Undefined("there is no answer")
-    return _share(judged.known(relation, "met"))
-
-
-_Units: TypeAlias = Callable[[JudgedAnswer], Ternary]
-_Scorer: TypeAlias = Callable[[JudgedAnswer], Score]
-
 _ALL_CLAIMS = ("answer-reference", "answer-context", "reference-context")
 _ABSTENTIONS = ("abstention", "answerability")
 # Measures that are a share of units (claims, contexts, answers) with a property, each with the
 # relations whose verdicts it needs.
-_SHARES: Mapping[str, tuple[_Units, tuple[str, ...]]] = {
+_SHARES: Mapping[str, tuple[Callable[[JudgedAnswer], Ternary], tuple[str, ...]]] = {
     "ContextRelevance": (_relevant, ("context-question",)),
     "ContextPrecision": (_useful, ("reference-context",)),
     "ContextRecall": (lambda judged: _supported_by_context(judged, "reference"), ("reference-context",)),
@@ -358,7 +349,7 @@ _SHARES: Mapping[str, tuple[_Units, tuple[str, ...]]] = {
     "Abstention": (_abstains, ("abstention",)),
 }
 # Other measures, with the relations whose verdicts they need.
-_OTHERS: Mapping[str, tuple[_Scorer, tuple[str, ...]]] = {
+_OTHERS: Mapping[str, tuple[Callable[[JudgedAnswer], Score], tuple[str, ...]]] = {
     "ContextAP": (_context_ap, ("reference-context",)),
     "AnswerCorrectness": (_answer_correctness, ("answer-reference", "reference-answer")),
     "ContextUtilization": (_context_utilization, ("reference-context", "reference-answer")),
@@ -456,7 +447,9 @@ def score(measure: Measure, judged: JudgedAnswer) -> Score:
         return Score(value, value, value, missing)
     try:
         if measure.name == "Criterion":
-            found = _criterion(judged, relations[0])
+            if not (judged.record.answer or "").strip():
+                raise _Undefined("there is no answer")  # noqa: TRY301 - as by the other measures
+            found = _share(judged.known(relations[0], "met"))
         elif measure.name in _SHARES:
             found = _share(_SHARES[measure.name][0](judged))
         else:

@@ -32,9 +32,6 @@ from rankgauge.formats.records import named_rows
 if TYPE_CHECKING:
     from sqlalchemy import MetaData, Row, Select
 
-_UNKNOWN = "unknown"
-_Place = tuple[str, str, str, int, int, str]
-
 
 def read_verdicts(
     source: Any,
@@ -90,7 +87,7 @@ def read_verdicts(
             Verdict(
                 key,
                 label,
-                _text(row, "judge") or _UNKNOWN,
+                _text(row, "judge") or "unknown",
                 prompt,
                 quote,
                 reason,
@@ -103,7 +100,12 @@ def read_verdicts(
     return found
 
 
-def _key(row: Mapping[str, Any], place: str, sets: tuple[AnswerSet, ...], places: Mapping[_Place, str]) -> str:
+def _key(
+    row: Mapping[str, Any],
+    place: str,
+    sets: tuple[AnswerSet, ...],
+    places: Mapping[tuple[str, str, str, int, int, str], str],
+) -> str:
     """Return the key of the item at the position given in a row."""
     record, relation, system = (_text(row, part) for part in ("record", "relation", "system"))
     at, column = (_number(row, part, place) for part in ("row", "column"))

@@ -28,7 +28,6 @@ from rankgauge.errors import InputError
 from rankgauge.measures.measure import Measure
 from rankgauge.retrievers.protocol import responses_of
 
-_TIMED = 200
 _LIMITS = "pass Limits(concurrency=8, timeout=10)"
 # By folder of responses: the run that has used it first, and its parts.
 _Owners: TypeAlias = dict[Path, tuple[str, list[Callable[[], Any]]]]
@@ -75,7 +74,7 @@ class Benchmark:
         self._corpus = Corpus(collection, progress=progress)
         self.progress = progress
         given = self.collection.qrels if qrels is None else qrels
-        self._given = None if given is None else Qrels.of(given)
+        self._given = Qrels.of({} if given is None else given)
         self._added: dict[str, Query] = {}
         self._grades: dict[str, dict[str, float]] = {}
         self._runs: dict[str, BenchmarkRun] = {}
@@ -117,7 +116,7 @@ class Benchmark:
         id_bytes(query_id, "query id")
         truth = Qrels.of({query_id: graded})
         name = truth.query_ids[0]
-        if name in self._added or name in self.collection.queries or name in (self._given or ()):
+        if name in self._added or name in self.collection.queries or name in self._given:
             raise InputError(f"query {name!r} already exists", where="add_query", fix="give every query a unique id")
         self._added[name] = Query(name, text)
         self._grades[name] = dict(truth[name])
@@ -126,13 +125,9 @@ class Benchmark:
     @cached_property
     def _truth(self) -> tuple[Qrels, Mapping[str, Query]]:
         """Judgments, and the queries that have judgments and a text."""
-        given = self._given
-        if not self._added:
-            qrels = Qrels.of({}) if given is None else given
-        elif given is None:
-            qrels = Qrels.of(self._grades)
-        else:
-            qrels = Qrels.of({**{query: given[query] for query in given}, **self._grades})
+        qrels = self._given
+        if self._added:
+            qrels = Qrels.of({**{query: qrels[query] for query in qrels}, **self._grades})
         texts = self.collection.queries
         asked = {
             query: self._added.get(query) or texts[query] for query in qrels if query in self._added or query in texts
@@ -159,17 +154,16 @@ class Benchmark:
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes on inputs that were excluded."""
-        found = []
-        if self._given is not None:
-            bare = [query for query in self._given if query not in self.queries]
-            if bare:
-                found.append(
-                    f"WARNING: {many(len(bare), 'query')} with judgments have no text and were not run: {some(bare)}"
-                )
+        notes = []
+        bare = [query for query in self._given if query not in self.queries]
+        if bare:
+            notes.append(
+                f"WARNING: {many(len(bare), 'query')} with judgments have no text and were not run: {some(bare)}"
+            )
         others = sum(query not in self.queries for query in self.collection.queries)
         if others:
-            found.append(f"not run, because they have no judgments: {many(others, 'query')}")
-        return tuple(found)
+            notes.append(f"not run, because they have no judgments: {many(others, 'query')}")
+        return tuple(notes)
 
     # ---- runs
 
@@ -181,7 +175,7 @@ class Benchmark:
         settings: Mapping[str, Any] | None = None,
         limits: Limits | None = None,
         rerun: Rerun = "missing",
-        timed: int = _TIMED,
+        timed: int = 200,
         prices: Mapping[str, float] | None = None,
     ) -> BenchmarkRun:
         """Send every query to a retriever, and store the responses.

@@ -144,10 +144,6 @@ _PROGRAMMING_ERRORS = (
     TypeError,
 )
 
-# Everything else that a retriever raises is recorded, even if it is not an Exception, such as
-# SystemExit, a panic in a Rust library, or a cancellation.
-_INTERRUPTS = (KeyboardInterrupt,)
-
 Queries = Sequence[Query]
 Record = Callable[[Response], None]
 Ask = Callable[[Queries, int], Any]
@@ -222,7 +218,9 @@ class _Calls:
                 time.sleep(pause)
             task.attempts += 1
             result = self._timed_call(task)
-            if isinstance(result.error, _INTERRUPTS):
+            # Everything else that a retriever raises is recorded, even if it is not an Exception,
+            # such as SystemExit, a panic in a Rust library, or a cancellation.
+            if isinstance(result.error, KeyboardInterrupt):
                 raise result.error
             again = self.finish(task, result)
             time.sleep(max((wait for wait, _ in again), default=0.0))

@@ -99,8 +99,6 @@ _SCHEMA = "rankgauge/benchmark/1"
 # Above this number of hits, runs are evaluated in blocks to save memory.
 _IN_MEMORY = 20_000_000
 _MIB = 2**20
-# Entries that may differ although they are not settings of the retriever.
-_ASIDE = frozenset({"versions"})
 
 
 @dataclass(frozen=True)
@@ -274,7 +272,7 @@ def changed_settings(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[
 def _flat(value: Any, name: str) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            if key not in _ASIDE:
+            if key != "versions":  # they may differ, but are not settings
                 yield from _flat(inner, f"{name}.{key}" if name else str(key))
     else:
         yield name, json.dumps(value, default=str)

@@ -360,6 +360,7 @@ def _check(method: Any, trials: Any, budget: Any, share: Any) -> None:
         )
 
 
+@dataclass
 class _Search:
     """A search that tries configurations in turn and keeps the runs of the best and the current.
 
@@ -371,29 +372,23 @@ class _Search:
         stopped: Why the search stopped early; empty otherwise.
     """
 
-    def __init__(  # noqa: PLR0917 - the inputs of a search
-        self,
-        build: Build,
-        run: Runner,
-        truth: Qrels,
-        measure: Measure,
-        tuning: Sequence[bytes],
-        space: Space,
-        sampler: Sampler | None,
-    ) -> None:
-        self._build, self._run, self._sign = build, run, -1 if measure.declaration.better == "lower" else 1
-        self.truth, self.measure, self.tuning, self.space = truth, measure, tuning, space
-        self._sampler = sampler
-        self._proposals = iter(space) if sampler is None else iter(sampler.propose, None)
-        self.trials: list[Trial] = []
-        self.best: Trial | None = None
-        self.before: Trial | None = None
-        self.runs: dict[str, Run] = {}
-        self.stopped = ""
+    build: Build
+    runner: Runner
+    truth: Qrels
+    measure: Measure
+    tuning: Sequence[bytes]
+    space: Space
+    sampler: Sampler | None
+    trials: list[Trial] = field(default_factory=list)
+    best: Trial | None = None
+    before: Trial | None = None
+    runs: dict[str, Run] = field(default_factory=dict)
+    stopped: str = ""
 
     def run(self, start: Mapping[str, Any] | None, limit: int, budget: float | None) -> None:
         """Try configurations until none is left, the budget is used up, or Ctrl-C is pressed."""
         ends = math.inf if budget is None else time.monotonic() + budget
+        proposals = iter(self.space) if self.sampler is None else iter(self.sampler.propose, None)
         known: set[str] = set()
         name = _BEFORE
         try:
@@ -405,7 +400,7 @@ class _Search:
                 if time.monotonic() >= ends:
                     self.stopped = f"the budget of {budget:g} s was used up"
                     return
-                configuration = next((one for one in self._proposals if key_of(one) not in known), None)
+                configuration = next((one for one in proposals if key_of(one) not in known), None)
                 if configuration is None:
                     return
                 name = str(number)
@@ -421,7 +416,7 @@ class _Search:
         began = time.perf_counter()
         value, latency, error, found = math.nan, None, "", None
         try:
-            found, latency = _checked_result(self._run(name, self._build(configuration)))
+            found, latency = _checked_result(self.runner(name, self.build(configuration)))
             value = self.mean(found, self.tuning)
         except Exception as problem:  # noqa: BLE001 - any failure is recorded
             error = f"{type(problem).__name__}: {problem}".splitlines()[0]
@@ -431,13 +426,14 @@ class _Search:
         trial = Trial(name, dict(configuration), value, None if error else latency, seconds, error)
         self.trials.append(trial)
         if found is not None and not error:
+            sign = -1 if self.measure.declaration.better == "lower" else 1
             # The first of ties is kept, so that the current configuration has to be beaten.
-            if self.best is None or self._sign * value > self._sign * self.best.value:
+            if self.best is None or sign * value > sign * self.best.value:
                 self.best, self.runs[_BEST] = trial, found
             if name == _BEFORE:
                 self.before, self.runs[_BEFORE] = trial, found
-        if self._sampler is not None and self.space.holds(configuration):
-            self._sampler.record(configuration, value)
+        if self.sampler is not None and self.space.holds(configuration):
+            self.sampler.record(configuration, value)
 
     def mean(self, found: Run, queries: Sequence[bytes]) -> float:
         """Return the mean over the queries."""

@@ -210,12 +210,9 @@ def measure_resources() -> Iterator[ResourceUsage]:
             usage.peak = max(peak - before, 0)
 
 
-_STATUS = Path("/proc/self/status")
-
-
 def _status_bytes(name: str) -> int | None:
     try:
-        text = _STATUS.read_text(encoding="ascii")
+        text = Path("/proc/self/status").read_text(encoding="ascii")
     except OSError:
         return None
     found = re.search(rf"^{name}:\s+(\d+) kB", text, re.MULTILINE)

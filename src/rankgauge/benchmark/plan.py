@@ -34,8 +34,6 @@ _PATHS = ("path", "run")
 # Options whose values are other objects, as tables.
 _TABLES = ("chunker", "encoder", "reranker")
 _PYTHON = "python"
-_PYTHON_OPTIONS = ("call", "arguments")
-_CHUNKED = "chunked"
 
 
 @dataclass(frozen=True)
@@ -218,14 +216,14 @@ def _in_file(path: Path, where: str = "") -> Iterator[None]:
         raise
 
 
+@dataclass(frozen=True)
 class _PlanReader:
     """Reader of a plan that reports the location of errors."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._folder = path.resolve().parent
+    path: Path
 
     def plan(self, data: Mapping[str, Any]) -> BenchmarkPlan:
+        folder = self.path.resolve().parent
         self._check_keys(data, _TOP, "the plan")
         collection = data.get("collection")
         if isinstance(collection, str):
@@ -249,14 +247,14 @@ class _PlanReader:
         integer("k", k)
         integer("timed", timed, least=0)
         plan = BenchmarkPlan(
-            path=self._path,
+            path=self.path,
             collection={
-                key: str(self._folder / value) if isinstance(value, str) and (self._folder / value).exists() else value
+                key: str(folder / value) if isinstance(value, str) and (folder / value).exists() else value
                 for key, value in collection.items()
             },
             retrievers=found,
             k=k,
-            store=self._folder / self._typed(data, "store", str, f"{self._path.stem}.runs"),
+            store=folder / self._typed(data, "store", str, f"{self.path.stem}.runs"),
             baseline=baseline,
             timed=timed,
             limits=self._limits(self._typed(data, "limits", dict, {}), "limits"),
@@ -273,7 +271,7 @@ class _PlanReader:
         known_name("type of retriever", kind, [*retrievers.TYPES, _PYTHON])
         limits = table.get("limits")
         prices = self._typed(table, "prices", dict, {}, where)
-        with _in_file(self._path, where):
+        with _in_file(self.path, where):
             check_prices(prices)
         return PlannedRetriever(
             name=name,
@@ -289,7 +287,7 @@ class _PlanReader:
         if not isinstance(table, Mapping):
             raise self._error(f"got {table!r:.60}", "write a table: [limits]", where)
         self._check_keys(table, [one.name for one in fields(Limits)], where)
-        with _in_file(self._path, where):
+        with _in_file(self.path, where):
             return Limits(**table)
 
     def _typed(self, data: Mapping[str, Any], key: str, kind: type, *rest: Any) -> Any:
@@ -302,10 +300,10 @@ class _PlanReader:
 
     def _check_keys(self, table: Mapping[str, Any], known: Any, where: str) -> None:
         for key in table:
-            known_name(f"key of {where}", key, known, where=str(self._path))
+            known_name(f"key of {where}", key, known, where=str(self.path))
 
     def _error(self, what: str, fix: str, where: str = "") -> FormatError:
-        return FormatError(f"{where}: {what}" if where else what, path=str(self._path), fix=fix)
+        return FormatError(f"{where}: {what}" if where else what, path=str(self.path), fix=fix)
 
 
 def _nested_settings(plan: BenchmarkPlan, name: str, above: tuple[str, ...]) -> dict[str, Any]:
@@ -335,7 +333,7 @@ def _check_options(path: Path, kind: str, options: Mapping[str, Any], where: str
 
     No object is created: a plan with a typo in its last line must not load models first.
     """
-    known: Iterable[str] = _PYTHON_OPTIONS
+    known: Iterable[str] = ("call", "arguments")
     known_name("type", kind, [*retrievers.TYPES, _PYTHON], where=f"{path}, {where}")
     if kind != _PYTHON:
         known = inspect.signature(getattr(retrievers, retrievers.TYPES[kind])).parameters
@@ -369,7 +367,7 @@ class PlanBuilder:
     def _create(self, kind: str, options: Mapping[str, Any], where: str) -> Any:
         _check_options(self.plan.path, kind, options, where)
         # A retriever that indexes chunks cannot also index the documents: its parts are not shared.
-        maker = PlanBuilder(self.plan, self.bench) if kind == _CHUNKED else self
+        maker = PlanBuilder(self.plan, self.bench) if kind == "chunked" else self
         made = {key: maker.value(key, value, f"{where}.{key}") for key, value in options.items()}
         if kind == _PYTHON:
             return self._import_call(made, where)

@@ -42,7 +42,6 @@ from rankgauge.retrievers.protocol import (
     settings_of,
 )
 
-_SAVED = "saved-run"  # not timed: it reads rankings from memory
 _MOST_IDS = 5_000_000
 _RECORD_EVERY = 1.0  # seconds
 
@@ -277,8 +276,7 @@ class Session:
             limits=self._limits.to_dict(),
         )
         costs = _UsageRecorder(self._retriever, journal)
-        progress = self._options.progress
-        with show_progress(self._name, len(queries), done=done, wanted=progress) as bar:
+        with show_progress(self._name, len(queries), done=done, wanted=self._options.progress) as bar:
 
             def record(response: Response) -> None:
                 journal.append(response)
@@ -296,20 +294,20 @@ class Session:
     def _time(self, timed: int) -> None:
         """Send some queries one at a time, unless the journal contains their latency."""
         queries = self._options.queries
-        kept = self._journal.head.get("latency")
-        if kept and not kept["seconds"].keys() <= queries.keys():
-            kept = None  # other queries of an earlier run with the same store
-        enough = kept and len(kept["seconds"]) + kept["failures"] >= min(timed, len(queries))
-        if timed < 1 or self.identity.word == _SAVED or enough:
+        kept = self._journal.head.get("latency") or {"seconds": {}, "failures": 0}
+        # An earlier run with the same store may have timed other queries.
+        timed_before = len(kept["seconds"]) + kept["failures"] if kept["seconds"].keys() <= queries.keys() else 0
+        # A saved run is not timed: it reads rankings from memory.
+        if timed < 1 or self.identity.word == "saved-run" or timed_before >= min(timed, len(queries)):
             return
         self._prepare()
         # A fixed random sample: the first queries of a file are often similar.
         lot = drawn((query.encode() for query in queries), 0)[:timed]
         chosen = [queries[query.decode()] for query in lot]
-        what, progress = f"{self._name}: latency", self._options.progress
-        with show_progress(what, len(chosen), wanted=progress, between=True) as bar:
-            found = measure_latency(self._retriever, chosen, self._options.k, limits=self._limits, bar=bar)
-        self._journal.note(latency=asdict(found))
+        wanted = self._options.progress
+        with show_progress(f"{self._name}: latency", len(chosen), wanted=wanted, between=True) as bar:
+            latency = measure_latency(self._retriever, chosen, self._options.k, limits=self._limits, bar=bar)
+        self._journal.note(latency=asdict(latency))
 
     def _prepare(self) -> None:
         """Index the documents, unless this process has already done so."""

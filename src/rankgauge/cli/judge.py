@@ -75,7 +75,6 @@ def generate(
     out.print(made)
 
 
-_WIDTH = 80
 _collection = option("The documents; they must include those named by the questions.", "FOLDER")
 
 
@@ -319,7 +318,7 @@ def _folded(line: str) -> str:
     marker = re.match(r"\s*(?:[-*+] |\d+[.)] )?", line)
     return textwrap.fill(
         line,
-        _WIDTH,
+        80,
         subsequent_indent=" " * (marker.end() if marker else 0),
         break_long_words=False,
         break_on_hyphens=False,

@@ -101,9 +101,6 @@ def drift_finding(data: Mapping[str, Any]) -> rankgauge.Finding:
     return rankgauge.Finding(*(str(found[name]) for name in names))  # type: ignore[arg-type]
 
 
-_ENCODERS = "hashing, model2vec:NAME, sentence-transformers:NAME, or openai-embeddings:NAME@URL"
-
-
 def encoder_of(text: str, option: str, *, key_env: str | None = None, cache: str | None = None) -> Any:
     """Return the encoder of TYPE:NAME, with the types of plans; --search also accepts bm25."""
     from rankgauge import retrievers
@@ -117,7 +114,9 @@ def encoder_of(text: str, option: str, *, key_env: str | None = None, cache: str
     except rankgauge.UnknownName:
         what, others = ("retriever", "bm25, ") if option == "--search" else ("encoder", "")
         raise rankgauge.UnknownName(
-            f"unknown {what} {text!r:.80}", where=option, fix=f"choose {others}{_ENCODERS}"
+            f"unknown {what} {text!r:.80}",
+            where=option,
+            fix=f"choose {others}hashing, model2vec:NAME, sentence-transformers:NAME, or openai-embeddings:NAME@URL",
         ) from None
 
 

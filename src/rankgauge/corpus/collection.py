@@ -23,8 +23,6 @@ from rankgauge.formats.texts import Faults, StoredTexts, TextReader, TextRow, Te
 
 Invalid = Literal["error", "skip"]
 
-_SNIPPET = 160
-
 
 def _refuse(*_: object, **__: object) -> NoReturn:
     raise TypeError("fields of documents and queries are read-only; change a copy: dict(fields)")
@@ -120,7 +118,7 @@ class Document(_Row):
         joint = " " if self.title.endswith((".", "?", "!")) else ". "
         return self.title + joint + self.text if self.text else self.title
 
-    def snippet(self, max_length: int = _SNIPPET) -> str:
+    def snippet(self, max_length: int = 160) -> str:
         """Return the title or the start of the text: one line, at most `max_length` characters."""
         line = " ".join((self.title or self.text).split())
         return line if len(line) <= max_length else line[: max_length - 1].rstrip() + "…"

@@ -26,8 +26,6 @@ from rankgauge.measures.measure import Measure, parse
 if TYPE_CHECKING:
     from sqlalchemy import Connection, MetaData
 
-_PLACE = ".rankgauge/history.db"
-_VARIABLE = "RANKGAUGE_HISTORY"
 _LONGEST = 200
 
 
@@ -107,7 +105,9 @@ class History(Store):
             MissingExtra: If SQLAlchemy or the PostgreSQL driver is not installed.
             InputError: If the URL is invalid.
         """
-        super().__init__(where if where is not None else os.environ.get(_VARIABLE) or _PLACE, wait=wait)
+        super().__init__(
+            where if where is not None else os.environ.get("RANKGAUGE_HISTORY") or ".rankgauge/history.db", wait=wait
+        )
 
     @classmethod
     def open(cls, where: str | os.PathLike[str] | None = None, *, wait: float = 30.0) -> Self:

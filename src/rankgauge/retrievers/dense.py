@@ -24,8 +24,6 @@ from rankgauge.retrievers.base import (
 )
 from rankgauge.retrievers.encoders import encoder_of
 
-_SIMILARITIES = ("cosine", "dot")
-_SEARCHES = ("exact", "usearch")
 # Sums of products of two such numbers still fit in 32-bit floats.
 _MOST = 1e15
 # Maximum number of scores in memory at a time in exact search.
@@ -85,8 +83,8 @@ class Dense(CompositeRetriever):
         recall_sample: int = 100,
     ) -> None:
         self._encoder: Any = encoder_of(encoder)
-        self._similarity = choice("similarity", similarity, _SIMILARITIES)
-        self._search = choice("search", search, _SEARCHES)
+        self._similarity = choice("similarity", similarity, ("cosine", "dot"))
+        self._search = choice("search", search, ("exact", "usearch"))
         self._fields = field_names(fields)
         self._batch = integer("batch", batch)
         self._graph_options = {

@@ -30,8 +30,6 @@ from rankgauge.formats.writers import write_tables
 
 # Far above any real score; sums of products of two such values are still finite.
 _MOST = 1e100
-_K = 60.0
-_PHI = 0.8
 # Votes are counted in 64 bits.
 _VOTES = 2**62
 # Number of pairs of documents compared at once.
@@ -100,8 +98,8 @@ class Fusion:
             method=name,
             norm=_norm(norm) if "norm" in declared.reads else None,
             weights=weights,
-            k=_number("k", _K if k is None else k, 0, _MOST) if "k" in declared.reads else None,
-            phi=_phi(_PHI if phi is None else phi) if "phi" in declared.reads else None,
+            k=_number("k", 60.0 if k is None else k, 0, _MOST) if "k" in declared.reads else None,
+            phi=_phi(0.8 if phi is None else phi) if "phi" in declared.reads else None,
         )
 
     def settings(self) -> dict[str, Any]:

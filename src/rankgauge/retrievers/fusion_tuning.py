@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rankgauge.core.arguments import choice, integer, known_name, of_kind
-from rankgauge.core.ids import Ids, id_bytes, show_id
-from rankgauge.core.pair_table import PairTable, offsets_of
+from rankgauge.core.ids import id_bytes, show_id
+from rankgauge.core.pair_table import PairTable
 from rankgauge.core.policies import Order
 from rankgauge.core.text import many
 from rankgauge.data.alignment import Alignment, align
@@ -390,7 +390,11 @@ class _Search:
                 f"{many(len(rest), 'query')} without judgments fused by {overall}, the best "
                 f"on {many(len(everything), 'query')}"
             )
-        tables = [self.fuse(align([only(run, queries) for run in self.runs]), how).table for how, queries in parts]
+        fused = PairTable.joined(
+            [self.fuse(align([only(run, queries) for run in self.runs]), how).table for how, queries in parts]
+        )
+        place = {query: number for number, query in enumerate(fused.queries.shown())}
+        table = of_queries(fused, np.array([place[query] for query in known if query in place], dtype=np.int64))
         method = self.candidates[0].method
         settings = {
             "method": method,
@@ -398,26 +402,12 @@ class _Search:
             "chosen": [how.settings() for how, _ in parts],
             "runs": [run.name for run in self.runs],
         }
-        return Run(_joined(tables, list(known)), name=f"{method}-tuned", settings={"fusion": settings}), text
+        return Run(table, name=f"{method}-tuned", settings={"fusion": settings}), text
 
     def evaluation(self, run: Run, queries: Iterable[bytes]) -> Evaluation:
         """Evaluate a run over these queries, in the order of the judgments."""
         chosen = sorted(queries, key=self.rows.__getitem__)
         return evaluate(self.truth, run, self.measure, ties=self.ties, queries=chosen)
-
-
-def _joined(tables: Sequence[PairTable], order: Sequence[str]) -> PairTable:
-    """Concatenate tables of different queries, in the given order of queries."""
-    queries = Ids.joined([table.queries for table in tables])
-    table = PairTable(
-        queries=queries,
-        offsets=offsets_of(np.concatenate([np.diff(table.offsets) for table in tables])),
-        docs=Ids.joined([table.docs for table in tables]),
-        values=np.concatenate([table.values for table in tables]),
-        unique=True,
-    )
-    place = {query: number for number, query in enumerate(queries.shown())}
-    return of_queries(table, np.array([place[q] for q in order if q in place], dtype=np.int64))
 
 
 # ---- sentences

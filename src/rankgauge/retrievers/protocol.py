@@ -60,14 +60,6 @@ def has_index(retriever: Any) -> bool:
     return isinstance(retriever, Retriever)
 
 
-def is_async(retriever: Any) -> bool:
-    """Return whether the responses of the retriever have to be awaited."""
-    call = retriever.search if has_index(retriever) else retriever
-    return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(
-        getattr(call, "__call__", None)  # noqa: B004 - the method is inspected, not called
-    )
-
-
 def attempt(call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
     """Return the result of code of a retriever, or the error that it raised.
 
@@ -173,13 +165,12 @@ def index_documents(retriever: Any, documents: Iterable[Document]) -> None:
             where=f"{type(retriever).__name__}.index",
             fix="raise the limit: index_timeout",
         )
-    outer: _IndexRecord | None = getattr(_OPEN, "record", None)
-    if outer is not None:
-        with contextlib.suppress(TypeError):
-            outer.parts.append((weakref.ref(retriever), weakref.ref(documents)))
+    enclosing: _IndexRecord | None = getattr(_OPEN, "record", None)
+    outer = enclosing or _IndexRecord()
+    with contextlib.suppress(TypeError):
+        outer.parts.append((weakref.ref(retriever), weakref.ref(documents)))
     if holds(retriever, documents):
-        if outer is not None:
-            outer.saved += indexing_seconds(retriever) or 0.0
+        outer.saved += indexing_seconds(retriever) or 0.0
         return
     with contextlib.suppress(TypeError):
         _LAST.pop(retriever, None)  # if indexing fails, it has no valid index
@@ -192,10 +183,9 @@ def index_documents(retriever: Any, documents: Iterable[Document]) -> None:
             awaited(done)
     finally:
         _INDEXING.discard(id(retriever))
-        _OPEN.record = outer
+        _OPEN.record = enclosing
     record.seconds = time.perf_counter() - began + record.saved
-    if outer is not None:
-        outer.saved += record.saved
+    outer.saved += record.saved
     lost = next((part() for part, inner in record.parts if holds(part(), inner()) is False), None)
     if lost is not None:
         raise InputError(
@@ -258,7 +248,8 @@ def responses_of(retriever: Any, *, batched: bool = False) -> Callable[[Sequence
     )
     if batched:
         return lambda queries, k: ask([query.text for query in queries], k)
-    if is_async(retriever):
+    method = getattr(retriever, "__call__", None)  # noqa: B004 - inspected, not called
+    if inspect.iscoroutinefunction(retriever) or inspect.iscoroutinefunction(method):
 
         async def one_by_one(queries: Sequence[Query], k: int) -> list[Any]:
             return [await ask(query.text, k) for query in queries]

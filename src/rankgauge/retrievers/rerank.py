@@ -65,7 +65,14 @@ class Rerank(CompositeRetriever):
     fields: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        self.reranker = reranker_of(self.reranker)
+        if not isinstance(self.reranker, Reranker):
+            if not callable(self.reranker):
+                raise InputError(
+                    f"got {type(self.reranker).__name__}, expected a reranker",
+                    where="reranker",
+                    fix="pass a function of a query and a list of texts, or an object with rerank()",
+                )
+            self.reranker = _Called(self.reranker)
         self.depth = integer("depth", self.depth)
         names = field_names(self.fields)
         self.fields = None if names is None else list(names)
@@ -128,19 +135,6 @@ class Reranker(Protocol):
 
     def rerank(self, query: str, texts: Sequence[str], /) -> Sequence[float | None]:
         """Return a score for each text, higher is better; None for texts without a score."""
-
-
-def reranker_of(given: Any) -> Reranker:
-    """Return a reranker unchanged; wrap a callable ``(query, texts) -> scores``."""
-    if isinstance(given, Reranker):
-        return given
-    if callable(given):
-        return _Called(given)
-    raise InputError(
-        f"got {type(given).__name__}, expected a reranker",
-        where="reranker",
-        fix="pass a function of a query and a list of texts, or an object with rerank()",
-    )
 
 
 class _Called(CallableDelegate):

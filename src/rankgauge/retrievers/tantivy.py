@@ -17,7 +17,6 @@ from rankgauge.errors import InputError
 from rankgauge.retrievers.base import Ranking, indexed
 
 # Names of analyzers in an index; another process can recreate an analyzer from its name.
-_ANALYZER = "rankgauge_{}_{}"
 _OURS = re.compile(r"rankgauge_([a-z]+)_([a-z]+)")
 _LONGEST = 40
 _WORD = re.compile(r"[^\W_]+")
@@ -175,7 +174,7 @@ class Tantivy:
             ) from error
 
     def _create(self) -> Any:
-        name = _ANALYZER.format(self.stemmer or "none", self.stop_words or "none")
+        name = f"rankgauge_{self.stemmer or 'none'}_{self.stop_words or 'none'}"
         builder = self._tantivy.SchemaBuilder()
         builder.add_text_field(self.id_field, stored=True, tokenizer_name="raw", index_option="basic")
         builder.add_text_field(self.fields[0], tokenizer_name=name, index_option="freq")
