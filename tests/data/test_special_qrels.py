@@ -60,3 +60,9 @@ def test_a_value_that_a_format_cannot_represent_is_refused_and_nothing_is_writte
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(UnknownName, match="cannot be written in the format 'parquet'"):
         held.write(tmp_path / "a", "parquet")
+
+
+def test_an_id_with_a_carriage_return_is_kept_in_csv(tmp_path):
+    held = SubtopicQrels.of({"q1": {"d\r1": {"a": 1.0}, "d2": {"a": 2.0}}})
+    held.write(tmp_path / "a.csv")
+    assert SubtopicQrels.read(tmp_path / "a.csv") == held

@@ -25,7 +25,7 @@ from rankgauge.data.run import Run
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.registry import TARGET_FORMATS
-from rankgauge.formats.writers import write_table
+from rankgauge.formats.writers import write_tables
 from rankgauge.sample import sample_path
 
 pa = pytest.importorskip("pyarrow")
@@ -114,7 +114,7 @@ def check_written(held: Qrels | Run, layout: Layout, form: str, folder: Path) ->
     path = folder / "written"
     path.unlink(missing_ok=True)
     try:
-        write_table(held.table, path, layout, "tag", form=form)
+        write_tables([held.table], path, layout, "tag", form=form)
     except InputError:
         assert list(folder.iterdir()) == []
         return
@@ -160,7 +160,7 @@ def test_the_bundled_run_is_read_by_others(form, tmp_path):
 
 
 def test_judgments_as_json_are_what_pytrec_eval_takes(tmp_path):
-    write_table(Qrels.of({"q": {"d": 2, "e": -1}}).table, tmp_path / "a.json", JUDGMENTS)
+    write_tables([Qrels.of({"q": {"d": 2, "e": -1}}).table], tmp_path / "a.json", JUDGMENTS)
     held = json.loads((tmp_path / "a.json").read_text())
     pytrec_eval.RelevanceEvaluator(held, {"map"})  # it rejects grades with a decimal point
     assert held == {"q": {"d": 2, "e": -1}}
@@ -168,8 +168,8 @@ def test_judgments_as_json_are_what_pytrec_eval_takes(tmp_path):
 
 def test_trec_files_are_read_by_pytrec_eval_and_ir_measures(tmp_path):
     qrels, run = Qrels.of(sample_path("qrels.txt")), Run.of(sample_path("runs/bm25.run"))
-    write_table(qrels.table, tmp_path / "q", JUDGMENTS)
-    write_table(run.table, tmp_path / "r", RUN, "tag")
+    write_tables([qrels.table], tmp_path / "q", JUDGMENTS)
+    write_tables([run.table], tmp_path / "r", RUN, "tag")
     with (tmp_path / "q").open() as file:
         assert pytrec_eval.parse_qrel(file) == {q: dict(qrels[q]) for q in qrels}
     with (tmp_path / "r").open() as file:
@@ -180,18 +180,18 @@ def test_trec_files_are_read_by_pytrec_eval_and_ir_measures(tmp_path):
 
 def test_ranks_of_ms_marco_give_equal_scores_the_order_of_trec_eval(tmp_path):
     run = Run.of({"q": {"a": 1.0, "b": 2.0, "c": 2.0, "z": 0.5}})
-    write_table(run.table, tmp_path / "r", RUN, form="msmarco")
+    write_tables([run.table], tmp_path / "r", RUN, form="msmarco")
     assert (tmp_path / "r").read_text() == "q\tc\t1\nq\tb\t2\nq\ta\t3\nq\tz\t4\n"
 
 
 def test_ranks_in_trec_format_follow_the_scores_with_equal_ones_as_given(tmp_path):
     run = Run.of({"q": {"a": 1.0, "c": 2.0, "b": 2.0}})
-    write_table(run.table, tmp_path / "r", RUN, "my tag")
+    write_tables([run.table], tmp_path / "r", RUN, "my tag")
     assert (tmp_path / "r").read_text() == ("q Q0 c 1 2.0 my_tag\nq Q0 b 2 2.0 my_tag\nq Q0 a 3 1.0 my_tag\n")
 
 
 def test_whole_grades_have_no_point_and_a_zero_with_a_sign_keeps_it(tmp_path):
-    write_table(Qrels.of({"q": {"d": 2, "e": -0.0, "f": 0.5}}).table, tmp_path / "q", JUDGMENTS)
+    write_tables([Qrels.of({"q": {"d": 2, "e": -0.0, "f": 0.5}}).table], tmp_path / "q", JUDGMENTS)
     assert (tmp_path / "q").read_text() == "q 0 d 2\nq 0 e -0.0\nq 0 f 0.5\n"
 
 
@@ -216,9 +216,9 @@ UNPACKERS: dict[str, Any] = {
 @pytest.mark.parametrize("form", ["trec", "csv", "tsv", "json", "jsonl"])
 def test_the_last_suffix_compresses_and_the_one_before_it_is_the_format(end, form, tmp_path):
     table = Qrels.of(sample_path("qrels.txt")).table
-    write_table(table, tmp_path / f"plain.{form}", JUDGMENTS)
+    write_tables([table], tmp_path / f"plain.{form}", JUDGMENTS)
     for name in ("one", "two"):
-        write_table(table, tmp_path / f"{name}.{form}.{end}", JUDGMENTS)
+        write_tables([table], tmp_path / f"{name}.{form}.{end}", JUDGMENTS)
     one, two = ((tmp_path / f"{name}.{form}.{end}").read_bytes() for name in ("one", "two"))
     assert one == two
     assert UNPACKERS[end](one) == (tmp_path / f"plain.{form}").read_bytes()
@@ -229,7 +229,7 @@ def test_columns_are_text_and_floats_and_the_same_bytes_each_time(form, tmp_path
     run = Run.of(sample_path("runs/bm25.run"))
     paths = [tmp_path / f"{name}.{form}" for name in ("one", "two")]
     for path in paths:
-        write_table(run.table, path, RUN)
+        write_tables([run.table], path, RUN)
     assert paths[0].read_bytes() == paths[1].read_bytes()
     pd = pytest.importorskip("pandas")
     frame = (pd.read_parquet if form == "parquet" else pd.read_feather)(paths[0])
@@ -264,7 +264,7 @@ def test_columns_are_cut_into_groups_of_rows_without_a_seam(tmp_path, monkeypatc
 )
 def test_values_that_a_format_cannot_represent_are_counted_and_shown(form, judged, said, tmp_path):
     with pytest.raises(InputError) as caught:
-        write_table(Qrels.of(judged).table, tmp_path / "a", JUDGMENTS, form=form)
+        write_tables([Qrels.of(judged).table], tmp_path / "a", JUDGMENTS, form=form)
     assert said in caught.value.what
     assert caught.value.fix
     assert list(tmp_path.iterdir()) == []
@@ -272,7 +272,7 @@ def test_values_that_a_format_cannot_represent_are_counted_and_shown(form, judge
 
 @pytest.mark.parametrize("form", ["json", "rank-eval", "opensearch"])
 def test_formats_that_go_query_by_query_hold_a_query_without_judgments(form, tmp_path):
-    write_table(Qrels.of({"q": {}, "r": {"d": 1}}).table, tmp_path / "a", JUDGMENTS, form=form)
+    write_tables([Qrels.of({"q": {}, "r": {"d": 1}}).table], tmp_path / "a", JUDGMENTS, form=form)
     held = json.loads((tmp_path / "a").read_text())
     if form == "json":
         assert held == {"q": {}, "r": {"d": 1}}
@@ -284,17 +284,17 @@ def test_formats_that_go_query_by_query_hold_a_query_without_judgments(form, tmp
 @pytest.mark.parametrize("form", ["beir", "rank-eval", "opensearch", "quepid"])
 def test_a_run_is_no_judgments(form, tmp_path):
     with pytest.raises(InputError, match="cannot store a run, only judgments"):
-        write_table(Run.of({"q": ["d"]}).table, tmp_path / "a", RUN, form=form)
+        write_tables([Run.of({"q": ["d"]}).table], tmp_path / "a", RUN, form=form)
 
 
 def test_a_duplicate_document_cannot_be_an_object(tmp_path):
     run = Run.of([("q", "d", 1.0), ("q", "d", 2.0)])
     with pytest.raises(InputError, match="document 'd' occurs twice for query 'q'"):
-        write_table(run.table, tmp_path / "a.json", RUN)
+        write_tables([run.table], tmp_path / "a.json", RUN)
 
 
 def test_an_elasticsearch_request_has_the_fields_of_the_api(tmp_path):
-    write_table(Qrels.of({"q": {"d": 1}}).table, tmp_path / "a", JUDGMENTS, form="rank-eval")
+    write_tables([Qrels.of({"q": {"d": 1}}).table], tmp_path / "a", JUDGMENTS, form="rank-eval")
     assert json.loads((tmp_path / "a").read_text()) == {
         "requests": [
             {
@@ -309,7 +309,7 @@ def test_an_elasticsearch_request_has_the_fields_of_the_api(tmp_path):
 
 def test_an_opensearch_list_has_the_fields_of_the_api(tmp_path):
     table = Qrels.of({"q": {"d": 1, "e": 0.5}}).table
-    write_table(table, tmp_path / "a.json", JUDGMENTS, form="opensearch")
+    write_tables([table], tmp_path / "a.json", JUDGMENTS, form="opensearch")
     assert json.loads((tmp_path / "a.json").read_text()) == {
         "name": "judgments",
         "description": "",
@@ -318,18 +318,18 @@ def test_an_opensearch_list_has_the_fields_of_the_api(tmp_path):
             {"query": "q", "ratings": [{"docId": "d", "rating": "1"}, {"docId": "e", "rating": "0.5"}]}
         ],
     }
-    write_table(table, tmp_path / "a.csv", JUDGMENTS, form="opensearch")
+    write_tables([table], tmp_path / "a.csv", JUDGMENTS, form="opensearch")
     assert (tmp_path / "a.csv").read_text() == "query,docid,rating\nq,d,1\nq,e,0.5\n"
 
 
 def test_an_unknown_format_is_named(tmp_path):
     with pytest.raises(UnknownName, match="format='xlsx' is not valid"):
-        write_table(Run.of({"q": ["d"]}).table, tmp_path / "a", RUN, form="xlsx")
+        write_tables([Run.of({"q": ["d"]}).table], tmp_path / "a", RUN, form="xlsx")
 
 
 def test_parquet_is_not_packed_again(tmp_path):
     with pytest.raises(InputError, match="already compressed"):
-        write_table(Run.of({"q": ["d"]}).table, tmp_path / "a.parquet.gz", RUN)
+        write_tables([Run.of({"q": ["d"]}).table], tmp_path / "a.parquet.gz", RUN)
 
 
 def test_scores_of_every_size_come_back(tmp_path):

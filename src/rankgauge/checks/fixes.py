@@ -30,7 +30,7 @@ from rankgauge.formats.lines import numbered_lines, opened, start_of
 from rankgauge.formats.readers import is_header
 from rankgauge.formats.registry import format_of, target_format
 from rankgauge.formats.trec import places_of
-from rankgauge.formats.writers import write_table, written
+from rankgauge.formats.writers import write_tables, written
 
 _SAMPLE = 20_000
 # Findings whose rows the reader drops.
@@ -105,7 +105,7 @@ class _Copy:
         ranked = rows is not None and self._counts_ranks()
         if rows is None or (ranked and len(self.before) != len(self.after)):
             # Ranks with gaps would be read as scores: write new ranks.
-            write_table(self.after, target, self.layout, PurePath(target).stem, form="msmarco" if ranked else None)
+            write_tables([self.after], target, self.layout, PurePath(target).stem, form="msmarco" if ranked else None)
             return False
         with written(target) as stream:
             stream.writelines(self._edited_lines(rows))

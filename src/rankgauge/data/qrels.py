@@ -348,10 +348,10 @@ def write_qrels(qrels: Any, path: Source) -> None:
         >>> target.read_text()
         'q1 0 d1 2\n'
     """
-    from rankgauge.formats.writers import copy_description, write_table
+    from rankgauge.formats.writers import copy_description, write_tables
 
     table = Qrels.of(qrels).table
-    write_table(table, path, JUDGMENTS)
+    write_tables([table], path, JUDGMENTS)
     copy_description(table.source, path)
 
 

@@ -247,7 +247,7 @@ def write_run(run: Any, path: Source) -> None:
         >>> target.read_text()
         'q1 Q0 d1 1 1.0 mine\n'
     """
-    from rankgauge.formats.writers import write_table
+    from rankgauge.formats.writers import write_tables
 
     run = Run.of(run)
-    write_table(run.table, path, RUN, run.name)
+    write_tables([run.table], path, RUN, run.name)

@@ -287,7 +287,14 @@ def numbers_of(values: Sequence[Any], layout: Layout, blame: Blame) -> FloatArra
         with np.errstate(over="ignore"):  # overflow gives infinity, which is refused
             found = np.fromiter(values, dtype=np.float64, count=len(values))
     except (OverflowError, TypeError, ValueError):
-        found = np.array([_number(value, row, layout, blame) for row, value in enumerate(values)])
+        found = np.empty(len(values))
+        for row, value in enumerate(values):
+            try:
+                found[row] = float(value)
+            except OverflowError:
+                found[row] = math.inf
+            except (TypeError, ValueError):
+                raise blame(row, *wrong_number(value, layout)) from None
     for row in np.flatnonzero(np.abs(found) >= EXACT).tolist():
         if is_lost(values[row], float(found[row])):
             raise blame(row, *wrong_number(values[row], layout))
@@ -325,12 +332,3 @@ def _is_number(kind: type) -> bool:
     # Complex numbers would lose their imaginary part; dates would become counts.
     strange = str | bytes | bytearray | np.ndarray | np.complexfloating | np.datetime64
     return hasattr(kind, "__float__") and not issubclass(kind, strange)
-
-
-def _number(value: Any, row: int, layout: Layout, blame: Blame) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
-    except (TypeError, ValueError):
-        raise blame(row, *wrong_number(value, layout)) from None

@@ -34,7 +34,7 @@ from rankgauge.formats.lines import (
     source_name,
     start_of,
 )
-from rankgauge.formats.mappings import is_list
+from rankgauge.formats.mappings import ROW_FAULTS, is_list, row_picker
 from rankgauge.formats.readers import first_object
 from rankgauge.formats.registry import QRELS_FORMATS, RUN_FORMATS, InFormat, format_of
 from rankgauge.formats.writers import written
@@ -181,40 +181,27 @@ def _of_rows(rows: Iterable[tuple[int, Any]], wide: Wide, path: str = "") -> _Ce
     wanted = wide.parts
     cells: dict[str, list[Any]] = {key: [] for key in wanted}
     lines: list[int] = []
+
+    def choose(names: Iterable[Any]) -> list[Any] | None:
+        columns = _names(names, wide)
+        return None if columns is None else [columns[field] for field in wanted]
+
     kind, pick = None, None
     for number, row in rows:
-        if type(row) is not kind:
-            kind, pick = type(row), _picker(row, wide)
-        values = None if pick is None else pick(row)
-        if values is None or len(values) != len(wanted):
+        try:
+            if type(row) is not kind:
+                kind, pick = type(row), row_picker(row, choose)
+            for key, value in zip(wanted, row if pick is None else pick(row), strict=True):
+                cells[key].append(value)
+        except ROW_FAULTS:
             what = f"got {short(row)}, expected {', '.join(wanted)}"
             fix = f"pass rows ({', '.join(wanted)}), or a mapping: {wide.mapping}"
             if path and pick is None:
                 what, fix = _wrong(row, wide)
             where = {"path": path, "line": number} if path else {"where": f"{JUDGMENTS.name}, row {number}"}
-            raise (FormatError if path else InputError)(what, fix=fix, **where)
-        for key, value in zip(wanted, values, strict=True):
-            cells[key].append(value)
+            raise (FormatError if path else InputError)(what, fix=fix, **where) from None
         lines.append(number)
     return cells, lines if path else None
-
-
-def _picker(row: Any, wide: Wide) -> Callable[[Any], Sequence[Any] | None] | None:
-    """Return a function that extracts the cells of rows like this one, in field order."""
-    wanted = wide.parts
-    if isinstance(row, Mapping):
-        names = _names(row, wide)
-        if names is None:
-            return None
-        keys = [names[field] for field in wanted]
-        return lambda one: [one[key] for key in keys] if set(keys) <= one.keys() else None
-    if isinstance(row, str | bytes):
-        return None
-    names = _names(getattr(row, "_fields", () if isinstance(row, tuple | list) else dir(row)), wide)
-    if names is not None:
-        keys = [names[field] for field in wanted]
-        return lambda one: [getattr(one, key, None) for key in keys]
-    return (lambda one: one) if isinstance(row, tuple | list) else None
 
 
 def _of_file(source: Source, wide: Wide, form: str | None) -> _Cells:

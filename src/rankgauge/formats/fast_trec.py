@@ -240,12 +240,9 @@ class _Rows:
     def __init__(self, size: int, *, ranks: bool) -> None:
         self._size = size
         self._core: Any = native.core
-        self._numbers = np.empty(0, dtype=np.int32)
-        self._starts = np.empty(0, dtype=np.int64)
-        self._lengths = np.empty(0, dtype=np.int64)
-        self._hashes = np.empty(0, dtype=np.uint64)
-        self._values = np.empty(0, dtype=np.float64)
-        self._ranks = np.empty(0, dtype=np.float64)
+        self._numbers, self._starts, self._lengths, self._hashes, self._values, self._ranks = (
+            np.empty(0, dtype) for dtype in ("i4", "i8", "i8", "u8", "f8", "f8")
+        )
         self.ranked = ranks
         self.ascii = True
         self.clear()

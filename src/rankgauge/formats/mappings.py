@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, ItemsView, Iterable, KeysView, Mapping, Set as AbstractSet
+from collections.abc import Callable, ItemsView, Iterable, KeysView, Mapping, Sequence, Set as AbstractSet
 from dataclasses import replace
 from operator import attrgetter, itemgetter
 from typing import Any
@@ -246,15 +246,20 @@ def from_rows(rows: Iterable[Any], layout: Layout) -> PairTable:
         raise InputError(
             "a set has no order, so it cannot give rows", where=layout.name, fix=f"pass a mapping: {layout.mapping}"
         )
+
+    def choose(names: Iterable[Any]) -> tuple[str, ...] | None:
+        columns = columns_of(names, layout)
+        return None if columns is None else columns.read
+
     kind: type | None = None
     pick: Callable[[Any], Any] | None = None
     columns: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
     for place, row in enumerate(rows):
-        if type(row) is not kind:
-            kind, pick = type(row), _pick(row, layout)
         try:
+            if type(row) is not kind:
+                kind, pick = type(row), row_picker(row, choose)
             query, doc, number = row if pick is None else pick(row)
-        except (TypeError, ValueError, KeyError, AttributeError):
+        except ROW_FAULTS:
             raise InputError(
                 f"got {short(row)}, expected query, document, and {layout.value}",
                 where=f"{layout.name}, row {place + 1}",
@@ -266,20 +271,22 @@ def from_rows(rows: Iterable[Any], layout: Layout) -> PairTable:
     return from_columns(*columns, PairInput(layout, layout.name))
 
 
-def _pick(row: Any, layout: Layout) -> Callable[[Any], Any] | None:
-    """Return a function that extracts query, document, and number by name; None: by position."""
+# Errors that `row_picker` and its result raise.
+ROW_FAULTS = (TypeError, ValueError, KeyError, AttributeError)
+
+
+def row_picker(row: Any, choose: Callable[[Iterable[Any]], Sequence[str] | None]) -> Callable[[Any], Any] | None:
+    """Return a function that extracts the cells of rows like this one by name; None: by position.
+
+    `choose` returns the names of the cells among those of a row, or None if one is missing.
+    """
     if isinstance(row, Mapping):
-        names: Iterable[Any] = row
+        names = choose(row)
+        getter: Callable[..., Any] = itemgetter
     else:
-        names = getattr(row, "_fields", () if isinstance(row, tuple | list) else dir(row))
-    columns = columns_of(names, layout)
-    if columns is None:
-        # Text, mappings, and sets could be unpacked, but only by accident.
-        return _refuse if isinstance(row, str | bytes | Mapping | AbstractSet) else None
-    if isinstance(row, Mapping):
-        return itemgetter(columns.query, columns.doc, columns.value)
-    return attrgetter(columns.query, columns.doc, columns.value)
-
-
-def _refuse(row: Any) -> Any:
-    raise TypeError(row)
+        names = choose(getattr(row, "_fields", () if isinstance(row, tuple | list) else dir(row)))
+        getter = attrgetter
+    # Text, mappings, and sets could be unpacked, but only by accident.
+    if names is None and isinstance(row, str | bytes | Mapping | AbstractSet):
+        raise TypeError(row)
+    return None if names is None else getter(*names)

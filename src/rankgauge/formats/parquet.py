@@ -128,7 +128,7 @@ class _ColumnarFile:
             source.seek(_AHEAD if self._has_footer else 0)  # a stream follows, then a footer
             self.check_size(_claimed(source))
 
-    def choose(self, layout: Layout, names: Sequence[str], kinds: Sequence[str]) -> list[str]:
+    def choose(self, layout: Layout, names: Sequence[str], kinds: Sequence[Any]) -> list[str]:
         """Choose the columns to read among these names, check their types, and return their names."""
         columns = columns_of(names, layout)
         if columns is None:
@@ -138,7 +138,7 @@ class _ColumnarFile:
             if names.count(column) > 1:
                 fix = "give each column a unique name"
                 raise FormatError(f"two columns are named {column!r}", path=self.name, fix=fix)
-            kind = kinds[names.index(column)]
+            kind = str(kinds[names.index(column)])
             inner = kind.removeprefix("dictionary<values=")
             if not inner.startswith(_PLAIN):
                 raise FormatError(
@@ -148,10 +148,6 @@ class _ColumnarFile:
                 )
         self.columns = columns
         return list(columns.read)
-
-    def choose_of_schema(self, layout: Layout, schema: Any) -> list[str]:
-        """Choose the columns to read in an Arrow schema."""
-        return self.choose(layout, schema.names, [str(kind) for kind in schema.types])
 
 
 @contextmanager
@@ -252,7 +248,7 @@ def _parquet_columns(file: _ColumnarFile, layout: Layout) -> tuple[list[str], An
     """Return the columns to read of a Parquet file, and its metadata."""
     with file.parquet() as opened:
         schema, metadata = opened.schema_arrow, opened.metadata
-    names = file.choose_of_schema(layout, schema)
+    names = file.choose(layout, schema.names, schema.types)
     file.check_size(_ROW * metadata.num_rows)
     return names, metadata
 
@@ -297,7 +293,7 @@ def _chosen_arrow(file: _ColumnarFile, layout: Layout) -> Iterator[Any]:
     file.check_buffers()
     with file.arrow() as reader:
         schema = reader.schema
-    chosen = map(schema.names.index, file.choose_of_schema(layout, schema))
+    chosen = map(schema.names.index, file.choose(layout, schema.names, schema.types))
     with file.arrow(options=pa.ipc.IpcReadOptions(included_fields=list(chosen))) as reader:
         yield reader
 

@@ -10,14 +10,13 @@ from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Any, TypeAlias
 
-from rankgauge.core.ids import id_text
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, columns_of
 from rankgauge.formats.delimited import DELIMITERS, named_cells, numbered_rows
 from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import numbered_lines
 from rankgauge.formats.registry import format_of, unpacked
-from rankgauge.formats.texts import IDS, QUESTIONS, Faults, TextRow, TextSource, add_fault, located, read_texts
+from rankgauge.formats.texts import IDS, QUESTIONS, Faults, TextRow, TextSource, add_fault, id_of, located, read_texts
 
 _ASKED = (*QUESTIONS, "text", "title")
 _RELEVANT = (
@@ -130,7 +129,7 @@ class _Answers:
             # With one line per pair, equal questions are the same query.
             key = self._keys.setdefault(text, f"q{len(self._keys) + 1}")
         else:
-            key = _id(given, "an id", "use text or a whole number")
+            key = id_of(given.strip() if isinstance(given, str) else given)
         used = {asked, relevant, own, grade if relevant else None}
         fields = {k: v for k, v in row.items() if k not in used and v not in {None, ""}}
         found = self._documents_of(None if relevant is None else row[relevant])
@@ -157,7 +156,8 @@ class _Answers:
         return {self._doc(one): 1.0 for one in given if one not in {"", None}}
 
     def _doc(self, given: Any) -> str:
-        key = _id(given, "a document", "use its id as text")
+        given = given.strip() if isinstance(given, str) else given
+        key = id_of(given, "a document", "use its id as text")
         if not self._documents or key in self._documents:
             return key
         plain = key.replace("\\", "/").removeprefix("./")
@@ -171,12 +171,6 @@ class _Answers:
             near = near or [name for name in difflib.get_close_matches(plain, known, 10, 0.5) if _similar(plain, name)]
             fix = f"did you mean {near[0]!r}?" if near else "use the id of a document: its path"
         raise InputError(f"there is no document {key!r}", fix=fix)
-
-
-def _id(given: Any, wanted: str, fix: str) -> str:
-    if not isinstance(given, str | int) or isinstance(given, bool):
-        raise InputError(f"got {given!r:.60}, expected {wanted}", fix=fix)
-    return id_text(given.strip() if isinstance(given, str) else given)
 
 
 def _grade(given: Any) -> float:

@@ -371,10 +371,10 @@ def _form_of(name: str, first: bytes) -> str:
     return "jsonl" if form == "json" else form
 
 
-def id_of(value: Any) -> str:
+def id_of(value: Any, wanted: str = "an id", fix: str = "an id is text or a whole number") -> str:
     """Return an id as text."""
     if not isinstance(value, str | int) or isinstance(value, bool) or value == "":
-        raise InputError(f"got {value!r:.60}, expected an id", fix="an id is text or a whole number")
+        raise InputError(f"got {value!r:.60}, expected {wanted}", fix=fix)
     return id_text(value)
 
 

@@ -90,11 +90,6 @@ def refuse_ending(target: Source, form: str | None) -> None:
     raise InputError(f"files that end in {end} are not written", where=name, fix=fix)
 
 
-def write_table(table: PairTable, target: Source, layout: Layout, tag: str = "", *, form: str | None = None) -> None:
-    """Write a table to a file atomically."""
-    write_tables([table], target, layout, tag, form=form)
-
-
 def write_tables(
     tables: Iterable[PairTable], target: Source, layout: Layout, tag: str = "", *, form: str | None = None
 ) -> None:
@@ -153,24 +148,20 @@ def _checked_tables(tables: Iterable[PairTable], layout: Layout, form: Format, n
             fix="choose another format, such as trec, csv, json, or parquet",
         )
     for table in tables:
-        _refuse_losses(table, layout, form, name)
+        empty = np.flatnonzero(np.diff(table.offsets) == 0)
+        if layout is JUDGMENTS and len(empty) and not form.empty_queries:
+            raise InputError(
+                f"query '{show_id(table.queries[int(empty[0])])}' has no judgment, so it has no line",
+                where=name,
+                fix="drop the query, or write JSON: use a path that ends in .json",
+            )
+        if form.largest_grade:
+            _refuse_grades(table, form)
+        repeats = table.repeats() if form.unique else []
+        if repeats:
+            fix = f"keep one of them, or write another format than {form.name}"
+            raise table.repeat_error(repeats[0], fix=fix)
         yield table
-
-
-def _refuse_losses(table: PairTable, layout: Layout, form: Format, name: str) -> None:
-    empty = np.flatnonzero(np.diff(table.offsets) == 0)
-    if layout is JUDGMENTS and len(empty) and not form.empty_queries:
-        raise InputError(
-            f"query '{show_id(table.queries[int(empty[0])])}' has no judgment, so it has no line",
-            where=name,
-            fix="drop the query, or write JSON: use a path that ends in .json",
-        )
-    if form.largest_grade:
-        _refuse_grades(table, form)
-    repeats = table.repeats() if form.unique else []
-    if repeats:
-        fix = f"keep one of them, or write another format than {form.name}"
-        raise table.repeat_error(repeats[0], fix=fix)
 
 
 def _refuse_grades(table: PairTable, form: Format) -> None:
@@ -225,13 +216,9 @@ def written(target: Source, *, private: bool = False) -> Iterator[BinaryIO]:
 
 def write_collection(target: Source, parts: Mapping[str, Iterable[bytes]]) -> None:
     """Write the files of a collection in the BEIR layout: all of them or nothing."""
-    if source_name(target).lower().endswith(".zip"):
-        _write_zip(target, parts)
-    else:
+    if not source_name(target).lower().endswith(".zip"):
         _write_folder(Path(target), parts)
-
-
-def _write_zip(target: Source, parts: Mapping[str, Iterable[bytes]]) -> None:
+        return
     from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
     with written(target) as stream, ZipFile(stream, "w") as archive:
