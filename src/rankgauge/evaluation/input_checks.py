@@ -10,7 +10,7 @@ import math
 import os
 import shlex
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
@@ -395,16 +395,13 @@ class _JudgedDocuments(dict[bytes, Collection[bytes]]):
         return doc in self[query]
 
 
-def _pairs_that_match(way: Way, pairs: Iterable[Pair], judged: _JudgedDocuments) -> Iterator[Pair]:
+def _pairs_that_match(way: Way, retrieved: Mapping[bytes, Sequence[bytes]], judged: _JudgedDocuments) -> Iterator[Pair]:
     """Yield pairs of a retrieved and a judged document whose ids match in another spelling.
 
     A judged document that is also retrieved under its own id is not matched: the other is a copy.
     """
     from rankgauge.data.id_spelling import matches
 
-    retrieved: dict[bytes, list[bytes]] = {}
-    for query, doc in pairs:
-        retrieved.setdefault(query, []).append(doc)
     for query, docs in retrieved.items():
         known = judged[query]
         own = {doc for doc in docs if doc in known}
@@ -426,10 +423,12 @@ def document_way(pairs: Sequence[Pair], qrels: Qrels) -> tuple[Way, list[Pair]] 
     for query, doc in pairs:
         by_query.setdefault(query, []).append(doc)
     theirs = set(islice((doc for query in by_query for doc in judged[query]), _IDS))
-    way = way_of({doc for _, doc in pairs}, theirs, lambda way: sum(1 for _ in _pairs_that_match(way, pairs, judged)))
+    way = way_of(
+        {doc for _, doc in pairs}, theirs, lambda way: sum(1 for _ in _pairs_that_match(way, by_query, judged))
+    )
     if way is None:
         return None
-    met = list(_pairs_that_match(way, pairs, judged))
+    met = list(_pairs_that_match(way, by_query, judged))
     # Documents that are judged for another query, as written in the run, do not count.
     as_written = set(qrels.likely_judged(Ids.of([doc for doc, _ in met], "document id")).tolist())
     met = [pair for row, pair in enumerate(met) if row not in as_written]
@@ -439,10 +438,10 @@ def document_way(pairs: Sequence[Pair], qrels: Qrels) -> tuple[Way, list[Pair]] 
         return None
     if len(met) >= _MOST_MET * (possible - now):
         return way, met
-    queries = list(by_query)
-    other = dict(zip(queries, [*queries[1:], queries[0]], strict=True))
-    turned = [(other[query], doc) for query, doc in pairs]
-    chance = sum(1 for _ in _pairs_that_match(way, turned, judged))
+    # The rankings, each with the judgments of another query.
+    queries = [*by_query]
+    shuffled = dict(zip([*queries[1:], queries[0]], by_query.values(), strict=True))
+    chance = sum(1 for _ in _pairs_that_match(way, shuffled, judged))
     enough = len(met) >= _BETTER * chance and len(met) - chance > _DEVIATIONS * math.sqrt(chance)
     return (way, met) if enough else None
 

@@ -18,7 +18,7 @@ from rankgauge.core.policies import Policies, Ties
 from rankgauge.core.text import SHOWN, Ratio, many
 from rankgauge.data.joined_blocks import InputSummary
 from rankgauge.data.judged_run import Values
-from rankgauge.evaluation.context import JUDGED_AT, Context, Measured, Plan
+from rankgauge.evaluation.context import JUDGED_AT, Context, Measured
 from rankgauge.evaluation.input_checks import InputChecks
 from rankgauge.formats.registry import description_of
 from rankgauge.measures.measure import Measure
@@ -41,7 +41,10 @@ def describe(
         checks: Checks of the input.
         context: Judgments, measures, and policies.
     """
-    coverage = _coverage(measured, context.plan)
+    # Empty if nothing was retrieved.
+    shares = measured.judged[~np.isnan(measured.judged[:, 0])]
+    columns = zip(context.plan.depths, shares.T.tolist(), strict=True) if len(shares) else ()
+    coverage = {depth: math.fsum(column) / len(column) for depth, column in columns}
     faults = tuple(checks.mismatches(coverage.get(JUDGED_AT, 0.0), int(context.selected.sum()), absent))
     empty_rankings: tuple[Finding, ...] = ()
     if not explaining(faults):
@@ -59,13 +62,6 @@ def describe(
         *_relevance_notes(measured, context),
         *_input_notes(measured, checks.summary, context),
     )
-
-
-def _coverage(measured: Measured, plan: Plan) -> dict[int, float]:
-    """Return the mean share of judged documents at each depth; empty if nothing was retrieved."""
-    shares = measured.judged[~np.isnan(measured.judged[:, 0])]
-    columns = zip(plan.depths, shares.T.tolist(), strict=True) if len(shares) else ()
-    return {depth: math.fsum(column) / len(column) for depth, column in columns}
 
 
 def info(message: str, code: str = "") -> Finding:
@@ -148,12 +144,11 @@ def origin_notes(source: str) -> Iterator[Finding]:
     # Version 0 is unknown: the judgments were imported.
     guidelines = ", ".join(version for version in _texts(about.get("guidelines"), "version") if version != "0")
     criteria = ", ".join(_texts(about.get("criteria"), "name"))
-    told = [f"guideline version {guidelines:.80}"] if guidelines else []
-    told += [f"criteria: {criteria:.160}"] if criteria else []
-    if origin := "".join(_texts([about.get("origin")])):
-        told = [f"judged by {origin:.80}, not by people"]
-    if told:
-        text = f"judgments: {'; '.join(told)}" if not origin else told[0]
+    known = [f"guideline version {guidelines:.80}"] if guidelines else []
+    known += [f"criteria: {criteria:.160}"] if criteria else []
+    origin = "".join(_texts([about.get("origin")]))
+    if origin or known:
+        text = f"judged by {origin:.80}, not by people" if origin else f"judgments: {'; '.join(known)}"
         yield Finding("", "info", f"{text} ({base})", evidence=evidence)
 
 
