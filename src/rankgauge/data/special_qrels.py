@@ -8,7 +8,7 @@ runs with them: the input of measures for diversity and for samples.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -147,13 +147,8 @@ class SpecialQrels(Mapping[str, Any]):
             InputError: If the format cannot represent an id, or the file cannot be written.
         """
         rows = list(self.rows())
-        nested: dict[str, Any] = {}
-        for row in rows:
-            cells = dict(zip(self.layout.parts, row, strict=True))
-            inside = nested.setdefault(cells["query"], {})
-            for level in self.nesting[:-1]:
-                inside = inside.setdefault(cells[level], {})
-            inside[cells[self.nesting[-1]]] = cells["grade"]
+        places = [self.layout.parts.index(name) for name in ("query", *self.nesting, "grade")]
+        nested = _nested([row[place] for place in places] for row in rows)
         texts = ((*row[:-1], number_text(row[-1], JUDGMENTS)) for row in rows)
         write_wide(texts, nested, self.layout, path, form=form)
 
@@ -188,13 +183,7 @@ class SpecialQrels(Mapping[str, Any]):
             self.qrels.table.docs.take(self.row[own]).shown() if name == "document" else columns[name].take(own).shown()
             for name in self.nesting
         ]
-        found: dict[str, Any] = {}
-        for *outer, last, grade in zip(*levels, self.grade[own].tolist(), strict=True):
-            inside = found
-            for key in outer:
-                inside = inside.setdefault(key, {})
-            inside[last] = grade
-        return found
+        return _nested(zip(*levels, self.grade[own].tolist(), strict=True))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, type(self)):
@@ -251,6 +240,17 @@ class SpecialQrels(Mapping[str, Any]):
     @abstractmethod
     def tied(self, joined: Joined) -> IntArray:
         """Return the queries in which a tie could change a value."""
+
+
+def _nested(rows: Iterable[Sequence[Any]]) -> dict[str, Any]:
+    """Return nested mappings, given rows of the keys of all levels and a value."""
+    nested: dict[str, Any] = {}
+    for *outer, last, value in rows:
+        inside = nested
+        for key in outer:
+            inside = inside.setdefault(key, {})
+        inside[last] = value
+    return nested
 
 
 def as_mapping(found: Any, where: str, wanted: str, layout: str) -> Mapping[Any, Any]:

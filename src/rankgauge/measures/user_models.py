@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -92,7 +92,7 @@ def INST(
     residual, Moffat, Bailey, Scholer, and Thomas (2017), Incorporating user expectations and
     behavior into the measurement of search effectiveness, TOIS 35.
     """
-    return _value(run, _GainRule(rel, top), k, _inst_model(goal), residual=residual)
+    return _value(run, _GainRule(rel, top), k, partial(_inst, goal=goal), residual=residual)
 
 
 @measure(
@@ -171,7 +171,7 @@ def BPM(
     Source: Zhang, Liu, Li, Zhang, Xu, and Ma (2017), Evaluating web search with a Bejeweled player
     model, SIGIR; for the residual, Moffat et al. (2017), TOIS 35.
     """
-    return _value(run, _GainRule(rel, top), k, _bpm_model(goal), residual=residual)
+    return _value(run, _GainRule(rel, top), k, partial(_bpm, goal=goal), residual=residual)
 
 
 @measure(
@@ -213,7 +213,7 @@ def NERR8(run: JudgedRun, *, k: int, rel: Level | None = None, top: float | None
     Source: Azzopardi, Mackenzie, and Moffat (2021), ERR is not C/W/L: exploring the relationship
     between expected reciprocal rank and other metrics, ICTIR, equation 8.
     """
-    return _rate(run, _GainRule(rel, top), k, _stopping(_certain))
+    return _rate(run, _GainRule(rel, top), k, partial(_stopping, onwards=_certain))
 
 
 @measure(reads="grades")
@@ -231,7 +231,7 @@ def NERR9(run: JudgedRun, *, k: int, rel: Level | None = None, top: float | None
     between expected reciprocal rank and other metrics, ICTIR, equation 9.
     """
     _check_depth("NERR9", k)
-    return _rate(run, _GainRule(rel, top), k, _stopping(_harmonic))
+    return _rate(run, _GainRule(rel, top), k, partial(_stopping, onwards=_harmonic))
 
 
 @measure(reads="grades", stated=("p",))
@@ -251,7 +251,10 @@ def NERR10(
     between expected reciprocal rank and other metrics, ICTIR, equation 10.
     """
     return _rate(
-        run, _GainRule(rel, top), k, _stopping(lambda path: _repeated(np.full_like(path.ranks, p), path.ranks))
+        run,
+        _GainRule(rel, top),
+        k,
+        partial(_stopping, onwards=lambda path: _repeated(np.full_like(path.ranks, p), path.ranks)),
     )
 
 
@@ -271,7 +274,12 @@ def NERR11(
     Source: Azzopardi, Mackenzie, and Moffat (2021), ERR is not C/W/L: exploring the relationship
     between expected reciprocal rank and other metrics, ICTIR, equation 11.
     """
-    return _rate(run, _GainRule(rel, top), k, _stopping(lambda path: _squared(path.first + (2 * goal - 1), path.ranks)))
+    return _rate(
+        run,
+        _GainRule(rel, top),
+        k,
+        partial(_stopping, onwards=lambda path: _squared(path.first + (2 * goal - 1), path.ranks)),
+    )
 
 
 # ---- weights W, value, and residual
@@ -345,52 +353,40 @@ def _gains(run: JudgedRun, rule: _GainRule) -> Values:
 # ---- models: C over segments
 
 
-def _inst_model(goal: float) -> _Model:
-    """Return the model of INST: C(i) = ((x - 1) / x)^2 with x = i + 2T - the gain so far."""
+def _inst(path: _Path, goal: float) -> _Passage:
+    """Return the passage of INST: C(i) = ((x - 1) / x)^2 with x = i + 2T - the gain so far."""
     if goal < 0.5:
         raise InputError(
             f"INST with goal={goal:g}: some continuation probabilities would be above 1",
             fix="write goal=0.5 or more: 1 for a user who wants one relevant document",
         )
-
-    def model(path: _Path) -> _Passage:
-        gain = path.gain
-        # Below 0 only by rounding.
-        start = np.maximum(path.first + (2 * goal - 1) - path.before / path.unit - gain, 0.0)
-        passed, inspected = _squared(start, path.ranks)
-        # In a segment with a gain of 1, C is the same at all ranks.
-        many = (gain == 1) & (path.ranks > 1)
-        chance = start[many] / (start[many] + 1)
-        passed[many], inspected[many] = _repeated(chance * chance, path.ranks[many])
-        return passed, inspected
-
-    return model
+    gain = path.gain
+    # Below 0 only by rounding.
+    start = np.maximum(path.first + (2 * goal - 1) - path.before / path.unit - gain, 0.0)
+    passed, inspected = _squared(start, path.ranks)
+    # In a segment with a gain of 1, C is the same at all ranks.
+    many = (gain == 1) & (path.ranks > 1)
+    chance = start[many] / (start[many] + 1)
+    passed[many], inspected[many] = _repeated(chance * chance, path.ranks[many])
+    return passed, inspected
 
 
-def _bpm_model(goal: float) -> _Model:
-    """Return the model of BPM: C(i) = 1 until the goal is reached."""
-
-    def model(path: _Path) -> _Passage:
-        missing = goal * path.unit - path.before
-        gains = path.gained > 0
-        steps = np.ceil(missing / np.where(gains, path.gained, 1.0)) - 1
-        # Number of ranks after which the user continues.
-        left = np.where(gains, steps, np.where(missing > 0, path.ranks, 0.0))
-        left = np.clip(left, 0, path.ranks)
-        return (left == path.ranks).astype(np.float64), np.minimum(path.ranks, left + 1)
-
-    return model
+def _bpm(path: _Path, goal: float) -> _Passage:
+    """Return the passage of BPM: C(i) = 1 until the goal is reached."""
+    missing = goal * path.unit - path.before
+    gains = path.gained > 0
+    steps = np.ceil(missing / np.where(gains, path.gained, 1.0)) - 1
+    # Number of ranks after which the user continues.
+    left = np.where(gains, steps, np.where(missing > 0, path.ranks, 0.0))
+    left = np.clip(left, 0, path.ranks)
+    return (left == path.ranks).astype(np.float64), np.minimum(path.ranks, left + 1)
 
 
-def _stopping(onwards: _Model) -> _Model:
-    """Return a model of NERR: C of another model times 1 - gain."""
-
-    def model(path: _Path) -> _Passage:
-        passed, inspected = onwards(path)
-        gains = path.gained > 0
-        return np.where(gains, passed * (1 - path.gain), passed), np.where(gains, 1.0, inspected)
-
-    return model
+def _stopping(path: _Path, onwards: _Model) -> _Passage:
+    """Return the passage of NERR: C of another model times 1 - gain."""
+    passed, inspected = onwards(path)
+    gains = path.gained > 0
+    return np.where(gains, passed * (1 - path.gain), passed), np.where(gains, 1.0, inspected)
 
 
 def _certain(path: _Path) -> _Passage:
