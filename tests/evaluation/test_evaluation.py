@@ -53,8 +53,9 @@ def test_intersection_averages_what_is_in_both():
     assert ev.counts["without_judgments"] == 1
 
 
-def test_a_given_list_of_queries_is_averaged():
-    ev = evaluate(QRELS, RUN, "RR", queries=["q2"])
+@pytest.mark.parametrize("queries", [["q2"], np.array(["q2"]), (query for query in ["q2"])])
+def test_a_given_list_of_queries_is_averaged(queries):
+    ev = evaluate(QRELS, RUN, "RR", queries=queries)
     assert ev.query_ids == ("q2",)
     assert ev.policies.queries == "given"
 

@@ -125,10 +125,14 @@ class Ids(Frozen):
             return parts[0]
         ends = np.cumsum([len(part.data) for part in parts])
         starts = [part.starts + end - len(part.data) for part, end in zip(parts, ends, strict=True)]
-        data = np.concatenate([part.data for part in parts])
         known = [part._hashed for part in parts if part._hashed is not None]  # noqa: SLF001 - of the same class
         hashed = np.concatenate(known) if len(known) == len(parts) else None
-        return cls(data, np.concatenate(starts), np.concatenate([p.lengths for p in parts]), hashed)
+        return cls(
+            np.concatenate([part.data for part in parts]),
+            np.concatenate(starts),
+            np.concatenate([part.lengths for part in parts]),
+            hashed,
+        )
 
     @classmethod
     def keyed(cls, pairs: Iterable[tuple[bytes, bytes]]) -> Ids:
@@ -330,9 +334,8 @@ class IdRuns:
 
     def spread(self) -> Ids:
         """Return the id of each row."""
-        starts, lengths = self.ids.starts, self.ids.lengths
-        counts = self.counts
-        return Ids(self.ids.data, np.repeat(starts, counts), np.repeat(lengths, counts))
+        starts, lengths = (np.repeat(column, self.counts) for column in (self.ids.starts, self.ids.lengths))
+        return Ids(self.ids.data, starts, lengths)
 
 
 def _hashes(ids: Ids) -> npt.NDArray[np.uint64]:

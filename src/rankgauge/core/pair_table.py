@@ -135,15 +135,13 @@ class PairTable(Frozen):
 
     def keep(self, rows: IntArray) -> PairTable:
         """Return a table of these rows (ascending); queries remain even without rows."""
-        lines = None if self.lines is None else self.lines[rows]
-        ranks = None if self.ranks is None else self.ranks[rows]
         return replace(
             self,
             offsets=np.searchsorted(rows, self.offsets),
             docs=self.docs.take(rows),
             values=self.values[rows],
-            lines=lines,
-            ranks=ranks,
+            lines=None if self.lines is None else self.lines[rows],
+            ranks=None if self.ranks is None else self.ranks[rows],
         )
 
     def compact(self) -> PairTable:

@@ -148,11 +148,11 @@ def read_queries(queries: Queries) -> tuple[Literal["all", "intersection", "give
     """Return the policy for the argument ``queries`` of :func:`evaluate`, and the ids if given."""
     if isinstance(queries, os.PathLike):
         return "given", list(read_ids(queries))
-    if queries == "all":
-        return "all", None
-    if queries == "intersection":
-        return "intersection", None
     if isinstance(queries, str):
+        if queries == "all":
+            return "all", None
+        if queries == "intersection":
+            return "intersection", None
         raise UnknownName(f"queries={queries!r} is not valid", fix="choose all, intersection, or a list of ids")
     if not isinstance(queries, Iterable):
         raise InputError(

@@ -191,8 +191,7 @@ def split_origins(evaluation: Evaluation, questions: Any) -> dict[str, list[str]
     """
     fields = question_fields(questions)
     origins = [origin_of(fields.get(query, {})) for query in evaluation.query_ids]
-    others = dict.fromkeys(sorted({each for each in origins if each != _GENERATED and each}))
-    name = ", ".join(others) or _REAL
+    name = ", ".join(sorted({*origins} - {_GENERATED, ""})) or _REAL
     parts: dict[str, list[str]] = {}
     for query, origin in zip(evaluation.query_ids, origins, strict=True):
         parts.setdefault(_GENERATED if origin == _GENERATED else name, []).append(query)

@@ -503,9 +503,8 @@ def _trec_measure(text: str) -> Measure | None:
     if text in TREC and not TREC[text][2] and text not in DECLARED:
         name, params, _ = TREC[text]
         return Measure(name)(**params)
-    stem, joint, at = (text.replace(".", "_", 1) if "." in text else text).rpartition("_")
-    if text.startswith(("iprec_at_recall_", "Rprec_mult_")):
-        stem, joint, at = text.rpartition("_")
+    has_decimals = text.startswith(("iprec_at_recall_", "Rprec_mult_"))
+    stem, joint, at = (text if has_decimals else text.replace(".", "_", 1)).rpartition("_")
     if joint and stem + "_" in TREC and _DIGITS.fullmatch(at):
         name, params, word = TREC[stem + "_"]
         return Measure(name)(**params, **{word: at})
