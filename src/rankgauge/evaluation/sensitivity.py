@@ -212,7 +212,7 @@ def tie_report(
         1
     """
     source = Records.of_inputs(qrels, run)
-    inputs = (source, None) if run is None else (source.qrels, source.run)
+    judged, ranked = (source, None) if run is None else (source.qrels, source.run)
     plan = make_plan(measures)
     closed = [measure for measure in plan.measures if measure.has_tie_mean]
     orders: dict[str, tuple[Ties, Sequence[Measure]]] = {
@@ -222,7 +222,7 @@ def tie_report(
         "mean": ("mean", closed),
     }
     evaluations = {
-        name: evaluate(*inputs, own, ties=order, queries=queries, duplicates=duplicates, undefined=undefined)
+        name: evaluate(judged, ranked, own, ties=order, queries=queries, duplicates=duplicates, undefined=undefined)
         for name, (order, own) in orders.items()
         if own
     }
