@@ -313,17 +313,19 @@ def _rows(source: TextSource) -> Iterator[tuple[str, int]]:
 # ---- near-duplicates
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class QuestionGroup:
     """A question and its near-duplicates.
 
     Attributes:
         text: The text that represents the group.
-        frequency: The total number of times that these texts were asked.
+        words: Its words, as they are compared.
+        frequency: The total number of times that the texts of the group were asked.
     """
 
     text: str
-    frequency: int
+    words: tuple[str, ...]
+    frequency: int = 0
 
 
 def group_questions(counts: Mapping[str, int], known: Sequence[str] = ()) -> list[QuestionGroup]:
@@ -343,42 +345,37 @@ def group_questions(counts: Mapping[str, int], known: Sequence[str] = ()) -> lis
         >>> [g.text for g in group_questions({"opening hours": 5, "Opening huors?": 1, "wifi": 2})]
         ['opening hours', 'wifi']
     """
-    texts: list[str] = []
-    sums: list[int] = []
-    places: dict[str, int] = {}
-    near: dict[tuple[int, int, str, tuple[str, ...]], list[int]] = defaultdict(list)
-    parts: list[tuple[str, ...]] = []
+    groups: list[QuestionGroup] = []
+    by_key: dict[str, QuestionGroup] = {}
+    near: dict[tuple[int, int, str, tuple[str, ...]], list[QuestionGroup]] = defaultdict(list)
     for text in (*known, *sorted(counts, key=lambda text: (-counts[text], text))):
-        given = len(texts) < len(known)
+        is_known = len(groups) < len(known)
         words = _words(text)
         key = "".join(words) or text
-        place = places.get(key)
+        group = by_key.get(key)
         holes = list(_holes(words))
-        if place is None:
-            place = next(
+        if group is None:
+            group = next(
                 (
                     other
                     for hole in holes
                     for other in near.get(hole, ())
-                    if _near(words[hole[1]], parts[other][hole[1]])
+                    if _near(words[hole[1]], other.words[hole[1]])
                 ),
                 None,
             )
-        if given or place is None:
-            new = len(texts)
-            texts.append(text)
-            sums.append(0)
-            parts.append(words)
+        if is_known or group is None:
+            new = QuestionGroup(text, words)
+            groups.append(new)
             for hole in holes:
                 near[hole].append(new)
             # If known texts are equal, the first receives the frequency.
-            place = places.setdefault(key, new)
+            group = by_key.setdefault(key, new)
         else:
-            places[key] = place
-        if not given:
-            sums[place] += counts[text]
-    found = [QuestionGroup(text, total) for text, total in zip(texts, sums, strict=True)]
-    return [*found[: len(known)], *sorted(found[len(known) :], key=lambda group: (-group.frequency, group.text))]
+            by_key[key] = group
+        if not is_known:
+            group.frequency += counts[text]
+    return [*groups[: len(known)], *sorted(groups[len(known) :], key=lambda group: (-group.frequency, group.text))]
 
 
 def _words(text: str) -> tuple[str, ...]:
