@@ -22,7 +22,7 @@ from rankgauge.judging import (
     Source,
     import_judgments,
 )
-from rankgauge.judging.events import MODES
+from rankgauge.judging.events import OUTCOMES
 
 
 def project_at(where, questions=3, documents=8, **settings):
@@ -290,7 +290,7 @@ def test_racing_judges_all_finish_and_the_limit_holds(shared, where):
     given_settings=st.fixed_dictionaries(
         {},
         optional={
-            "mode": st.sampled_from([*MODES, "", "Choice"]),
+            "mode": st.sampled_from([*OUTCOMES, "", "Choice"]),
             "shown": st.none() | st.integers(-1, 30) | st.floats(),
             "grades": st.lists(st.text(max_size=5), max_size=12),
             "places": st.none() | st.integers(-1, 12),

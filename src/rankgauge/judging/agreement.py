@@ -463,9 +463,8 @@ def _chance_corrected(percent: Agreement, codes: Sequence[float]) -> Agreement:
     """Return percent agreement corrected for chance: 1 - observed / expected disagreement."""
     if not percent.units:
         return percent
-    counts = Counter(codes).values()
     total = len(codes)
-    expected = 1 - sum(n * (n - 1) for n in counts) / (total * (total - 1))
+    expected = 1 - sum(n * (n - 1) for n in Counter(codes).values()) / (total * (total - 1))
     if not expected:
         reason = "all answers are equal, so expected agreement is also perfect"
         return replace(percent, value=math.nan, low=math.nan, high=math.nan, reason=reason)

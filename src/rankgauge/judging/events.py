@@ -14,7 +14,6 @@ from rankgauge.core.arguments import choice as one_of, integer, number
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
 
-MODES = ("choice", "graded", "ranking", "yes-no", "answers")
 # Outcomes by mode. The latest choice of a presentation counts.
 OUTCOMES = {
     "choice": ("chosen", "none", "cannot tell", "later", "undone"),
@@ -237,7 +236,7 @@ class Presentation:
         question: The identifier of the question.
         documents: The identifiers of the documents (or answers), in the order displayed.
         judge: The identifier of the judge.
-        mode: The mode, one of `MODES`.
+        mode: The mode, a key of `OUTCOMES`.
         purpose: The reason for this set: ``active``, ``random``, ``overlap``, ``repeat``, ``gold``,
             ``adjudication``, ``import``, or ``vote``.
         guideline: The version of the guideline that was displayed.
@@ -419,7 +418,6 @@ def judgments_of(
 
 # Properties in which two systems can differ.
 CHANGES = ("retrieval", "prompt", "model")
-_UNNAMED = "unnamed system"
 _MOST_ANSWER = 200_000  # characters of an answer
 
 
@@ -472,7 +470,7 @@ class Answer:
     @property
     def system(self) -> str:
         """The retrieval version, prompt, and model that produced the answer."""
-        return " / ".join(filter(None, (getattr(self, name) for name in CHANGES))) or _UNNAMED
+        return " / ".join(filter(None, (getattr(self, name) for name in CHANGES))) or "unnamed system"
 
 
 def next_pair(

@@ -357,14 +357,13 @@ def _choice(shown: Presentation, reply: Reply, settings: Settings) -> Choice | M
         outcome, chosen = "chosen", tuple(_distinct(reply.data["ranking"], len(shown.documents)))
     elif answer == "graded":
         grades = tuple(reply.data["grades"])
-    documents = tuple(shown.documents[number] for number in chosen)
     reason = reply.data["reason"]
     choice = Choice(
         str(uuid.uuid4()),
         shown.id,
         shown.judge,
         outcome,
-        documents,
+        tuple(shown.documents[number] for number in chosen),
         grades,
         reason=reason if reason in dict(settings.reasons).values() else "",
         seconds=reply.usage.seconds or None,

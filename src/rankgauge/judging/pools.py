@@ -451,6 +451,11 @@ def demo_project(where: str | os.PathLike[str]) -> JudgingProject:
         return JudgingProject(where)
     project = JudgingProject.create(where, Settings(title="Library help center"), author="demo")
     project.add_questions(load_questions(sample_path("queries.jsonl"), author="sample"))
-    runs = [sample_path("runs/bm25.run"), sample_path("runs/keyword.run")]
-    build_pool(project, sample_path("corpus.jsonl"), runs, k=5, random=1)
+    build_pool(
+        project,
+        sample_path("corpus.jsonl"),
+        [sample_path("runs/bm25.run"), sample_path("runs/keyword.run")],
+        k=5,
+        random=1,
+    )
     return project

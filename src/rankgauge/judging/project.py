@@ -37,7 +37,6 @@ from rankgauge.judging.events import (
 from rankgauge.judging.store import SCHEMA, Transaction
 from rankgauge.judging.tasks import ProjectState, next_presentation, next_vote
 
-_GUIDELINES = Path(__file__).parent / "guidelines"
 _MOST_NAME = 100  # characters of a judge's name
 
 
@@ -176,7 +175,7 @@ class JudgingProject(Store):
             settings = settings or Settings()
             stored.add_settings(settings, author)
             if guideline is None:
-                guideline = (_GUIDELINES / f"{settings.mode}.md").read_text(encoding="utf-8")
+                guideline = (Path(__file__).parent / "guidelines" / f"{settings.mode}.md").read_text(encoding="utf-8")
             stored.add_version("guideline", guideline, author)
         return project
 
@@ -472,8 +471,15 @@ class JudgingProject(Store):
             if votes:
                 answers = [each for each in state.answers.values() if each.question in state.questions]
                 seen = {state.presentations[each].items for each in own}
-                left = sum(pair not in seen for pair in pairs_of(answers))
-                return Progress(len(own), len(own), left, None, len({each.question for each in answers}), 0, last)
+                return Progress(
+                    len(own),
+                    len(own),
+                    sum(pair not in seen for pair in pairs_of(answers)),
+                    None,
+                    len({each.question for each in answers}),
+                    0,
+                    last,
+                )
             times = sorted(
                 seconds for each in islice(reversed(own), 50) if (seconds := state.latest[each].seconds) is not None
             )
@@ -499,8 +505,7 @@ class JudgingProject(Store):
         with self._current() as (_, state):
             progress = []
             for name, question in state.questions.items():
-                known = state.known(name, now)
-                pool = state.pools.get(name, ())
+                known, pool = state.known(name, now), state.pools.get(name, ())
                 progress.append(QuestionProgress(question, len(pool), len(known.state.judgments), known.left))
             return progress
 
@@ -573,10 +578,9 @@ def _task_of(stored: Transaction, state: ProjectState, shown: Presentation) -> T
     else:
         texts = stored.documents(shown.documents)
     version = stored.version("guideline", shown.guideline)
-    question = state.questions.get(shown.question) or Question(shown.question, shown.question)
     return Task(
         shown,
-        question,
+        state.questions.get(shown.question) or Question(shown.question, shown.question),
         tuple(texts.get(each) or Document(each) for each in shown.documents),
         state.settings,
         version[1] if version else "",

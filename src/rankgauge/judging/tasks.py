@@ -167,7 +167,6 @@ def is_resolved(state: QuestionState) -> bool:
 
 # Purposes of presentations that are never the next task of a judge.
 _NO_TASKS = {"adjudication", "import"}
-_Set = tuple[str, frozenset[str]]  # a question, and the documents shown together
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +197,8 @@ class ProjectState:
         self.unfinished: dict[str, Presentation] = {}
         # The finished tasks (or votes: True) of each judge, most recent last.
         self.done: dict[tuple[str, bool], dict[str, None]] = defaultdict(dict)
-        self.overlaps: dict[_Set, list[Presentation]] = defaultdict(list)
+        # By question and the documents shown together.
+        self.overlaps: dict[tuple[str, frozenset[str]], list[Presentation]] = defaultdict(list)
         self.presented = 0
         self.chosen = 0
         self._known: dict[str, KnownQuestion] = {}
@@ -404,7 +404,6 @@ def next_presentation(state: ProjectState, judge: str, now: datetime) -> Present
     if rng.random() < settings.overlap and settings.judges > 1:
         # Overlap sets are random: agreement on sets chosen by the fit would be biased.
         purpose = "overlap"
-    at_random = purpose != "active"
     reserved = state.reserved(now)
     for question in _by_need(state, reserved, now):
         known = replace(
@@ -412,7 +411,9 @@ def next_presentation(state: ProjectState, judge: str, now: datetime) -> Present
             pending=tuple(reserved.get(question, ())),
             seen=state.seen(question, judge),
         )
-        documents = next_documents(known, settings.shown or 1, views=settings.views, at_random=at_random, rng=rng)
+        documents = next_documents(
+            known, settings.shown or 1, views=settings.views, at_random=purpose != "active", rng=rng
+        )
         if documents is not None:
             return present(question, documents, purpose)
     return None

@@ -291,8 +291,9 @@ def summarize_votes(
 
 def vote_report(project: JudgingProject) -> VoteReport:
     """Return a report on all votes of a project."""
-    kinds = {name: judge.kind for name, judge in project.judges.items()}
-    return summarize_votes(project.judgments(), project.answers(), kinds)
+    return summarize_votes(
+        project.judgments(), project.answers(), {name: judge.kind for name, judge in project.judges.items()}
+    )
 
 
 def _uncredited_reason(left: Answer, right: Answer) -> str:

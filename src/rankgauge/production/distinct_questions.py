@@ -289,6 +289,5 @@ def principal_components(points: FloatArray, count: int) -> FloatArray:
     centered = points - points.mean(axis=0)
     _, vectors = np.linalg.eigh(centered.T @ centered)
     chosen = vectors[:, ::-1][:, :count]
-    largest = np.abs(chosen).argmax(axis=0)
-    signs = np.sign(chosen[largest, np.arange(chosen.shape[1])])
+    signs = np.sign(chosen[np.abs(chosen).argmax(axis=0), np.arange(chosen.shape[1])])
     return np.asarray(centered @ (chosen * np.where(signs == 0, 1.0, signs)))

@@ -213,12 +213,11 @@ class DriftReport(Result):
             Series(f"{name} ({len(of):,})", tuple(p.y for p in of), tuple(p.x for p in of))
             for name, of in chosen.items()
         )
-        panel = Panel("scatter", series, across="component 1", down="component 2")
         return Plot(
             "drift",
             "Evaluation and log questions",
             f"Points. {self.summary()}",
-            (panel,),
+            (Panel("scatter", series, across="component 1", down="component 2"),),
             "Nearby points are similar questions. The plot shows only part of the information that "
             "the test uses: rely on the test.",
         )

@@ -436,10 +436,9 @@ def _primary(
     pairs = [stats.difference_variance(new, base) for _, base, new in looks]
     _, base, new = looks[-1]
     difference, variance = pairs[-1]
-    known = [n for n, (_, v) in enumerate(pairs) if math.isfinite(v)]
-    if not known:
+    start = next((n for n, (_, v) in enumerate(pairs) if math.isfinite(v)), None)
+    if start is None:
         return _of(metric, base, new, (-math.inf, math.inf), 1.0), (), math.nan
-    start = known[0]
     items = looks[start][1].x + looks[start][2].x
     mixing = stats.mixing_sd(pairs[start][1] * items / planned)
     sequence = stats.confidence_sequence(*zip(*pairs, strict=True), mixing=mixing)

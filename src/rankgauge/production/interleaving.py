@@ -106,9 +106,8 @@ def interleave(
     sides = {"A": list(dict.fromkeys(a)), "B": list(dict.fromkeys(b))}
     every = len({*a, *b})
     length = every if k is None else min(integer("k", k), every)
-    draw = random.Random(seed)  # noqa: S311 - must be repeatable
     pick = _team_draft if chosen == "team-draft" else _probabilistic
-    shown, teams, shares = pick(sides, length, draw)
+    shown, teams, shares = pick(sides, length, random.Random(seed))  # noqa: S311 - must be repeatable
     # The documents that follow are credited to neither retriever.
     documents = list(dict.fromkeys([*shown, *sides["A"], *sides["B"]]))[:length]
     rest = len(documents) - len(shown)

@@ -11,7 +11,6 @@ from typing import Literal, TypeAlias
 from rankgauge.core.arguments import known_name
 from rankgauge.errors import InputError
 
-_SHARE = (0.0, 1.0)
 # Reasons for undefined metrics, by missing kind of event.
 _MISSING = {
     "question": "no questions were logged",
@@ -57,7 +56,7 @@ class OnlineMetric:
     needs: tuple[str, ...]
     y: str
     x: str
-    bounds: tuple[float, float] = _SHARE
+    bounds: tuple[float, float] = (0.0, 1.0)
     quantile: float = math.nan
     per_session: bool = False
 
@@ -70,7 +69,6 @@ class OnlineMetric:
 
 
 _ACTED = "(clicks > 0 OR citations_clicked > 0 OR thumbs_up + thumbs_down > 0)"
-_SEARCH = "(retrieved IS NOT NULL OR impressions > 0)"
 _RATED = "thumbs_up + thumbs_down > 0"
 _REPLIED = "(answered OR {abstains})"
 _BOTH_BAD = "(preference IS NULL AND preference_label IS NOT NULL)"
@@ -202,7 +200,7 @@ _DECLARED = (
         "higher",
         ("retrieval|impression", "click"),
         "clicks > 0",
-        _SEARCH,
+        "(retrieved IS NOT NULL OR impressions > 0)",
     ),
     OnlineMetric(
         "result_ctr",

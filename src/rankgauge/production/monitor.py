@@ -37,7 +37,6 @@ _SENTENCES: Mapping[HealthVerdict, str] = {
     "USERS ONLY": "users complain, and there are too few queries or evaluations to tell whether "
     "metrics hold: evaluate again on more queries",
 }
-_DRIFTED = "the questions of users differ from the evaluation set: refresh it"
 
 
 @dataclass(frozen=True)
@@ -255,7 +254,7 @@ def verdict_of(offline: State, online: Sequence[State], *, drift: bool | None) -
     if "worse" in online:
         verdict = "REFRESH" if holds else "WORSE" if offline == "worse" else "USERS ONLY"
     elif drift:
-        return "REFRESH", _DRIFTED
+        return "REFRESH", "the questions of users differ from the evaluation set: refresh it"
     elif online and "cannot tell" not in online and offline != "cannot tell":
         verdict = "STEADY" if holds else "OFFLINE ONLY"
     elif offline == "worse":
@@ -296,8 +295,14 @@ def offline_signal(values: Sequence[Evaluation | float], measure: Measure, margi
         state = "better" if low > 0 else "steady"
     elif high < 0:
         state = "worse"
-    reason = "" if state != "cannot tell" else "too few queries"
-    return Signal(name, state, interval.mean, interval.low, interval.high, reason=reason)
+    return Signal(
+        name,
+        state,
+        interval.mean,
+        interval.low,
+        interval.high,
+        reason="too few queries" if state == "cannot tell" else "",
+    )
 
 
 def online_signal(name: str, change: MetricChange | None, margin: float) -> Signal:

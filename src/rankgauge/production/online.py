@@ -20,7 +20,6 @@ from rankgauge.production.online_result import PERIODS, MetricChange, OnlineMetr
 
 _UNIT = """CASE WHEN user_id IS NOT NULL THEN 'users' WHEN session_id IS NOT NULL THEN 'sessions'
     ELSE 'single questions' END"""
-_UNKNOWN = "(unknown)"
 _EVENTS = "events"
 _GROUPS = {"day": "strftime(day, '%Y-%m-%d')", "week": "strftime(date_trunc('week', day), '%Y-%m-%d')", "arm": "arm"}
 _GRID = 1000
@@ -140,7 +139,7 @@ def _create_measured(  # noqa: PLR0917 - what a table is made of
     clusters, the unit of clusters, and the period.
     """
     columns = "".join(f", {y} AS y{n}, {x} AS x{n}" for n, (y, x) in enumerate(sql.values()))
-    name = f"coalesce({group}, '{_UNKNOWN}')" if group else "NULL::VARCHAR"
+    name = f"coalesce({group}, '(unknown)')" if group else "NULL::VARCHAR"
     connection.execute(
         f'CREATE TEMP TABLE measured AS SELECT {name} AS "group", "cluster", '
         f"session_id AS session, {_UNIT} AS unit, time{columns} FROM questions "
@@ -216,8 +215,10 @@ def _quantile(connection: Any, questions: str, n: int, metric: OnlineMetric) -> 
             'ON r."group" IS NOT DISTINCT FROM q."group" GROUP BY ALL) GROUP BY "group"'
         ).fetchall()
     }
-    quantiles = connection.execute("FROM quantiles").fetchall()
-    return {(group, metric): _Sums(moments[group], edge, values) for group, edge, values in quantiles}
+    return {
+        (group, metric): _Sums(moments[group], edge, values)
+        for group, edge, values in connection.execute("FROM quantiles").fetchall()
+    }
 
 
 def expressions(

@@ -314,8 +314,8 @@ def _json_document(stream: BinaryIO, name: str) -> Iterator[Batch]:
     rows = document if isinstance(document, list) else [document]
     for start in range(0, max(len(rows), 1), BATCH_ROWS):
         texts = [json.dumps(row) for row in rows[start : start + BATCH_ROWS]]
-        lines = range(start + 1, start + 1 + len(texts))
-        yield Batch(pa.table({"raw": pa.array(texts, pa.string()), "line": pa.array(lines, pa.int64())}))
+        lines = pa.array(range(start + 1, start + 1 + len(texts)), pa.int64())
+        yield Batch(pa.table({"raw": pa.array(texts, pa.string()), "line": lines}))
 
 
 def _columnar(stream: BinaryIO, name: str) -> Iterator[Batch]:
@@ -430,6 +430,4 @@ def fingerprint(path: str) -> str:
     import hashlib
 
     with open(path, "rb") as stream:  # noqa: PTH123 - a path may be text
-        start = stream.read(_LOOK)
-        size = os.fstat(stream.fileno()).st_size
-    return f"{size}-{hashlib.sha256(start).hexdigest()[:16]}"
+        return f"{os.fstat(stream.fileno()).st_size}-{hashlib.sha256(stream.read(_LOOK)).hexdigest()[:16]}"

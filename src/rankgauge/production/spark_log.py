@@ -81,10 +81,10 @@ class _Connection(AbstractContextManager["_Connection"]):
         self._rows: list[Any] = []
         self._zone = self._session.conf.get(_ZONE)
         self._session.conf.set(_ZONE, "UTC")
-        data_type = library("sqlglot", extra="sql", of="a log on Spark").exp.DataType
+        self._sqlglot = library("sqlglot", extra="sql", of="a log on Spark")
         columns = (
             f"CAST({f'`{name}`' if name in events.columns else 'NULL'} AS"
-            f" {data_type.build(kind, dialect='duckdb').sql(dialect='spark')}) AS `{name}`"
+            f" {self._sqlglot.exp.DataType.build(kind, dialect='duckdb').sql(dialect='spark')}) AS `{name}`"
             for name, kind in COLUMNS.items()
         )
         self._create("events", events.selectExpr(*columns))
@@ -92,9 +92,8 @@ class _Connection(AbstractContextManager["_Connection"]):
 
     def execute(self, sql: str, parameters: Mapping[str, Any] = _NONE) -> _Connection:
         """Run a statement of the analyses; its parameters have names, such as ``$arm``."""
-        sqlglot = library("sqlglot", extra="sql", of="a log on Spark")
-        tree = sqlglot.parse_one(sql, read="duckdb")
-        if not isinstance(tree, sqlglot.exp.Create):
+        tree = self._sqlglot.parse_one(sql, read="duckdb")
+        if not isinstance(tree, self._sqlglot.exp.Create):
             self._rows = _fetch(self._query(tree, parameters))
         elif tree.expression is None:
             columns = ", ".join(f"{each.name} {each.kind.sql('spark')}" for each in tree.this.expressions)
@@ -108,7 +107,7 @@ class _Connection(AbstractContextManager["_Connection"]):
 
     def executemany(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """Insert rows into a table."""
-        name = library("sqlglot", extra="sql", of="a log on Spark").parse_one(sql, read="duckdb").this.name
+        name = self._sqlglot.parse_one(sql, read="duckdb").this.name
         known = self._session.table(self._prefix + name)
         self._create(name, self._session.createDataFrame(list(map(tuple, rows)), known.schema))
 
@@ -134,9 +133,8 @@ class _Connection(AbstractContextManager["_Connection"]):
 
     def _query(self, query: Any, parameters: Mapping[str, Any]) -> Any:
         """Run a DuckDB query, translated to the dialect of Spark."""
-        sqlglot = library("sqlglot", extra="sql", of="a log on Spark")
-        exp = sqlglot.exp
-        tree = sqlglot.parse_one(query, read="duckdb") if isinstance(query, str) else query
+        exp = self._sqlglot.exp
+        tree = self._sqlglot.parse_one(query, read="duckdb") if isinstance(query, str) else query
         # Replace children before their parents.
         for node in reversed(list(tree.walk())):
             if isinstance(node, exp.Parameter | exp.Placeholder):

@@ -27,12 +27,8 @@ from rankgauge.stats.arrays import (
     cluster_numbers,
 )
 
-_METRICS = ("nominal", "ordinal", "interval")
-_WEIGHTS = ("none", "linear", "quadratic")
 # Intervals are withheld if a larger share of draws is undefined.
 _UNDEFINED = 0.05
-_NO_PAIRS = "no unit has two ratings"
-_ONE_VALUE = "all ratings are equal, so expected agreement is also perfect"
 
 IntArray: TypeAlias = npt.NDArray[np.intp]
 # Function from weights of units (B, U) to values (B,); NaN where undefined.
@@ -98,7 +94,7 @@ def krippendorff_alpha(
         >>> round(found.value, 3), found.units
         (0.588, 4)
     """
-    option("metric", metric, _METRICS)
+    option("metric", metric, ("nominal", "ordinal", "interval"))
     values, counts, groups = _count_values(ratings, clusters)
     sizes = counts.sum(axis=1)
 
@@ -188,7 +184,7 @@ def cohen_kappa(
         >>> round(cohen_kappa([0, 1, 1, 2], [0, 1, 2, 2], draws=0).value, 3)
         0.636
     """
-    option("weights", weights, _WEIGHTS)
+    option("weights", weights, ("none", "linear", "quadratic"))
     try:
         pairs = np.stack([np.asarray(first, np.float64), np.asarray(second, np.float64)], axis=1)
     except (TypeError, ValueError):
@@ -303,10 +299,11 @@ def _with_interval(
     check_draws(draws or 1, seed)
     nan = math.nan
     if not units:
-        return Agreement(nan, nan, nan, level, 0, 0, _NO_PAIRS)
+        return Agreement(nan, nan, nan, level, 0, 0, "no unit has two ratings")
     value = float(statistic(np.ones((1, units)))[0])
     if math.isnan(value):
-        return Agreement(nan, nan, nan, level, units, ratings, _ONE_VALUE)
+        reason = "all ratings are equal, so expected agreement is also perfect"
+        return Agreement(nan, nan, nan, level, units, ratings, reason)
     if not draws:
         return Agreement(value, nan, nan, level, units, ratings, "no interval was computed")
     count = int(groups.max()) + 1

@@ -103,13 +103,11 @@ def expected_clicks(
 def _strength(clicks: FloatArray, expected: FloatArray, special: Any) -> float:
     """Return the strength of the gamma prior that maximizes the likelihood of the clicks."""
     known = expected > 0
-    kinds, number = np.unique(np.stack([clicks[known], expected[known]]), axis=1, return_counts=True)
-    c, e = kinds
+    (c, e), number = np.unique(np.stack([clicks[known], expected[known]]), axis=1, return_counts=True)
 
     def likelihood(log_strength: float) -> float:
         a = math.exp(log_strength)
-        each = special.gammaln(c + a) - special.gammaln(a)
-        each = each + a * math.log(a) - (c + a) * np.log(a + e)
+        each = special.gammaln(c + a) - special.gammaln(a) + a * math.log(a) - (c + a) * np.log(a + e)
         return float(each @ number)
 
     # Golden-section search: the likelihood has one maximum in the logarithm of the strength.
@@ -313,8 +311,7 @@ def _connected(rows: _Rows, sparse: Any) -> BoolArray:
     parts = sparse.csgraph.connected_components(graph, directed=True, connection="strong")[1]
     parts = parts[: rows.ranks]
     # Single ranks, such as those without clicks, are excluded even if they are frequent.
-    several = np.bincount(parts) > 1
-    heaviest = (np.bincount(parts, rows.by_rank(rows.n)) * several).argmax()
+    heaviest = (np.bincount(parts, rows.by_rank(rows.n)) * (np.bincount(parts) > 1)).argmax()
     return np.asarray(parts == heaviest)
 
 

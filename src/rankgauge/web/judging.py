@@ -137,11 +137,18 @@ def _choice_of(visit: Visit, task: Task) -> Choice:
         raise InputError(
             "the form is incomplete: it has no identifier of the choice", where="form", fix=_RELOAD
         ) from None
-    comment = form.get("comment", "").strip()
     reason = form.get("reason", "")
     if reason and reason not in dict(task.settings.reasons).values():
         raise InputError(f"the reason {reason!r:.60} is unknown", where="form", fix=_RELOAD)
-    made = Choice(name, shown.id, visit.judge.id, "later", reason=reason, comment=comment, seconds=_seconds(form))
+    made = Choice(
+        name,
+        shown.id,
+        visit.judge.id,
+        "later",
+        reason=reason,
+        comment=form.get("comment", "").strip(),
+        seconds=_seconds(form),
+    )
     pick = form.get("pick", "")
     if pick in _SPECIAL:
         return replace(made, outcome=pick)

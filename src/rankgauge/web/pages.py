@@ -183,12 +183,11 @@ def _join(request: Request, _: Mapping[str, str]) -> Response:
         judge = _invited(stored, secret)
     token = secrets.token_urlsafe(32)
     if judge is not None and pressed:
-        ends = datetime.now(UTC) + timedelta(days=_DAYS)
         # Read again: a concurrent request may have used the link.
         with project.writing() as stored:
             judge = _invited(stored, secret, use=True)
             if judge is not None:
-                stored.add_session(hash_secret(token), judge.id, ends)
+                stored.add_session(hash_secret(token), judge.id, datetime.now(UTC) + timedelta(days=_DAYS))
     if judge is None:
         return _invalid_link(request)
     if not pressed:
