@@ -246,17 +246,13 @@ def _of_lines(lines: Sequence[tuple[int, str]], name: str) -> Iterator[_Row]:
     second_is_measure = sum(_is_measure(cells[1]) for _, cells in split[:50] if len(cells) > 2)
     of_trec = first_is_measure > second_is_measure
     for number, cells in split:
-        if len(cells) == 3:
-            measure, query = (cells[0], cells[1]) if of_trec else (cells[1], cells[0])
-            yield _Row(query, measure, cells[2], number)
-        elif len(cells) == 2 and of_trec:
-            yield _Row("", cells[0], cells[1], number)
-        elif len(cells) == 2:
-            yield _Row(cells[0], "", cells[1], number)
-        else:
+        if len(cells) not in {2, 3}:
             raise FormatError(
                 f"got {many(len(cells), 'field')}, expected two or three", path=name, line=number, fix=f"pass {_WANTED}"
             )
+        first, second, value = cells[0], cells[1] if len(cells) == 3 else "", cells[-1]
+        measure, query = (first, second) if of_trec else (second, first)
+        yield _Row(query, measure, value, number)
 
 
 def _is_measure(text: str) -> bool:
