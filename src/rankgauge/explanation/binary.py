@@ -43,10 +43,10 @@ def _count(
 ) -> tuple[int, tuple[Step, ...]]:
     """Return how many of the first k documents are relevant or `counts`, and the steps with the counts so far."""
     number_so_far, rows = 0, []
-    for one in query.within(k):
-        hit = one.reaches(query.words["rel"]) if counts is None else counts(one)
+    for doc in query.within(k):
+        hit = doc.reaches(query.words["rel"]) if counts is None else counts(doc)
         number_so_far += hit
-        rows.append(Step(one, (number_so_far, number_so_far / one.rank)[:columns], hit))
+        rows.append(Step(doc, (number_so_far, number_so_far / doc.rank)[:columns], hit))
     return number_so_far, tuple(rows)
 
 
@@ -179,9 +179,9 @@ def _first_rank(query: MeasuredQuery) -> Calculation:
 
 def _first(query: MeasuredQuery) -> tuple[int, tuple[Step, ...]]:
     """Return the rank of the first relevant document, 0 without one, and the steps."""
-    hits = (one.rank for one in query.within(query.k) if one.reaches(query.words["rel"]))
+    hits = (doc.rank for doc in query.within(query.k) if doc.reaches(query.words["rel"]))
     first = next(hits, 0)
-    return first, tuple(Step(one, (), one.rank == first) for one in query.within(query.k))
+    return first, tuple(Step(doc, (), doc.rank == first) for doc in query.within(query.k))
 
 
 @calculates("AP", "GMAP")
@@ -274,10 +274,10 @@ def _highest(rows: tuple[Step, ...], needed: int) -> tuple[float, str]:
 def _rank_biased(query: MeasuredQuery) -> Calculation:
     p, residual, rel = query.words["p"], query.words["residual"], query.words["rel"]
     weights = accumulate(repeat(p), mul, initial=1.0)
-    counting = ((one, one.judged if residual else one.reaches(rel)) for one in query.within(query.k))
+    counting = ((doc, doc.judged if residual else doc.reaches(rel)) for doc in query.within(query.k))
     rows, total = with_sums(
-        Step(one, (weight, weight if counts else None), counts)
-        for (one, counts), weight in zip(counting, weights, strict=False)
+        Step(doc, (weight, weight if counts else None), counts)
+        for (doc, counts), weight in zip(counting, weights, strict=False)
     )
     if residual:
         value = 1 - (1 - p) * total
@@ -298,14 +298,14 @@ def _rank_biased(query: MeasuredQuery) -> Calculation:
 
 @calculates("Judged")
 def _judged(query: MeasuredQuery) -> Calculation:
-    known, rows = _count(query, query.k, lambda one: one.grade is not None, columns=0)
+    known, rows = _count(query, query.k, lambda doc: doc.grade is not None, columns=0)
     text = f"judged: {known} of the {many(len(rows), 'document')} evaluated"
     return _fraction(query, rows, len(rows), text, columns=0)
 
 
 @calculates("Unjudged")
 def _unjudged(query: MeasuredQuery) -> Calculation:
-    bare, rows = _count(query, query.k, lambda one: not one.judged, columns=0)
+    bare, rows = _count(query, query.k, lambda doc: not doc.judged, columns=0)
     return _fraction(query, rows, query.k, f"unjudged documents in the first {query.k}: {bare}", columns=0)
 
 
@@ -329,7 +329,7 @@ def _relevant_retrieved(query: MeasuredQuery) -> Calculation:
 
 @calculates("NumNonrelRet")
 def _others_retrieved(query: MeasuredQuery) -> Calculation:
-    others, rows = _count(query, query.k, lambda one: one.judged and not one.reaches(query.words["rel"]), columns=0)
+    others, rows = _count(query, query.k, lambda doc: doc.judged and not doc.reaches(query.words["rel"]), columns=0)
     text = f"{query.name} = {others}: judged, but not relevant{level(query)}"
     return Calculation((), rows, (text,), float(others))
 
@@ -355,12 +355,12 @@ def _binary_preference(query: MeasuredQuery) -> Calculation:
     rel, whole = query.words["rel"], query.count
     others = sum(0 <= grade < rel for _, grade in query.judgments)
     bound, above, unsummed, terms = min(whole, others), 0, [], []
-    for one in query.documents:
-        counts = one.reaches(rel)
-        above += one.judged and not counts
+    for doc in query.documents:
+        counts = doc.reaches(rel)
+        above += doc.judged and not counts
         lost = min(above, whole)
         terms += [f"(1 - {lost}/{bound})" if bound else "1"] if counts else []
-        unsummed.append(Step(one, (above, (1 - lost / bound if bound else 1.0) if counts else None), counts))
+        unsummed.append(Step(doc, (above, (1 - lost / bound if bound else 1.0) if counts else None), counts))
     rows, total = with_sums(unsummed)
     value = _share(total, whole)
     steps = (
@@ -375,14 +375,14 @@ def _binary_preference(query: MeasuredQuery) -> Calculation:
 def _inferred(query: MeasuredQuery) -> Calculation:
     rel, whole = query.words["rel"], query.count
     pool, hits, misses, unsummed = 0, 0, 0, []
-    for one in query.documents:
-        counts = one.reaches(rel)
+    for doc in query.documents:
+        counts = doc.reaches(rel)
         chance = (hits + _SMOOTHED) / (hits + misses + 2 * _SMOOTHED)
-        expected = 1 / one.rank + pool / one.rank * chance
-        unsummed.append(Step(one, (pool, hits, misses, expected if counts else None), counts))
-        pool += one.grade is not None
+        expected = 1 / doc.rank + pool / doc.rank * chance
+        unsummed.append(Step(doc, (pool, hits, misses, expected if counts else None), counts))
+        pool += doc.grade is not None
         hits += counts
-        misses += one.judged and not counts
+        misses += doc.judged and not counts
     rows, total = with_sums(unsummed)
     value = _share(total, whole)
     steps = (
@@ -396,17 +396,17 @@ def _inferred(query: MeasuredQuery) -> Calculation:
 def _pairs(query: MeasuredQuery) -> Calculation:
     rel, window = query.words["rel"], query.within(query.k)
     if query.words["among"] == "retrieved":
-        good = sum(one.reaches(rel) for one in window)
+        good = sum(doc.reaches(rel) for doc in window)
         others, label = len(window) - good, "other documents evaluated"
     else:
         good = query.relevant(rel)
         others = sum(0 <= grade < rel for _, grade in query.judgments)
         label = "judged not relevant"
     above, unsummed = 0, []
-    for one in window:
-        counts = one.reaches(rel)
-        above += not counts and (one.judged or query.words["among"] == "retrieved")
-        unsummed.append(Step(one, (above, others - above if counts else None), counts))
+    for doc in window:
+        counts = doc.reaches(rel)
+        above += not counts and (doc.judged or query.words["among"] == "retrieved")
+        unsummed.append(Step(doc, (above, others - above if counts else None), counts))
     rows, right = with_sums(unsummed)
     whole = good * others
     value = _share(right, whole)
@@ -423,7 +423,7 @@ def _compatible(query: MeasuredQuery) -> Calculation:
     p, k = query.words["p"], query.k
     worth, weights = _from_rank_on(p, k)
     wanted = {document: grade for document, grade in query.judgments if grade > 0}
-    places = {one.document: one.rank for one in query.documents}
+    places = {doc.document: doc.rank for doc in query.documents}
     best = sorted(wanted, key=lambda name: (-wanted[name], places.get(name, math.inf)))
     ideal, whole = with_sums(
         IdealDocument(rank, document, wanted[document], (rank, rank, worth[rank]))
@@ -431,11 +431,11 @@ def _compatible(query: MeasuredQuery) -> Calculation:
     )
     places = {document: rank for rank, document in enumerate(best, start=1)}
     unsummed = []
-    for one in query.documents:
-        place = places.get(one.document)
-        lower = max(one.rank, place or 0)
+    for doc in query.documents:
+        place = places.get(doc.document)
+        lower = max(doc.rank, place or 0)
         counts = place is not None and lower <= k
-        unsummed.append(Step(one, (place, lower, worth[lower]) if counts else (place, None, None), counts))
+        unsummed.append(Step(doc, (place, lower, worth[lower]) if counts else (place, None, None), counts))
     rows, found = with_sums(unsummed)
     terms = contributions(rows)
     divisor, norm = (whole, "of the ideal with itself") if query.words["normalize"] else (weights, "")

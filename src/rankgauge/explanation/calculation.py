@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-# Longer sums are shown as this many terms and the last one.
+# Longer sums are shown as this many terms and the last doc.
 _TERMS = 6
 Term: TypeAlias = float | str | None
 
@@ -77,12 +77,12 @@ class RankedQuery:
 
     def missed(self) -> tuple[tuple[str, float], ...]:
         """Return the documents with a grade above 0 that were not retrieved."""
-        found = {one.document for one in self.documents}
+        found = {doc.document for doc in self.documents}
         return tuple((name, g) for name, g in self.judgments if g > 0 and name not in found)
 
     def judged_only(self) -> RankedQuery:
         """Return a copy without unjudged documents, with new ranks."""
-        return replace(self, documents=ranked([one for one in self.documents if one.judged]))
+        return replace(self, documents=ranked([doc for doc in self.documents if doc.judged]))
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class MeasuredQuery(RankedQuery):
 
     @property
     def k(self) -> Any:
-        """The cut-off; None without one."""
+        """The cut-off; None without doc."""
         return self.words.get("k")
 
     @property
@@ -111,11 +111,11 @@ class MeasuredQuery(RankedQuery):
 def ranked(documents: Sequence[RankedDocument]) -> tuple[RankedDocument, ...]:
     """Return documents with their ranks and the rank range of their group of equal scores."""
     spans: dict[float, list[int]] = {}
-    for rank, one in enumerate(documents, start=1):
-        spans.setdefault(one.score + 0.0, []).append(rank)
+    for rank, doc in enumerate(documents, start=1):
+        spans.setdefault(doc.score + 0.0, []).append(rank)
     return tuple(
-        one._replace(rank=rank, first=spans[one.score + 0.0][0], last=spans[one.score + 0.0][-1])
-        for rank, one in enumerate(documents, start=1)
+        doc._replace(rank=rank, first=spans[doc.score + 0.0][0], last=spans[doc.score + 0.0][-1])
+        for rank, doc in enumerate(documents, start=1)
     )
 
 
@@ -164,7 +164,7 @@ def with_sums(rows: Iterable[_Row]) -> tuple[tuple[_Row, ...], float]:
 
 
 def contributions(rows: Iterable[Step | IdealDocument]) -> list[str]:
-    """Format the contributions, the terms before the sum, of the rows that have one."""
+    """Format the contributions, the terms before the sum, of the rows that have doc."""
     return [number(row.terms[-2]) for row in rows if row.terms[-2] is not None]
 
 
@@ -177,7 +177,7 @@ class Calculation:
         rows: The documents that the measure uses, best first.
         steps: The formula with numbers inserted, one line per step.
         value: The result; NaN if undefined.
-        ideal: The ideal ranking; empty for measures without one.
+        ideal: The ideal ranking; empty for measures without doc.
     """
 
     columns: tuple[str, ...]

@@ -65,10 +65,10 @@ def _discounted(gains: Iterable[float], words: Any) -> tuple[list[tuple[float, f
 def _discounted_rows(query: MeasuredQuery) -> tuple[tuple[Step, ...], float, list[str]]:
     """Return the documents with their gains, the DCG, and its terms as text."""
     documents = query.within(query.k)
-    cells, terms = _discounted((relevant_gain(one.grade, query.words) for one in documents), query.words)
+    cells, terms = _discounted((relevant_gain(doc.grade, query.words) for doc in documents), query.words)
     rows, total = with_sums(
-        Step(one, (gain, discount, added) if gain > 0 else (None, discount, None), gain > 0)
-        for one, (gain, discount, added) in zip(documents, cells, strict=True)
+        Step(doc, (gain, discount, added) if gain > 0 else (None, discount, None), gain > 0)
+        for doc, (gain, discount, added) in zip(documents, cells, strict=True)
     )
     return rows, total, terms
 
@@ -120,7 +120,7 @@ def _ndcg(query: MeasuredQuery) -> Calculation:
 
 def _best_first(pool: Iterable[tuple[str, float]], words: Any) -> list[tuple[float, float, str]]:
     """Return the gain, grade, and id of documents in ideal order."""
-    return sorted(((relevant_gain(g, words), g, d) for d, g in pool), key=lambda one: -one[0])
+    return sorted(((relevant_gain(g, words), g, d) for d, g in pool), key=lambda best: -best[0])
 
 
 def _pool(query: MeasuredQuery) -> tuple[list[tuple[str, float]], str]:
@@ -137,8 +137,8 @@ def _pool(query: MeasuredQuery) -> tuple[list[tuple[str, float]], str]:
 @calculates("NCG")
 def _ncg(query: MeasuredQuery) -> Calculation:
     k, words = query.k, query.words
-    gains = ((one, relevant_gain(one.grade, words)) for one in query.within(k))
-    rows, found = with_sums(Step(one, (gain if gain > 0 else None,), gain > 0) for one, gain in gains)
+    gains = ((doc, relevant_gain(doc.grade, words)) for doc in query.within(k))
+    rows, found = with_sums(Step(doc, (gain if gain > 0 else None,), gain > 0) for doc, gain in gains)
     ideal, whole = with_sums(
         IdealDocument(rank, document, grade, (gain,))
         for rank, (gain, grade, document) in enumerate(_best_first(query.judgments, words)[:k], start=1)
@@ -182,8 +182,8 @@ def _cascade(grades: Iterable[float | None], top: float) -> Iterator[tuple[float
 def _read(query: MeasuredQuery) -> tuple[tuple[Step, ...], float, list[str]]:
     """Return the steps of ERR, its value, and its terms as text."""
     documents = query.within(query.k)
-    cascade = list(_cascade((one.grade for one in documents), query.words["top"]))
-    rows, total = with_sums(Step(one, cells, cells[0] > 0) for one, cells in zip(documents, cascade, strict=True))
+    cascade = list(_cascade((doc.grade for doc in documents), query.words["top"]))
+    rows, total = with_sums(Step(doc, cells, cells[0] > 0) for doc, cells in zip(documents, cascade, strict=True))
     terms = [
         f"{number(stop)}·{number(reached)}/{rank}"
         for rank, (stop, reached, _) in enumerate(cascade, start=1)
@@ -222,10 +222,10 @@ def _nerr(query: MeasuredQuery) -> Calculation:
 @calculates("binG")
 def _fallen_behind(query: MeasuredQuery) -> Calculation:
     whole, wrong, unsummed, terms = query.count, 0, [], []
-    for one in query.documents:
-        counts = one.reaches(query.words["rel"])
+    for doc in query.documents:
+        counts = doc.reaches(query.words["rel"])
         terms += [f"1/log2({2 + wrong})"] if counts else []
-        unsummed.append(Step(one, (wrong, 1 / math.log2(2 + wrong) if counts else None), counts))
+        unsummed.append(Step(doc, (wrong, 1 / math.log2(2 + wrong) if counts else None), counts))
         wrong += not counts
     rows, total = with_sums(unsummed)
     value = total / whole if whole else math.nan
@@ -311,14 +311,14 @@ MODELS = {
 }
 
 
-def _share_of_top(one: RankedDocument, words: Any) -> float:
+def _share_of_top(doc: RankedDocument, words: Any) -> float:
     """Return 1 for a relevant document, or its grade as a fraction of the top grade."""
     rel, top = words["rel"], words["top"]
-    if one.grade is None or one.grade < 0:
+    if doc.grade is None or doc.grade < 0:
         return 0.0
     if top is None:
-        return float(one.grade >= (1 if rel is None else rel))
-    return one.grade / top if rel is None or one.grade >= rel else 0.0
+        return float(doc.grade >= (1 if rel is None else rel))
+    return doc.grade / top if rel is None or doc.grade >= rel else 0.0
 
 
 def _describe_share(words: Any) -> str:
@@ -345,8 +345,8 @@ def _user_model(query: MeasuredQuery) -> Calculation:
     looks = math.fsum(reached[:k])
     weighted = [(gain, on, come / looks) for gain, on, come in zip(gains, chances, reached, strict=False)]
     rows, total = with_sums(
-        Step(one, (gain, on, weight, weight * gain) if gain > 0 else (None, on, weight, None), gain > 0)
-        for one, (gain, on, weight) in zip(documents, weighted, strict=False)
+        Step(doc, (gain, on, weight, weight * gain) if gain > 0 else (None, on, weight, None), gain > 0)
+        for doc, (gain, on, weight) in zip(documents, weighted, strict=False)
     )
     terms = [f"{number(weight)}·{number(gain)}" for gain, _, weight in weighted if gain > 0]
     steps = [
@@ -416,15 +416,15 @@ def tie_mean(name: str, query: MeasuredQuery) -> Calculation | None:
         return None
     head, weight = WEIGHTS[name]
     k, unsummed, terms = words["k"] or math.inf, [], []
-    for one in query.documents:
-        if one.first > k:
+    for doc in query.documents:
+        if doc.first > k:
             break
-        gain = relevant_gain(one.grade, words) if "gain" in words else float(one.reaches(words["rel"]))
-        ranks = range(one.first, one.last + 1)
+        gain = relevant_gain(doc.grade, words) if "gain" in words else float(doc.reaches(words["rel"]))
+        ranks = range(doc.first, doc.last + 1)
         mean = math.fsum(weight(rank, words) for rank in ranks if rank <= k) / len(ranks)
         counts = gain > 0
         terms += [number(mean) if gain == 1 else f"{number(gain)}·{number(mean)}"] if counts else []
-        unsummed.append(Step(one, (gain, mean, gain * mean) if counts else (None, mean, None), counts))
+        unsummed.append(Step(doc, (gain, mean, gain * mean) if counts else (None, mean, None), counts))
     rows, total = with_sums(unsummed)
     # The ideal ranking, and whether the value is defined, do not depend on the order.
     plain = CALCULATIONS[name](query)
@@ -458,7 +458,7 @@ def _divided(name: str, plain: Calculation, query: MeasuredQuery, total: float) 
 
 def orders_of(query: RankedQuery) -> str:
     """Return the number of orders of equal scores, as text."""
-    sizes = {one.first: one.last - one.first + 1 for one in query.documents}
+    sizes = {doc.first: doc.last - doc.first + 1 for doc in query.documents}
     logarithm = math.fsum(math.lgamma(size + 1) for size in sizes.values()) / math.log(10)
     if logarithm > _MOST_DIGITS:
         return f"about 10^{round(logarithm)}"
