@@ -260,10 +260,7 @@ class _Trials:
         self.given = given
         self.rows = {query: row for row, query in enumerate(case.qrels.query_ids)}
         self.in_run = np.array([query in case.run for query in self.rows], dtype=bool)
-        self.values = np.full(len(self.rows), np.nan)
-        for query, value in given.values.items():
-            if query in self.rows:
-                self.values[self.rows[query]] = value
+        self.values = np.array([given.values.get(query, np.nan) for query in self.rows], dtype=np.float64)
         self.strange = sum(query not in self.rows for query in given.values)
         self.every: list[_Trial] = []
         self._last: tuple[tuple[str, ...], IntArray] = ((), np.zeros(0, dtype=np.int64))
