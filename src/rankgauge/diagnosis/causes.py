@@ -233,9 +233,9 @@ class CauseTotal:
 
 def totals(diagnoses: Sequence[QueryDiagnosis], examiner: Examiner) -> tuple[CauseTotal, ...]:
     """Return the frequency of each cause."""
-    queries = Counter(name for found in diagnoses for name in found.causes)
-    first = Counter(found.primary for found in diagnoses)
-    docs = Counter(name for found in diagnoses for doc in found.missed for name in doc.causes)
+    queries = Counter(name for diagnosis in diagnoses for name in diagnosis.causes)
+    first = Counter(diagnosis.primary for diagnosis in diagnoses)
+    docs = Counter(name for diagnosis in diagnoses for doc in diagnosis.missed for name in doc.causes)
     return tuple(
         CauseTotal(
             cause,
@@ -249,22 +249,22 @@ def totals(diagnoses: Sequence[QueryDiagnosis], examiner: Examiner) -> tuple[Cau
     )
 
 
-def first_causes(found: Sequence[CauseTotal], diagnoses: Sequence[QueryDiagnosis]) -> tuple[CauseTotal, ...]:
+def first_causes(cause_totals: Sequence[CauseTotal], diagnoses: Sequence[QueryDiagnosis]) -> tuple[CauseTotal, ...]:
     """Return the causes to examine first: a cause of the whole run, else the most frequent ones.
 
     A cause of the whole run comes first if at least 10% of the diagnosed queries have it and, for a
     cause of documents, 5% of the missed documents. Several causes are equally frequent.
     """
-    missed = sum(len(one.missed) for one in diagnoses)
-    for total in found:
+    missed = sum(len(diagnosis.missed) for diagnosis in diagnoses)
+    for total in cause_totals:
         if (
             total.systematic
             and total.queries >= max(1.0, _OF_QUERIES * len(diagnoses))
             and (total.documents is None or total.documents >= _OF_MISSED * missed)
         ):
             return (total,)
-    most = max((total.primary for total in found), default=0)
-    return tuple(total for total in found if most and total.primary == most)
+    most = max((total.primary for total in cause_totals), default=0)
+    return tuple(total for total in cause_totals if most and total.primary == most)
 
 
 def first_step(first: Sequence[CauseTotal]) -> tuple[str, int, str]:
@@ -329,8 +329,8 @@ class Examiner:
     def diagnose(self, query: RankedQuery, value: float, attainable: float) -> QueryDiagnosis:
         """Return the likely causes of the value of a query."""
         missed = tuple(self._missed(query, doc) for doc in query.missed(self.k))
-        found = list(self._of_query(query, missed))
-        names = {name for name, _ in found} | {name for doc in missed for name in doc.causes}
+        evidence = list(self._of_query(query, missed))
+        names = {name for name, _ in evidence} | {name for doc in missed for name in doc.causes}
         text = self.texts.collection.queries.get(query.query_id)
         return QueryDiagnosis(
             query_id=query.query_id,
@@ -341,7 +341,7 @@ class Examiner:
             relevant=len(query.relevant),
             found=query.hits(self.k),
             causes=_in_order(names, missed),
-            evidence=tuple(sentence for _, sentence in found),
+            evidence=tuple(sentence for _, sentence in evidence),
             missed=missed,
             unjudged=query.unjudged(self.k),
         )

@@ -127,7 +127,7 @@ class Diagnosis(Result):
         """Number of queries that miss a relevant document; None if causes are withheld."""
         if self.withheld:
             return None
-        return sum(bool(one.missed) for one in self.diagnoses)
+        return sum(bool(diagnosis.missed) for diagnosis in self.diagnoses)
 
     @property
     def first_causes(self) -> tuple[CauseTotal, ...]:
@@ -136,14 +136,14 @@ class Diagnosis(Result):
 
     def _complete(self) -> str:
         """Return the result and the next step if no query misses a relevant document."""
-        short = any(one.measure.name == "R" and one.attainable < 1 - TOLERANCE for one in self.qualities)
+        short = any(quality.measure.name == "R" and quality.attainable < 1 - TOLERANCE for quality in self.qualities)
         state, most = ("k is small", " that they can contain") if short else ("nothing missed", "")
         step = next_step(f"diagnose: {state}", k=str(self.k))
         return f"the first {self.k} of {self.run_name} have all relevant documents{most}: {step}"
 
     def of(self, query_id: str) -> QueryDiagnosis | None:
         """Return the diagnosis of a query; None if unknown or at the best attainable value."""
-        return next((found for found in self.diagnoses if found.query_id == query_id), None)
+        return next((diagnosis for diagnosis in self.diagnoses if diagnosis.query_id == query_id), None)
 
     def summary(self) -> str:
         """Return one sentence with the number of failing queries, the primary cause, and its fix.
@@ -175,7 +175,7 @@ class Diagnosis(Result):
         """Return a table with the mean and band of each measure."""
         return Table(
             ("measure", "mean", "band"),
-            tuple((str(one.measure), one.mean, one.level) for one in self.qualities),
+            tuple((str(quality.measure), quality.mean, quality.level) for quality in self.qualities),
             title=self.run_name,
             notes=(self.summary(), *self.notes),
         )
@@ -183,11 +183,13 @@ class Diagnosis(Result):
     def data_table(self) -> Table:
         """Return every missed document, and queries without missed documents, with causes."""
         rows: list[tuple[Cell, ...]] = []
-        for one in self.diagnoses:
-            head = (one.query_id, one.value, one.attainable, one.primary)
-            rows += [(*head, d.doc_id, d.grade, d.rank, "; ".join(d.causes), "; ".join(d.evidence)) for d in one.missed]
-            if one.evidence or not one.missed:
-                rows.append((*head, "", None, None, "; ".join(one.causes), "; ".join(one.evidence)))
+        for diagnosis in self.diagnoses:
+            head = (diagnosis.query_id, diagnosis.value, diagnosis.attainable, diagnosis.primary)
+            rows += [
+                (*head, d.doc_id, d.grade, d.rank, "; ".join(d.causes), "; ".join(d.evidence)) for d in diagnosis.missed
+            ]
+            if diagnosis.evidence or not diagnosis.missed:
+                rows.append((*head, "", None, None, "; ".join(diagnosis.causes), "; ".join(diagnosis.evidence)))
         return Table(
             columns=(
                 "query",
@@ -254,8 +256,8 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
     Example:
         >>> qrels = {"q1": {"d1": 1}, "q2": {"d2": 1}}
         >>> run = {"q1": ["x", "y", "d1"], "q2": ["x", "y"]}
-        >>> found = diagnose(qrels, run, k=2)
-        >>> [(one.query_id, one.primary, one.missed[0].rank) for one in found.diagnoses]
+        >>> diagnosis = diagnose(qrels, run, k=2)
+        >>> [(query.query_id, query.primary, query.missed[0].rank) for query in diagnosis.diagnoses]
         [('q2', 'not retrieved', None), ('q1', 'ranked below k', 3)]
     """
     by = _measure(measure)
@@ -265,7 +267,7 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
     wanted = Bands.of(bands, k=k, rel=rel)
     precision, recall = Measure("P")(k=k, rel=rel), Measure("R")(k=k, rel=rel)
     measures = tuple(dict.fromkeys([by, precision, recall, *wanted.measures]))
-    given, source = Qrels.of(qrels), readable_again(run)
+    judged, source = Qrels.of(qrels), readable_again(run)
     texts = Texts(_collection(collection, group_by))
     filters = shared_fields(texts.collection)
     # Only metadata filters need the ids of unjudged documents at lower ranks.
@@ -273,15 +275,15 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
     named = None if filters else heads
     second = None if also is None else readable_again(also)
     if second is None:
-        evaluation, parts = evaluate_blocks(given, source, measures, lambda block: rankings_of([block], given, named))
+        evaluation, parts = evaluate_blocks(judged, source, measures, lambda block: rankings_of([block], judged, named))
     else:
-        evaluation = evaluate(given, source, measures)
-        parts = map_query_blocks([source, second], lambda blocks: [rankings_of(runs, given, named) for runs in blocks])
+        evaluation = evaluate(judged, source, measures)
+        parts = map_query_blocks([source, second], lambda blocks: [rankings_of(runs, judged, named) for runs in blocks])
     rankings, *of_second = (
         dict(chain.from_iterable(part.items() for part in column)) for column in zip(*parts, strict=True)
     )
     # Use ids as text, like all rankings created here.
-    judgments = judgments_of(given)
+    judgments = judgments_of(judged)
     truth = Qrels.of(judgments)
     queries = _ranked_queries(judgments, rankings, rel)
     other_name = "" if second is None else name_of(second)
@@ -312,7 +314,7 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
         others=others,
         other_name=other_name,
     )
-    made = Diagnosis(
+    diagnosis = Diagnosis(
         run_name=evaluation.run_name,
         measure=by,
         k=k,
@@ -336,45 +338,45 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
         input_findings=_input_findings(evaluation, rankings, texts),
         drift=drifted,
     )
-    if not made.withheld:
-        return made
-    bands = replace(made.precision_recall, sentences=())
-    return replace(made, diagnoses=(), totals=(), gains=(), fixes=(), precision_recall=bands)
+    if not diagnosis.withheld:
+        return diagnosis
+    bands = replace(diagnosis.precision_recall, sentences=())
+    return replace(diagnosis, diagnoses=(), totals=(), gains=(), fixes=(), precision_recall=bands)
 
 
-def _drift(given: Any) -> Finding | None:
-    found = getattr(given, "finding", given)
-    if found is not None and not isinstance(found, Finding):
+def _drift(drift: Any) -> Finding | None:
+    finding = getattr(drift, "finding", drift)
+    if finding is not None and not isinstance(finding, Finding):
         raise InputError(
-            f"got {type(given).__name__} for drift",
+            f"got {type(drift).__name__} for drift",
             where="drift",
             fix="pass the result of rankgauge.production.measure_drift()",
         )
-    return found
+    return finding
 
 
-def _with_drift(found: PrecisionRecall, drift: Finding | None) -> PrecisionRecall:
+def _with_drift(precision_recall: PrecisionRecall, drift: Finding | None) -> PrecisionRecall:
     """Append a sentence about drift: precision and recall ignore questions outside the set."""
     if drift is None:
-        return found
+        return precision_recall
     sentence = drift.message
     if drift.severity != "info":
         sentence = f"the evaluation set differs from users' questions: {drift.message}; {drift.effect}"
-        if found.kind == "both are high":
+        if precision_recall.kind == "both are high":
             sentence += "; values can be high while users complain: refresh the evaluation set"
-    return replace(found, sentences=(*found.sentences, sentence))
+    return replace(precision_recall, sentences=(*precision_recall.sentences, sentence))
 
 
 def _input_findings(evaluation: Evaluation, rankings: Rankings, texts: Texts) -> tuple[Finding, ...]:
     """Return the findings about the input, including the collection."""
     known = texts.collection.documents
-    found = (rankings[query][0] for query in evaluation.query_ids if query in rankings)
-    docs = (doc for ranking in found for doc in ranking[:_CHECKED])
+    retrieved = (rankings[query][0] for query in evaluation.query_ids if query in rankings)
+    docs = (doc for ranking in retrieved for doc in ranking[:_CHECKED])
     return evaluation.input_findings + (collection_findings(docs, known) if known else ())
 
 
-def _measure(given: str | Measure) -> Measure:
-    by = parse(given)
+def _measure(measure: str | Measure) -> Measure:
+    by = parse(measure)
     if by.declaration.better != "higher":
         raise UnknownName(
             f"{by} is not better when higher: queries cannot be ordered by it",
@@ -384,16 +386,16 @@ def _measure(given: str | Measure) -> Measure:
     return by
 
 
-def _collection(given: Any, group_by: str | None) -> Collection:
-    if given is not None and not isinstance(given, Collection):
+def _collection(value: Any, group_by: str | None) -> Collection:
+    if value is not None and not isinstance(value, Collection):
         raise InputError(
-            f"got {type(given).__name__} for the collection",
+            f"got {type(value).__name__} for the collection",
             where="collection",
             fix="pass Collection.read(folder) or Collection.of(documents, queries)",
         )
-    found = Collection() if given is None else given
+    collection = Collection() if value is None else value
     if group_by is not None:
-        names = sorted({name for query in found.queries.values() for name in query.fields})
+        names = sorted({name for query in collection.queries.values() for name in query.fields})
         if group_by not in names:
             raise UnknownName(
                 f"no query has a field {group_by!r}",
@@ -402,29 +404,29 @@ def _collection(given: Any, group_by: str | None) -> Collection:
                 if names
                 else "pass a collection whose queries have fields (queries.jsonl)",
             )
-    return found
+    return collection
 
 
 def _ranked_queries(
     judgments: Mapping[str, Mapping[str, float]], rankings: Rankings, rel: float
 ) -> tuple[RankedQuery, ...]:
-    found = ranked_queries(judgments, rankings, rel)
-    if not any(query.relevant for query in found):
+    queries = ranked_queries(judgments, rankings, rel)
+    if not any(query.relevant for query in queries):
         raise InputError(
             f"no document has grade {rel:g} or more",
             where="judgments",
             fix="choose a lower relevance level, or check the column of grades",
         )
-    return found
+    return queries
 
 
 def _others(
     judgments: Mapping[str, Mapping[str, float]], rankings: Rankings, rel: float, name: str
 ) -> dict[str, RankedQuery]:
-    found = {one.query_id: one for one in ranked_queries(judgments, rankings, rel) if one.docs}
-    if not found:
+    queries = {query.query_id: query for query in ranked_queries(judgments, rankings, rel) if query.docs}
+    if not queries:
         raise MismatchError(f"no query of {name!r} is judged", where="also", fix="pass a run of the same queries")
-    return found
+    return queries
 
 
 def _values(evaluation: Evaluation, by: Measure) -> dict[str, float]:
@@ -446,11 +448,11 @@ def _diagnoses(
     return tuple(
         sorted(
             diagnoses,
-            key=lambda one: (
-                math.isnan(one.value),
-                one.value if one.value == one.value else 0.0,
-                -len(one.missed),
-                one.query_id,
+            key=lambda diagnosis: (
+                math.isnan(diagnosis.value),
+                diagnosis.value if diagnosis.value == diagnosis.value else 0.0,
+                -len(diagnosis.missed),
+                diagnosis.query_id,
             ),
         )
     )
@@ -468,7 +470,7 @@ def _not_checked(examiner: Examiner, diagnoses: tuple[QueryDiagnosis, ...]) -> I
     elif not texts.collection.queries:
         yield f"{', '.join(without)}: no texts of queries were given"
     else:
-        silent = sum(not texts.query_terms(one.query_id) for one in diagnoses)
+        silent = sum(not texts.query_terms(diagnosis.query_id) for diagnosis in diagnoses)
         if silent:
             yield f"terms of {many(silent, 'query')}: no text, or only function words"
     if UNJUDGED.name not in examiner.checked:
@@ -477,7 +479,7 @@ def _not_checked(examiner: Examiner, diagnoses: tuple[QueryDiagnosis, ...]) -> I
             "documents may be irrelevant or overlooked"
         )
     if texts.collection.documents:
-        missed = [doc.doc_id for one in diagnoses for doc in one.missed]
+        missed = [doc.doc_id for diagnosis in diagnoses for doc in diagnosis.missed]
         bare = sum(not texts.length(doc) for doc in missed)
         if bare:
             yield f"terms and length of {many(bare, 'missed document')}: no text"

@@ -205,7 +205,7 @@ class Advice:
     def fixes(self) -> tuple[SuggestedFix, ...]:
         """Return the suggested fixes with their evidence."""
         name = str(self.measure)
-        found = []
+        suggestions = []
         for fix in FIXES:
             docs = self._helped(fix)
             evidence = list(self._observations(fix, docs)) if docs else []
@@ -216,8 +216,8 @@ class Advice:
                 if gain.fix == fix and gain.means[name] > self.now[name] + _NOTHING
             ]
             if evidence or fix not in FIXES[:2]:
-                found.append(SuggestedFix(fix, len(docs), count_documents(docs), tuple(evidence)))
-        return tuple(found)
+                suggestions.append(SuggestedFix(fix, len(docs), count_documents(docs), tuple(evidence)))
+        return tuple(suggestions)
 
     def _helped(self, fix: str) -> _Docs:
         """Return the missed documents that a fix could help, by query."""
@@ -225,12 +225,12 @@ class Advice:
             return shares(self.diagnoses, _CAUSE_OF[fix].name)
         if fix == "metadata filter":
             return {}
-        found = {}
-        for one in self.diagnoses:
-            other = self.others.get(one.query_id)
-            found[one.query_id] = frozenset(
+        helped = {}
+        for diagnosis in self.diagnoses:
+            other = self.others.get(diagnosis.query_id)
+            helped[diagnosis.query_id] = frozenset(
                 doc.doc_id
-                for doc in one.missed
+                for doc in diagnosis.missed
                 if (
                     (BELOW_K.name in doc.causes and (doc.rank or 0) <= self.depth)
                     if fix == "reranking"
@@ -238,7 +238,7 @@ class Advice:
                     or (other is not None and other.within(doc.doc_id, self._k))
                 )
             )
-        return {query: docs for query, docs in found.items() if docs}
+        return {query: docs for query, docs in helped.items() if docs}
 
     def _observations(self, fix: str, docs: _Docs) -> Iterator[str]:
         missed = f"{many(count_documents(docs), 'missed document')} in {many(len(docs), 'query')}"
@@ -271,7 +271,9 @@ class Advice:
             if ignored:
                 yield f"{many(ignored, 'missed document')} whose terms were ignored (keyword)"
             if self.others:
-                missed_docs = [(one.query_id, doc.doc_id) for one in self.diagnoses for doc in one.missed]
+                missed_docs = [
+                    (diagnosis.query_id, doc.doc_id) for diagnosis in self.diagnoses for doc in diagnosis.missed
+                ]
                 at_k, deeper = (
                     sum(query in self.others and self.others[query].within(doc, depth) for query, doc in missed_docs)
                     for depth in (self._k, self.depth)
@@ -303,8 +305,8 @@ class Advice:
                 return
 
     def _fields(self, doc: str) -> Iterator[str]:
-        found = field_values(self.examiner.texts.collection.documents.get(doc))
-        for name, values in found.items():
+        fields = field_values(self.examiner.texts.collection.documents.get(doc))
+        for name, values in fields.items():
             yield from (f"{name} = {value!r}" for value in values)
 
     def _terms(self, doc: str) -> Iterator[str]:

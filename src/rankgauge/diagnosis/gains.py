@@ -151,10 +151,10 @@ class Simulation:
             ("hybrid search", GAP),
             ("hybrid search", IGNORED),
         ):
-            found = shares(diagnoses, cause.name)
-            if found:
-                what = f"{many(count_documents(found), 'missed document')} at the top ({cause.name})"
-                yield self._gain(fix, what, partial(_move_up, found), "if retrieved")
+            docs = shares(diagnoses, cause.name)
+            if docs:
+                what = f"{many(count_documents(docs), 'missed document')} at the top ({cause.name})"
+                yield self._gain(fix, what, partial(_move_up, docs), "if retrieved")
         yield from self._filtered()
         deepest = min(self.depth, max(len(query.docs) for query in self.queries))
         # A reranker of slightly more documents adds no information.
@@ -233,13 +233,13 @@ class Simulation:
             for query in self.queries
         }
         measures = [Measure(name)(rel=self.rel) for name in ("SetP", "SetR", "SetF")]
-        found = self._evaluated(kept, measures)
-        _, recall, f = found.mean().values()
+        evaluation = self._evaluated(kept, measures)
+        _, recall, f = evaluation.mean().values()
         empty = [query for query in self.queries if not kept[query.query_id]]
         return Threshold(
             score=score,
             shown=sum(map(len, kept.values())) / len(self.queries),
-            precision=measures[0].mean(found.per_query[:, 0], skip_undefined=True),
+            precision=measures[0].mean(evaluation.per_query[:, 0], skip_undefined=True),
             recall=recall,
             f=f,
             empty=len(empty),
@@ -264,8 +264,8 @@ class Simulation:
                 yield doc
 
     def _chosen(self, choose: Callable[[RankedQuery], Iterable[str]]) -> _Docs:
-        found = {query.query_id: frozenset(choose(query)) for query in self.queries}
-        return {query: docs for query, docs in found.items() if docs}
+        chosen = {query.query_id: frozenset(choose(query)) for query in self.queries}
+        return {query: docs for query, docs in chosen.items() if docs}
 
     def _gain(self, fix: str, what: str, change: _Change, kind: Kind) -> PotentialGain:
         """Return the means after a change; unchanged queries keep their values."""
@@ -273,8 +273,8 @@ class Simulation:
         moved = {query: docs for query, (before, docs) in changed.items() if docs is not before}
         if not moved:
             return PotentialGain(fix, what, kind, self.evaluation.mean())
-        found = self._evaluated(moved, self.evaluation.measures)
-        rows = dict(zip(found.query_ids, found.per_query, strict=True))
+        evaluation = self._evaluated(moved, self.evaluation.measures)
+        rows = dict(zip(evaluation.query_ids, evaluation.per_query, strict=True))
         kept = zip(self.evaluation.query_ids, self.evaluation.per_query, strict=True)
         values = np.array([rows[query] if query in moved else row for query, row in kept])
         return PotentialGain(fix, what, kind, replace(self.evaluation, per_query=values).mean())
@@ -291,21 +291,21 @@ class Simulation:
         return evaluate(self.qrels, blocks(), measures)
 
 
-def count_documents(found: _Docs) -> int:
+def count_documents(docs: _Docs) -> int:
     """Return the number of documents of all queries."""
-    return sum(map(len, found.values()))
+    return sum(map(len, docs.values()))
 
 
 def field_values(item: Document | Query | None) -> dict[str, set[str]]:
     """Return the fields with a plain value or a list of them, including those of ``metadata``."""
-    found: dict[str, set[str]] = {}
+    values: dict[str, set[str]] = {}
     for fields in () if item is None else (item.fields, item.fields.get("metadata")):
         for name, value in fields.items() if isinstance(fields, Mapping) else ():
             several = value if isinstance(value, list | tuple) else [value]
-            plain = {str(one) for one in several if isinstance(one, str | int | float) and one != ""}
+            plain = {str(entry) for entry in several if isinstance(entry, str | int | float) and entry != ""}
             if plain:
-                found[name] = plain
-    return found
+                values[name] = plain
+    return values
 
 
 def shared_fields(collection: Collection) -> list[str]:

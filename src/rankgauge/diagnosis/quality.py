@@ -135,20 +135,20 @@ def qualities(means: Mapping[str, float], attainable: Mapping[str, float], bands
     return tuple(Quality(band.measure, mean, band.level(mean), most, band.level(most)) for band, mean, most in rows)
 
 
-def _items(given: Any) -> list[tuple[str, Any]]:
-    if given is None:
+def _items(bands: Any) -> list[tuple[str, Any]]:
+    if bands is None:
         return []
-    if isinstance(given, Bands):
-        return [(str(b.measure), (b.acceptable, b.good, b.excellent)) for b in given]
-    if isinstance(given, str | os.PathLike):
-        given = _read(Path(given))
-    if not isinstance(given, Mapping):
+    if isinstance(bands, Bands):
+        return [(str(b.measure), (b.acceptable, b.good, b.excellent)) for b in bands]
+    if isinstance(bands, str | os.PathLike):
+        bands = _read(Path(bands))
+    if not isinstance(bands, Mapping):
         raise InputError(
-            f"got {type(given).__name__} for the bands",
+            f"got {type(bands).__name__} for the bands",
             where="bands",
             fix='pass a mapping {"P@5": (0.3, 0.5, 0.7)} or the path of a TOML file',
         )
-    return [(str(name), values) for name, values in given.items()]
+    return [(str(name), values) for name, values in bands.items()]
 
 
 def _read(path: Path) -> Mapping[str, Any]:
@@ -166,8 +166,8 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 
 def _band(name: str, values: Any, k: int, rel: float) -> Band:
-    given = {"k": k, "rel": rel}
-    measure = Measure(name)(**{word: given[word] for word in _WORDS[name]}) if name in _WORDS else parse(name)
+    parameters = {"k": k, "rel": rel}
+    measure = Measure(name)(**{word: parameters[word] for word in _WORDS[name]}) if name in _WORDS else parse(name)
     if measure.declaration.better != "higher":
         raise UnknownName(f"{measure} is not better when higher: it has no bands", where="bands", fix="remove it")
     try:
@@ -241,12 +241,12 @@ def difficulty(ranked: Sequence[RankedQuery], values: Mapping[str, float], measu
         for value in known:
             # The tolerance assigns 0.3 to the fourth bin even if rounding errors make it smaller.
             counts[min(_BINS - 1, math.floor(value * _BINS + 1e-9))] += 1
-    missing = [one for one in ranked if one.relevant and not one.hits(k)]
+    missing = [query for query in ranked if query.relevant and not query.hits(k)]
     return Difficulty(
         counts=tuple(counts) if sum(counts) == len(known) else (),
         undefined=len(values) - len(known),
         nothing_at_k=len(missing),
-        nothing_at_all=sum(not one.hits(len(one.docs)) for one in missing),
+        nothing_at_all=sum(not query.hits(len(query.docs)) for query in missing),
     )
 
 
@@ -256,17 +256,17 @@ def slices(
     """Return means by group, by query length in words, and by number of relevant documents."""
     queries = texts.collection.queries
 
-    def field(one: RankedQuery) -> str:
-        query = queries.get(one.query_id)
-        found = None if query is None else query.fields.get(group_by or "")
-        return "(none)" if found is None else str(found)
+    def field(ranked_query: RankedQuery) -> str:
+        query = queries.get(ranked_query.query_id)
+        value = None if query is None else query.fields.get(group_by or "")
+        return "(none)" if value is None else str(value)
 
-    def length(one: RankedQuery) -> str:
-        query = queries.get(one.query_id)
+    def length(ranked_query: RankedQuery) -> str:
+        query = queries.get(ranked_query.query_id)
         return _range(0 if query is None else len(words(query.text)), _LENGTHS)
 
-    def relevant(one: RankedQuery) -> str:
-        return _range(len(one.relevant), _RELEVANT)
+    def relevant(ranked_query: RankedQuery) -> str:
+        return _range(len(ranked_query.relevant), _RELEVANT)
 
     cuts: list[tuple[str, Callable[[RankedQuery], str], list[str]]] = []
     if group_by is not None:
@@ -279,13 +279,13 @@ def slices(
         for by, label_of, labels in cuts
         for label in labels
     )
-    found = []
+    nonempty = []
     for by, label, own in groups:
         if own:
             low, high = measure.mean_interval(np.array(own))
             bounds = (None, None) if len(own) < ENOUGH or math.isnan(low) else (low, high)
-            found.append(Slice(by, label, len(own), math.fsum(own) / len(own), *bounds))
-    return tuple(found)
+            nonempty.append(Slice(by, label, len(own), math.fsum(own) / len(own), *bounds))
+    return tuple(nonempty)
 
 
 def _range(number: int, ranges: Sequence[tuple[int, str]]) -> str:

@@ -50,9 +50,9 @@ class RankedQuery:
     @cached_property
     def relevant(self) -> tuple[str, ...]:
         """Relevant documents: highest grade first, then best rank."""
-        found = [doc for doc, grade in self.grades.items() if grade >= self.rel]
+        docs = [doc for doc, grade in self.grades.items() if grade >= self.rel]
         last = len(self.docs) + 1
-        return tuple(sorted(found, key=lambda d: (-self.grades[d], self.ranks.get(d, last), d)))
+        return tuple(sorted(docs, key=lambda d: (-self.grades[d], self.ranks.get(d, last), d)))
 
     @cached_property
     def _good(self) -> frozenset[str]:
@@ -91,9 +91,9 @@ class RankedQuery:
 
     def best_first(self, docs: Collection[str]) -> list[str]:
         """Return documents by grade, highest first; documents of equal grade keep their order."""
-        found = [doc for doc in docs if doc in self._good]
+        good = [doc for doc in docs if doc in self._good]
         rest = [doc for doc in docs if doc not in self._good]
-        return sorted(found, key=self.grade, reverse=True) + rest
+        return sorted(good, key=self.grade, reverse=True) + rest
 
 
 # By query: documents, scores, and the ranks of judged documents.
@@ -113,8 +113,8 @@ def rankings_of(runs: Sequence[Run], qrels: Qrels, named: int | None = None) -> 
     if named is not None:
         judged = [qrels.likely_judged(run.table.docs) for run in best]
         wanted = [at < named for at in places]
-        for own, found in zip(wanted, judged, strict=True):
-            own[found] = True
+        for own, judged_rows in zip(wanted, judged, strict=True):
+            own[judged_rows] = True
         if len(best) > 1:
             places = _common_names(align(best), wanted)
         rows = [np.flatnonzero(own) for own in wanted]
@@ -128,16 +128,16 @@ def _common_names(aligned: Alignment, wanted: Sequence[BoolArray]) -> list[IntAr
     """
     sizes = np.diff(aligned.offsets)
     number = np.arange(len(aligned.rows)) - np.repeat(aligned.offsets[:-1], sizes)
-    found = aligned.rows >= 0
+    present = aligned.rows >= 0
     several = np.zeros(len(number), dtype=bool)
     for column, own in enumerate(wanted):
-        several[found[:, column]] |= own[aligned.rows[found[:, column], column]]
+        several[present[:, column]] |= own[aligned.rows[present[:, column], column]]
     names = []
     for column, own in enumerate(wanted):
-        rows = aligned.rows[found[:, column], column]
-        own[rows] = several[found[:, column]]
+        rows = aligned.rows[present[:, column], column]
+        own[rows] = several[present[:, column]]
         names.append(np.empty(len(own), dtype=np.int64))
-        names[-1][rows] = number[found[:, column]]
+        names[-1][rows] = number[present[:, column]]
     return names
 
 
@@ -149,12 +149,12 @@ def _rankings(run: Run, qrels: Qrels, places: IntArray, rows: IntArray) -> Ranki
     ends = table.offsets.tolist()
     joined = join(qrels, run, ties="trec")
     judged, ranks = qrels.table.docs.take(joined.rows).shown(), joined.rank.tolist()
-    queries, names, found = table.queries.shown(), docs.tolist(), {}
+    queries, names, rankings = table.queries.shown(), docs.tolist(), {}
     for n, (first, last) in zip(joined.in_run.tolist(), pairwise(joined.offsets.tolist()), strict=True):
         known = dict(zip(judged[first:last], ranks[first:last], strict=True))
         here = slice(ends[n], ends[n + 1])
-        found[queries[n]] = tuple(names[here]), array("d", table.values[here].tobytes()), known
-    return found
+        rankings[queries[n]] = tuple(names[here]), array("d", table.values[here].tobytes()), known
+    return rankings
 
 
 @lru_cache(maxsize=1)
@@ -176,13 +176,13 @@ def ranked_queries(
     judgments: Mapping[str, Mapping[str, float]], rankings: Rankings, rel: float
 ) -> tuple[RankedQuery, ...]:
     """Return each judged query, in the order of the judgments."""
-    found = []
+    queries = []
     for query, known in judgments.items():
         docs, scores, judged = rankings.get(query, ((), (), {}))
         grades = {doc: grade for doc, grade in known.items() if grade >= 0}
         ranks = {doc: rank for doc, rank in judged.items() if doc in grades}
-        found.append(RankedQuery(query, docs, scores, ranks, grades, rel))
-    return tuple(found)
+        queries.append(RankedQuery(query, docs, scores, ranks, grades, rel))
+    return tuple(queries)
 
 
 Overlap: TypeAlias = Literal["few", "some", "many"]
@@ -258,7 +258,7 @@ def find_patterns(queries: Sequence[RankedQuery], texts: Texts, k: int, depth: i
     return with_counts(Patterns(cut, limit=cut if cut <= last_read else 0, absent=frozenset(absent)), counts)
 
 
-def with_counts(found: Patterns, counts: FloatArray) -> Patterns:
+def with_counts(patterns: Patterns, counts: FloatArray) -> Patterns:
     """Return the patterns, completed from the sum of `pattern_counts`."""
     whole = [round(number) for number in counts[_LENGTHS:].tolist()]
     *of_sizes, few, some, many = zip(whole[::2], whole[1::2], strict=True)
@@ -272,16 +272,16 @@ def with_counts(found: Patterns, counts: FloatArray) -> Patterns:
         (top, row)
         for top, row in zip(_TOPS, counts[:_LENGTHS].reshape(-1, 4).tolist(), strict=True)
         # Cut rankings have no lower ranks to compare with.
-        if not found.cut or 2 * top <= found.cut
+        if not patterns.cut or 2 * top <= patterns.cut
     ]
     rarer = few[1] and some[1] and _RARER * (few[1] - few[0]) / few[1] < 1 - some[0] / some[1]
     return replace(
-        found,
+        patterns,
         unordered=max((top for top, row in tops if _in_no_order(top, row)), default=0),
         sizes=tuple(sizes.items()),
         hurting=hurting,
-        few_terms=not found.cut and bool(rarer) and by_chance(few, some) < _SURE,
-        many_terms=not found.cut and by_chance(many, some) < _SURE,
+        few_terms=not patterns.cut and bool(rarer) and by_chance(few, some) < _SURE,
+        many_terms=not patterns.cut and by_chance(many, some) < _SURE,
     )
 
 

@@ -59,14 +59,14 @@ def words(text: str) -> tuple[str, ...]:
         return tuple(_ASCII_WORD.findall(text.casefold()))
     parts = unicodedata.normalize("NFKD", text)
     text = "".join(char for char in parts if unicodedata.category(char)[0] != "M")
-    found: list[str] = []
+    tokens: list[str] = []
     for match in _WORD.finditer(text.casefold()):
         word, dense = match[0], match["dense"]
         if dense and len(word) > 1:
-            found += [word[place : place + 2] for place in range(len(word) - 1)]
+            tokens += [word[place : place + 2] for place in range(len(word) - 1)]
         else:
-            found.append(word)
-    return tuple(found)
+            tokens.append(word)
+    return tuple(tokens)
 
 
 def terms(text: str) -> frozenset[str]:
@@ -89,8 +89,8 @@ def plain_terms(text: str) -> frozenset[str]:
     return _terms(words(text), _plain_stem)
 
 
-def _terms(found: Iterable[str], stem: Callable[[str], str]) -> frozenset[str]:
-    plain = set(found) - _STOP
+def _terms(tokens: Iterable[str], stem: Callable[[str], str]) -> frozenset[str]:
+    plain = set(tokens) - _STOP
     return frozenset(stem(word) if word.isascii() and word.isalpha() else word for word in plain)
 
 
@@ -130,18 +130,18 @@ def _plain_stem(word: str) -> str:
     return word[:-1] + "i" if len(word) > 3 and word.endswith("y") else word
 
 
-def shared(asked: frozenset[str], found: frozenset[str]) -> frozenset[str]:
-    """Return the terms of `asked` that match a term of `found`, exactly or by a common prefix.
+def shared(asked: frozenset[str], document_terms: frozenset[str]) -> frozenset[str]:
+    """Return the terms of `asked` that match a term of a document, exactly or by a common prefix.
 
     Example:
         >>> sorted(shared(terms("taxi fares"), terms("Taxis and trams")))
         ['taxi']
     """
-    same = asked & found
+    same = asked & document_terms
     rest = {term for term in asked - same if len(term) >= PREFIX and term.isalpha()}
     if not rest:
         return same
-    long = [term for term in found if len(term) >= PREFIX and term.isalpha()]
+    long = [term for term in document_terms if len(term) >= PREFIX and term.isalpha()]
     near = {term for term in rest if any(o.startswith(term) or term.startswith(o) for o in long)}
     return same | near
 
@@ -163,18 +163,18 @@ class Texts:
 
     def _words(self, doc: str) -> tuple[str, ...]:
         """Return the words of title and text; empty for an unknown document."""
-        found = self.collection.documents.get(doc)
-        return () if found is None else words(found.full_text)
+        document = self.collection.documents.get(doc)
+        return () if document is None else words(document.full_text)
 
     def _terms(self, doc: str) -> frozenset[str]:
         return _terms(self.words(doc), _stemmer())
 
     def _shingles_of(self, doc: str) -> frozenset[tuple[str, ...]]:
         """Return the five-word shingles of a document; fewer words form a single one."""
-        found = self.words(doc)
-        size = min(_SHINGLE, len(found))
-        places = range(len(found) - size + 1) if size else ()
-        return frozenset(found[place : place + size] for place in places)
+        tokens = self.words(doc)
+        size = min(_SHINGLE, len(tokens))
+        places = range(len(tokens) - size + 1) if size else ()
+        return frozenset(tokens[place : place + size] for place in places)
 
     def knows(self, doc: str) -> bool:
         """Return whether the collection contains the document."""
@@ -182,13 +182,13 @@ class Texts:
 
     def length(self, doc: str) -> int:
         """Return the number of characters of title and text; 0 for an unknown document."""
-        found = self.collection.documents.get(doc)
-        return 0 if found is None else len(found.full_text.strip())
+        document = self.collection.documents.get(doc)
+        return 0 if document is None else len(document.full_text.strip())
 
     def query_words(self, query: str) -> tuple[str, ...]:
         """Return the distinct words of a query without function words."""
-        found = self.collection.queries.get(query)
-        every = () if found is None else words(found.text)
+        record = self.collection.queries.get(query)
+        every = () if record is None else words(record.text)
         return tuple(dict.fromkeys(word for word in every if word not in _STOP))
 
     def _query_terms(self, query: str) -> frozenset[str]:
@@ -199,7 +199,7 @@ class Texts:
         """Return the terms of a query that match a term of the document."""
         return shared(self.query_terms(query), self.terms(doc))
 
-    def similarity(self, one: str, other: str) -> float:
+    def similarity(self, doc: str, other: str) -> float:
         """Return the Jaccard similarity of the five-word shingles of two texts, from 0 to 1.
 
         Shorter texts have similarity 1 if they are equal. Texts without words have similarity 0,
@@ -207,7 +207,7 @@ class Texts:
 
         Source: Broder (1997), On the resemblance and containment of documents.
         """
-        left, right = self._shingles(one), self._shingles(other)
+        left, right = self._shingles(doc), self._shingles(other)
         # The similarity is at most the ratio of the sizes, which rules out most pairs.
         if min(len(left), len(right)) < _DUPLICATE * max(len(left), len(right), 1):
             return 0.0
@@ -215,7 +215,7 @@ class Texts:
 
     def near_duplicates(self, docs: Iterable[str]) -> list[tuple[str, str, float]]:
         """Return near-duplicates with the earlier document and the similarity (>= .9)."""
-        found: list[tuple[str, str, float]] = []
+        duplicates: list[tuple[str, str, float]] = []
         kept: list[str] = []
         for doc in filter(self.words, docs):
             pairs = ((first, self.similarity(doc, first)) for first in kept)
@@ -223,8 +223,8 @@ class Texts:
             if alike is None:
                 kept.append(doc)
             else:
-                found.append((doc, *alike))
-        return found
+                duplicates.append((doc, *alike))
+        return duplicates
 
     @cached_property
     def quartiles(self) -> tuple[float, float, float]:
