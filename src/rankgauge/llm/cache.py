@@ -82,15 +82,15 @@ class ReplyCache:
             wait: Function that waits for a number of seconds, or raises an error.
         """
         keys = list(keys)
-        found = dict(find(keys))  # without claims, which are written
-        while missing := [key for key in keys if key not in found]:
+        replies = dict(find(keys))  # without claims, which are written
+        while missing := [key for key in keys if key not in replies]:
             with self._claim(missing) as mine:
-                found |= find(missing)
-                if some := [key for key in mine if key not in found]:
-                    found |= request(some)
+                replies |= find(missing)
+                if some := [key for key in mine if key not in replies]:
+                    replies |= request(some)
             if not mine:
                 wait(_POLL)
-        return found
+        return replies
 
     @contextmanager
     def _claim(self, keys: Iterable[str]) -> Iterator[list[str]]:

@@ -111,13 +111,13 @@ class ChatModel:
         cache: str | Path | None = None,
     ) -> None:
         library("httpx", extra="llm", of="a language model")
-        for name, given in (
+        for name, value in (
             ("max_tokens", max_tokens),
             ("requests_per_minute", requests_per_minute),
             ("tokens_per_minute", tokens_per_minute),
         ):
-            if given is not None:
-                integer(name, given)
+            if value is not None:
+                integer(name, value)
         self._model = model
         self._sampling: dict[str, Any] = {
             "temperature": None if temperature is None else number("temperature", temperature),
@@ -234,7 +234,7 @@ class ChatModel:
             InputError: If a request is invalid, the cache cannot be used, or prices for `max_cost`
                 are missing; nothing is sent.
         """
-        listed = [one if isinstance(one, ChatRequest) else ChatRequest(one) for one in requests]
+        listed = [request if isinstance(request, ChatRequest) else ChatRequest(request) for request in requests]
         for request in listed:
             if request.schema is not None:
                 check_schema(request.schema)
@@ -246,10 +246,10 @@ class ChatModel:
 
         def delivered(key: str, result: Reply | ModelError) -> Iterator[tuple[int, Reply | ModelError]]:
             for place in places[key]:
-                one = result if place == places[key][0] else self._repeated(result)
-                failed = isinstance(one, ModelError)
-                self._meter.add(Usage(failed=failed, cached=not failed and one.usage.cached))
-                yield place, one
+                outcome = result if place == places[key][0] else self._repeated(result)
+                failed = isinstance(outcome, ModelError)
+                self._meter.add(Usage(failed=failed, cached=not failed and outcome.usage.cached))
+                yield place, outcome
 
         with self._meter.limited(max_cost):
             kept = {} if refresh else self._cached(unique)
@@ -335,9 +335,9 @@ class ChatModel:
 
     def _cached(self, requests: Mapping[str, ChatRequest]) -> dict[str, Reply]:
         """Return the valid cached replies."""
-        found: dict[str, Reply] = {}
+        replies: dict[str, Reply] = {}
         if self._cache is None:
-            return found
+            return replies
         usage = self._meter.priced(Usage(cached=1))
         for key, row in self._cache.find(requests).items():
             schema = requests[key].schema
@@ -345,7 +345,7 @@ class ChatModel:
                 data = None if schema is None else read_reply(row["text"], schema)
             except InvalidReply:
                 continue
-            found[key] = Reply(
+            replies[key] = Reply(
                 row["text"],
                 data,
                 row["model"],
@@ -354,7 +354,7 @@ class ChatModel:
                 repairs=row["repairs"],
                 not_applied=tuple(row["not_applied"]),
             )
-        return found
+        return replies
 
     def _obtain(self, key: str, request: ChatRequest, stop: Stop, *, refresh: bool) -> Reply:
         """Return the reply from the cache, or send the request unless another process has sent it.
@@ -486,8 +486,8 @@ class ChatModel:
         return content
 
 
-def _plain_parameters(given: Mapping[str, Any] | None) -> dict[str, Any]:
-    taken = RESERVED & set(given or ())
+def _plain_parameters(additional: Mapping[str, Any] | None) -> dict[str, Any]:
+    taken = RESERVED & set(additional or ())
     if taken:
         raise InputError(
             f"{min(taken)} is not an additional parameter",
@@ -495,7 +495,7 @@ def _plain_parameters(given: Mapping[str, Any] | None) -> dict[str, Any]:
             fix="pass it as the argument of that name, if there is one",
         )
     try:
-        parameters: dict[str, Any] = json.loads(json.dumps(dict(given or {}), allow_nan=False))
+        parameters: dict[str, Any] = json.loads(json.dumps(dict(additional or {}), allow_nan=False))
     except (TypeError, ValueError) as error:
         raise InputError(
             f"parameters must be JSON values: {error}",

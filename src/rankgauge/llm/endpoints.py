@@ -166,12 +166,12 @@ class EmbeddingEndpoint(ModelEndpoint):
 
         def request(some: list[str]) -> dict[str, Any]:
             vectors = self._request([text_of[key] for key in some], attempts)
-            found = dict(zip(some, self._check_lengths(vectors), strict=True))
-            cache.put(found)
-            return found
+            vector_of = dict(zip(some, self._check_lengths(vectors), strict=True))
+            cache.put(vector_of)
+            return vector_of
 
-        found = cache.obtain(text_of, cache.find, request)
-        return self._check_lengths([found[key] for key in keys])
+        vector_of = cache.obtain(text_of, cache.find, request)
+        return self._check_lengths([vector_of[key] for key in keys])
 
     def _check_lengths(self, vectors: list[Any]) -> list[Any]:
         """Return the vectors if all have the same length."""

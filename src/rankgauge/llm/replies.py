@@ -99,17 +99,17 @@ class ChatRequest:
     sample: int = 0
 
     def __post_init__(self) -> None:
-        given = self.messages
-        if isinstance(given, str):
-            given = [{"role": "user", "content": given}]
-        fits = isinstance(given, Sequence) and bool(given) and all(map(_is_message, given))
+        messages = self.messages
+        if isinstance(messages, str):
+            messages = [{"role": "user", "content": messages}]
+        fits = isinstance(messages, Sequence) and bool(messages) and all(map(_is_message, messages))
         if not fits:
             raise InputError(
                 f"messages must be a text, or mappings with role ({', '.join(_ROLES)}) and content (a text)",
                 where="messages",
                 fix='write [{"role": "user", "content": "..."}]',
             )
-        object.__setattr__(self, "messages", tuple(dict(message) for message in given))
+        object.__setattr__(self, "messages", tuple(dict(message) for message in messages))
         integer("sample", self.sample, least=0)
         schema: Any = self.schema
         if schema is not None and not (isinstance(schema, Mapping) and schema.get("type") == "object"):
@@ -120,12 +120,12 @@ class ChatRequest:
             )
 
 
-def _is_message(given: Any) -> bool:
+def _is_message(message: Any) -> bool:
     return (
-        isinstance(given, Mapping)
-        and set(given) == {"role", "content"}
-        and given["role"] in _ROLES
-        and isinstance(given["content"], str)
+        isinstance(message, Mapping)
+        and set(message) == {"role", "content"}
+        and message["role"] in _ROLES
+        and isinstance(message["content"], str)
     )
 
 
@@ -291,7 +291,7 @@ def _values(text: str) -> Iterator[Any]:
     decoder = json.JSONDecoder(object_pairs_hook=_without_duplicates, parse_constant=_no_number, parse_float=_finite)
     end = 0
     fault = ""
-    found = False
+    any_object = False
     for _ in range(_MOST_STARTS):
         start = text.find("{", end)
         if start < 0:
@@ -308,9 +308,9 @@ def _values(text: str) -> Iterator[Any]:
         except (ValueError, RecursionError):  # a number with too many digits, or too many brackets
             raise InvalidReply("its JSON has a value that is too large") from None
         else:
-            found = True
+            any_object = True
             yield value
-    if fault and not found:
+    if fault and not any_object:
         raise InvalidReply(fault)
 
 
@@ -508,7 +508,7 @@ def _joined(content: Any) -> str:
 
 def estimated_usage(messages: Sequence[Mapping[str, str]], output: int) -> Usage:
     """Estimate the tokens of a call before it is made."""
-    sizes = [len(one["content"].encode("utf-8", "replace")) for one in messages]
+    sizes = [len(message["content"].encode("utf-8", "replace")) for message in messages]
     tokens = sum(size // _BYTES_PER_TOKEN + _TOKENS_PER_MESSAGE for size in sizes)
     return Usage(calls=1, input_tokens=tokens, output_tokens=output, estimated=1)
 
