@@ -80,9 +80,9 @@ class RetrieverComparison:
         Records have the form of :meth:`RetrievalEvaluator.evaluate_dataset`. In mappings,
         ``scores`` by document id mean ``relevance_scores``.
         """
-        found = self._evaluator.evaluate_dataset([_with_grades(query) for query in queries])
+        means = self._evaluator.evaluate_dataset([_with_grades(query) for query in queries])
         return RetrieverValues(
-            name, found.recall_at_k, found.precision_at_k, found.mrr, found.ndcg_at_k, found.hit_rate_at_k
+            name, means.recall_at_k, means.precision_at_k, means.mrr, means.ndcg_at_k, means.hit_rate_at_k
         )
 
     def compare(self, results: Sequence[RetrieverValues]) -> str:
@@ -146,7 +146,7 @@ class RetrievalBenchmark:
 
     def __init__(self) -> None:
         self._queries = Benchmark()
-        self._made: dict[str, _RetrieverRun] = {}
+        self._runs: dict[str, _RetrieverRun] = {}
 
     @property
     def queries(self) -> list[dict[str, Any]]:
@@ -159,7 +159,7 @@ class RetrievalBenchmark:
     @property
     def results(self) -> dict[str, dict[str, Any]]:
         """The last result of :meth:`run_evaluation` by retriever name."""
-        return {name: {"retriever": name, **made.values} for name, made in self._made.items()}
+        return {name: {"retriever": name, **retriever.values} for name, retriever in self._runs.items()}
 
     def add_query(self, query_id: str, query_text: str, relevant_docs: Iterable[Any]) -> None:
         """Add a query.
@@ -194,7 +194,7 @@ class RetrievalBenchmark:
         means = run.evaluate(measures).mean()
         keys = ("mrr", f"p@{k}", f"r@{k}", "hit_rate", "ndcg")
         values = {key: means[str(measure)] for key, measure in zip(keys, measures, strict=True)}
-        self._made[retriever_name] = _RetrieverRun(k, values, run)
+        self._runs[retriever_name] = _RetrieverRun(k, values, run)
         return self.results[retriever_name]
 
     def compare_retrievers(self) -> str:
@@ -206,24 +206,27 @@ class RetrievalBenchmark:
         Raises:
             InputError: If queries were added after a retriever was run.
         """
-        if not self._made:
+        if not self._runs:
             return "No results to compare."
-        for name, made in self._made.items():
-            if made.run.queries.keys() != self._queries.queries.keys():
+        for name, retriever in self._runs.items():
+            if retriever.run.queries.keys() != self._queries.queries.keys():
                 raise InputError(
                     f"queries were added after {name!r} was run",
                     where="compare_retrievers",
                     fix=f"run it again: run_evaluation({name!r}, ...)",
                 )
-        ordered = sorted(self._made.values(), key=lambda made: -made.values["mrr"])
-        cutoffs = {made.k for made in ordered}
+        ordered = sorted(self._runs.values(), key=lambda retriever: -retriever.values["mrr"])
+        cutoffs = {retriever.k for retriever in ordered}
         same = len(cutoffs) == 1
         at = cutoffs.pop() if same else "k"
         table = Table(
             columns=("Retriever", "MRR", f"P@{at}", f"R@{at}", "Hit rate", f"nDCG@{at}"),
             rows=tuple(
-                (made.run.name if same else f"{made.run.name} (k = {made.k})", *made.values.values())
-                for made in ordered
+                (
+                    retriever.run.name if same else f"{retriever.run.name} (k = {retriever.k})",
+                    *retriever.values.values(),
+                )
+                for retriever in ordered
             ),
         )
         return f"# Retriever Comparison\n\n{to_markdown(table)}\n{_winner(ordered)}"

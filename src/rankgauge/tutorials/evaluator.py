@@ -81,10 +81,10 @@ class MetricValues(Mapping[str, float]):
     __hash__ = None  # type: ignore[assignment] # holds dictionaries
 
     def _values(self) -> dict[str, Any]:
-        found: dict[str, Any] = {
+        values: dict[str, Any] = {
             f"{short}@{k}": getattr(self, attribute)[k] for k in self.precision_at_k for attribute, short, _, _ in _AT_K
         }
-        return found | {"MAP": self.map, "MRR": self.mrr}
+        return values | {"MAP": self.map, "MRR": self.mrr}
 
     def __getitem__(self, key: str) -> Any:
         values = self._values()
@@ -179,9 +179,9 @@ class RetrievalEvaluator:
     """
 
     def __init__(self, k_values: Iterable[int] | None = None) -> None:
-        given = (*DEFAULT_CUTOFFS, 20) if k_values is None else k_values
-        of_kind("the cut-offs", given, Iterable, "write k_values=[1, 3, 5, 10]", where="k_values")
-        self.k_values = tuple(dict.fromkeys(_cutoff(k) for k in given))
+        cutoffs = (*DEFAULT_CUTOFFS, 20) if k_values is None else k_values
+        of_kind("the cut-offs", cutoffs, Iterable, "write k_values=[1, 3, 5, 10]", where="k_values")
+        self.k_values = tuple(dict.fromkeys(_cutoff(k) for k in cutoffs))
         if not self.k_values:
             raise InputError("there is no cut-off", where="k_values", fix="write k_values=[1, 3, 5, 10]")
         at_k = {attribute: [(k, parse(f"{measure}@{k}")) for k in self.k_values] for attribute, _, measure, _ in _AT_K}
@@ -266,11 +266,11 @@ class RetrievalEvaluator:
             queries = list(queries)
         if isinstance(queries, Sized) and not isinstance(queries, str) and len(queries) == 0:
             return {}
-        done = self._evaluated(queries, "Success@1")
-        means = done.mean()
-        found = done.per_query[:, done.measures.index(parse("NumRelRet"))]
+        evaluation = self._evaluated(queries, "Success@1")
+        means = evaluation.mean()
+        relevant_retrieved = evaluation.per_query[:, evaluation.measures.index(parse("NumRelRet"))]
         batch: dict[str, float] = {
-            "count": len(done.query_ids),
+            "count": len(evaluation.query_ids),
             "mean_precision": means["SetP"],
             "mean_recall": means["SetR"],
             "mean_f1": means["SetF"],
@@ -281,7 +281,7 @@ class RetrievalEvaluator:
             batch[f"mean_p@{k}"] = means[f"P@{k}"]
             batch[f"mean_r@{k}"] = means[f"R@{k}"]
         batch["success@1"] = means["Success@1"]
-        batch["hit_rate"] = int(np.count_nonzero(found)) / len(done.query_ids)
+        batch["hit_rate"] = int(np.count_nonzero(relevant_retrieved)) / len(evaluation.query_ids)
         return batch
 
     def evaluate(self, results: Any, relevant: Any = None, relevance_scores: Any = None) -> dict[str, float]:
@@ -391,10 +391,10 @@ def _cutoff(k: Any) -> int:
 
 def _joined(rankings: Any, relevant: Any, grades: Any) -> list[dict[str, Any]]:
     """Return records of rankings, relevant documents, and grades, for the judged queries."""
-    for name, given in (("results", rankings), ("relevant", relevant), ("relevance_scores", grades)):
-        if given is not None and not isinstance(given, Mapping):
+    for name, value in (("results", rankings), ("relevant", relevant), ("relevance_scores", grades)):
+        if value is not None and not isinstance(value, Mapping):
             raise InputError(
-                f"got {type(given).__name__}, expected a mapping by query id",
+                f"got {type(value).__name__}, expected a mapping by query id",
                 where=name,
                 fix=f"pass {name} as {{query id: ...}}, or records as the only argument",
             )
@@ -415,8 +415,8 @@ def _joined(rankings: Any, relevant: Any, grades: Any) -> list[dict[str, Any]]:
 def _split(key: str) -> tuple[str, int | None]:
     """Return the name in `_AT_K` and the cut-off of a key: ``recall_at_5`` is ``("R", 5)``."""
     for joint in ("@", "_at_"):
-        stem, found, at = key.rpartition(joint)
-        if found and at.isdecimal():
+        stem, separator, at = key.rpartition(joint)
+        if separator and at.isdecimal():
             return _SYNONYMS.get(stem.lower(), stem), int(at)
     return _SYNONYMS.get(key.lower(), key), None
 

@@ -98,10 +98,10 @@ def _accept_aliases(function: Callable[_P, _T]) -> Callable[_P, _T]:
     def renamed(*args: _P.args, **kwargs: _P.kwargs) -> _T:
         if names.keys().isdisjoint(kwargs):
             return function(*args, **kwargs)
-        given = {names.get(name, name): value for name, value in kwargs.items()}
-        if len(given) < len(kwargs):
+        arguments = {names.get(name, name): value for name, value in kwargs.items()}
+        if len(arguments) < len(kwargs):
             raise TypeError(f"{function.__name__}() got the same argument by two names: {[*kwargs]}")
-        return function(*args, **given)  # type: ignore[arg-type] # the names are those of _P
+        return function(*args, **arguments)  # type: ignore[arg-type] # the names are those of _P
 
     return renamed
 
@@ -252,8 +252,8 @@ def dcg(grades: Iterable[float], k: int | None = None, *, gain: Any = "linear") 
         >>> round(dcg([2, 0, 2, 1]), 4)
         3.4307
     """
-    found = _grades(grades, "grades")
-    return _number(_measure("DCG", k=k, gain=gain), found, found)
+    retrieved = _grades(grades, "grades")
+    return _number(_measure("DCG", k=k, gain=gain), retrieved, retrieved)
 
 
 def ndcg(
@@ -271,11 +271,11 @@ def ndcg(
         >>> round(ndcg([3, 2, 3, 0, 1]), 3)
         0.972
     """
-    found = _grades(grades, "grades")
+    retrieved = _grades(grades, "grades")
     pool = None if ideal is None else _grades(ideal, "ideal")
     if pool is not None:
-        _check_ideal(found, pool)
-    return _number(_measure("nDCG", k=k, gain=gain), found, found if pool is None else pool)
+        _check_ideal(retrieved, pool)
+    return _number(_measure("nDCG", k=k, gain=gain), retrieved, retrieved if pool is None else pool)
 
 
 @_accept_aliases
@@ -474,9 +474,9 @@ def _judgments(relevant: Judgments) -> dict[bytes, float]:
     return dict.fromkeys(_ids(relevant, "relevant", "set(relevant) keeps one of each"), 1.0)
 
 
-def _ids(given: Iterable[Any], where: str, fix: str) -> list[bytes]:
+def _ids(ids: Iterable[Any], where: str, fix: str) -> list[bytes]:
     """Return distinct document ids; reject duplicates."""
-    docs = Ids.of(listed(given), "document id", _entry_error(where)).tolist()
+    docs = Ids.of(listed(ids), "document id", _entry_error(where)).tolist()
     if len(set(docs)) < len(docs):
         twice, count = next((doc, n) for doc, n in Counter(docs).items() if n > 1)
         many = "twice" if count == 2 else f"{count} times"

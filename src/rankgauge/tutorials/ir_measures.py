@@ -167,13 +167,15 @@ def calc(measures: Sequence[str | Measure], qrels: Any, run: Any) -> CalcResults
         >>> calc(["RR"], {"q1": {"d1"}}, {"q1": ["d1"]}).aggregated
         {RR: 1.0}
     """
-    found = evaluate(qrels, run, measures)
+    evaluation = evaluate(qrels, run, measures)
     values = [
         Metric(query, measure, 0.0 if math.isnan(value) else value)
-        for column, measure in enumerate(found.measures)
-        for query, value in zip(found.query_ids, measure.counted(found.per_query[:, column]).tolist(), strict=True)
+        for column, measure in enumerate(evaluation.measures)
+        for query, value in zip(
+            evaluation.query_ids, measure.counted(evaluation.per_query[:, column]).tolist(), strict=True
+        )
     ]
-    return CalcResults({measure: found.mean()[str(measure)] for measure in found.measures}, values)
+    return CalcResults({measure: evaluation.mean()[str(measure)] for measure in evaluation.measures}, values)
 
 
 def parse_measure(name: str) -> IRMeasure:
