@@ -64,7 +64,7 @@ class DistributedComparison(PairedComparison):
             "runs": [{"name": run, "means": means} for run, means in self.means().items()],
             "differences": [difference_object(d) for d in self.differences],
             "sentences": list(self.sentences),
-            "findings": [found.to_dict() for found in self.findings],
+            "findings": [finding.to_dict() for finding in self.findings],
         }
 
 
@@ -112,7 +112,7 @@ def compare_sums(  # noqa: PLR0917 - results of the workers
         raw.append(stats.t_test_from_moments(mean, sd, sums[key].queries).p if varied else 1.0)
     corrected = dict(zip(tested, zip(raw, CORRECTIONS[design.correction](raw).tolist(), strict=True), strict=True))
     level = design.level_of(len(runs), len(design.pairs_of(runs)))
-    found: list[Difference] = []
+    differences: list[Difference] = []
     doubts: list[Finding] = []
     for key, total in sums.items():
         run, base, name = key
@@ -130,12 +130,12 @@ def compare_sums(  # noqa: PLR0917 - results of the workers
         both = (means[run][name], means[base][name])
         p, after = corrected.get(key, (None, None))
         d = make_difference((run, base, parse(name)), both, sample, p, after, level)
-        found.append(d)
+        differences.append(d)
         if d.measure == design.tested[0]:
             doubts += findings_of_difference(d, skewness_of(total, spread))
     primary = {run: of_run[str(design.tested[0])] for run, of_run in means.items()}
-    sentences = (best_sentence(primary, design, found, None), *difference_sentences(found))
-    return DistributedComparison(design, tuple(found), sentences, tuple(doubts), means)
+    sentences = (best_sentence(primary, design, differences, None), *difference_sentences(differences))
+    return DistributedComparison(design, tuple(differences), sentences, tuple(doubts), means)
 
 
 def _interval(
@@ -147,5 +147,5 @@ def _interval(
         return math.nan, math.nan
     if design.interval == "percentile":
         return interval_of_sums(spread.weights, spread.sums, sums.exponent, 0.95)
-    found = stats.t_interval_from_moments(mean, sd, sums.queries)
-    return found.low, found.high
+    interval = stats.t_interval_from_moments(mean, sd, sums.queries)
+    return interval.low, interval.high

@@ -153,9 +153,9 @@ def _check_reachable(master: str) -> None:
 def _readable_error(text: str, master: str) -> InputError:
     """Return the error of a task of this package, or the first sentence of Spark's message."""
     for pattern, what, fix in _KNOWN_ERRORS:
-        found = re.search(pattern, text)
-        if found:
-            names = {name: value or "" for name, value in found.groupdict().items()}
+        match = re.search(pattern, text)
+        if match:
+            names = {name: value or "" for name, value in match.groupdict().items()}
             return InputError(what.format(**names), where=f"Spark ({master})", fix=fix)
     own = list(_OWN_ERROR.finditer(text))
     if own:
@@ -210,14 +210,14 @@ def read_files(session: Any, path: str, kind: Literal["run", "qrels"]) -> Any:
         frame = session.read.json(place, mode="FAILFAST")
     else:
         frame = session.read.parquet(place)
-    found = columns_of(frame.columns, layout)
-    if found is None:
+    columns = columns_of(frame.columns, layout)
+    if columns is None:
         what, fix = wrong_columns(frame.columns, layout)
         raise InputError(what, where=path, fix=fix)
-    names = dict(zip(("query_id", "doc_id", layout.value), found.read, strict=True))
+    names = dict(zip(("query_id", "doc_id", layout.value), columns.read, strict=True))
     rows = _rows(functions, frame, names, value=layout.value, run=None)
     # Lower ranks are better.
-    value = -functions.col("value") if found.has_ranks else functions.col("value")
+    value = -functions.col("value") if columns.has_ranks else functions.col("value")
     return rows.select("query_id", "doc_id", value.alias(layout.value))
 
 
@@ -356,8 +356,8 @@ def evaluate(  # noqa: PLR0913 - one parameter per choice
             where="run",
             fix="name the column of the runs: columns={'run': ...}",
         )
-    found = _names_of(run, of_run, runs) if of_run else ("run",)
-    for name in found if runs is not None else ():
+    run_names = _names_of(run, of_run, runs) if of_run else ("run",)
+    for name in run_names if runs is not None else ():
         if not run.where(functions.col(f"`{of_run}`").cast("string") == name).head(1):
             raise UnknownName.of("run", name, _names_of(run, of_run, None), where="runs")
     rows = _rows(functions, run, names, value="score", run=of_run)
@@ -367,7 +367,7 @@ def evaluate(  # noqa: PLR0913 - one parameter per choice
     )
     by_query = [partitions, "query_id"] if partitions else ["query_id"]
     sorted_rows = tagged.repartition(*by_query).sortWithinPartitions("query_id")
-    job = Job(tuple(map(str, plan.measures)), found, policies)
+    job = Job(tuple(map(str, plan.measures)), run_names, policies)
     doubles = "".join(f", `{measure}` double" for measure in job.measures)
     return sorted_rows.mapInArrow(_on_worker("measure_batches", job, ship), f"run string, query_id string{doubles}")
 
@@ -493,8 +493,10 @@ def compare(  # noqa: PLR0913 - one parameter per choice
         raise UnknownName(f"unknown run {baseline!r}", fix=f"runs are: {', '.join(names)}")
     option("interval", interval, ("t", "percentile"))
     check_draws(draws, seed)
-    given = (tested,) if isinstance(tested, str | Measure) else tuple(tested or measures[:1])
-    design = Design(tuple(map(parse, given)), baseline or names[0], pairs, "t", correction, interval, draws, seed)
+    tested_measures = (tested,) if isinstance(tested, str | Measure) else tuple(tested or measures[:1])
+    design = Design(
+        tuple(map(parse, tested_measures)), baseline or names[0], pairs, "t", correction, interval, draws, seed
+    )
     for measure in design.tested:
         if str(measure) not in measures:
             raise UnknownName.of("measure", str(measure), measures)
@@ -524,17 +526,17 @@ def to_evaluations(values: Any) -> dict[str, Evaluation]:
         InputError: If the columns are not those of `evaluate`.
     """
     measures = _measures_of(values)
-    found: dict[str, dict[str, list[float]]] = {}
+    by_run: dict[str, dict[str, list[float]]] = {}
     for row in values.toLocalIterator():
         of_query = [float("nan") if row[name] is None else row[name] for name in measures]
-        found.setdefault(row["run"], {})[row["query_id"]] = of_query
+        by_run.setdefault(row["run"], {})[row["query_id"]] = of_query
     return {
         run: Evaluation.from_values(
             run,
             sorted(by_query),
             {measure: [by_query[query][at] for query in sorted(by_query)] for at, measure in enumerate(measures)},
         )
-        for run, by_query in sorted(found.items())
+        for run, by_query in sorted(by_run.items())
     }
 
 
@@ -544,10 +546,10 @@ def _column(frame: Any, name: str) -> str | None:
     return name if name in frame.columns else folded.get(name.lower())
 
 
-def _names_of(run: Any, column: Any, given: Iterable[str] | None) -> tuple[str, ...]:
+def _names_of(run: Any, column: Any, runs: Iterable[str] | None) -> tuple[str, ...]:
     """Return the names of the runs."""
-    if given is not None:
-        return tuple(dict.fromkeys(given))
+    if runs is not None:
+        return tuple(dict.fromkeys(runs))
     names = [row[0] for row in run.select(run[column].cast("string")).distinct().collect()]
     if None in names:
         raise InputError("a row has no run name", where=column, fix="filter out rows without one")
@@ -635,12 +637,12 @@ def _on_worker(name: str, settings: object, ship: str) -> Callable[[Iterator[Any
         import zlib
 
         # A Spark process runs several jobs, so the loaded code may be that of another job.
-        finders: list[Any] = [each for each in sys.meta_path if hasattr(each, "rankgauge")]
+        finders: list[Any] = [finder for finder in sys.meta_path if hasattr(finder, "rankgauge")]
         known = finders[0].rankgauge if finders else ""
         if known != digest:
-            for loaded in [each for each in sys.modules if each.partition(".")[0] == "rankgauge"]:
+            for loaded in [module for module in sys.modules if module.partition(".")[0] == "rankgauge"]:
                 del sys.modules[loaded]
-            sys.meta_path[:] = [each for each in sys.meta_path if each not in finders]
+            sys.meta_path[:] = [finder for finder in sys.meta_path if finder not in finders]
         if digest and known != digest:
             texts = pickle.loads(zlib.decompress(sources))  # noqa: S301 - made below
 

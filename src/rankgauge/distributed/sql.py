@@ -76,8 +76,8 @@ def sql_query(
     """
     from rankgauge.measures.measure import Measure, parse_all
 
-    given = [measures] if isinstance(measures, str | Measure) else measures
-    names = _output_names(measure for name in given for measure in parse_all(name))
+    listed = [measures] if isinstance(measures, str | Measure) else measures
+    names = _output_names(measure for name in listed for measure in parse_all(name))
     tables = _tables(dialect, run, qrels, columns)
     value_of = {measure: _value_of(measure) for measure in names}
     # Running counts of relevant documents, for the levels of the measures that read them.
@@ -246,8 +246,8 @@ def _average_precision(params: _Params) -> str:
 
 def _reciprocal_rank(params: _Params) -> str:
     first = f"MIN(CASE WHEN {_hits(params)} THEN doc_rank END)"
-    found = f"COALESCE({_ONE} / {first}, {_ZERO})"
-    return f"CASE WHEN {_relevant(params)} IS NOT NULL THEN {found} END"
+    value = f"COALESCE({_ONE} / {first}, {_ZERO})"
+    return f"CASE WHEN {_relevant(params)} IS NOT NULL THEN {value} END"
 
 
 def _capped_recall(params: _Params) -> str:
@@ -325,21 +325,21 @@ def _output_names(measures: Iterable[Measure]) -> dict[Measure, str]:
     ``ap_rel_2_at_5`` for AP(rel=2)@5, since ``ap_rel_2_5`` is AP(rel=2.5).
     """
     names = {}
-    for each in measures:
-        name = _tag(str(each).replace(")@", "_at_"))
+    for measure in measures:
+        name = _tag(str(measure).replace(")@", "_at_"))
         if len(name) > _LONGEST_NAME:
             digest = hashlib.sha256(name.encode()).hexdigest()[:16]
             name = f"{name[: _LONGEST_NAME - 17]}_{digest}"
-        names[each] = name
+        names[measure] = name
     return names
 
 
-def column_names(given: Mapping[str, str] | None, roles: Sequence[str]) -> dict[str, str]:
+def column_names(columns: Mapping[str, str] | None, roles: Sequence[str]) -> dict[str, str]:
     """Return the column name of each role: from the mapping, or the role itself."""
-    unknown = sorted(set(given or {}) - set(roles))
+    unknown = sorted(set(columns or {}) - set(roles))
     if unknown:
         raise UnknownName(f"unknown column {unknown[0]!r:.60}", fix=f"choose from {', '.join(roles)}")
-    return {**dict(zip(roles, roles, strict=True)), **(given or {})}
+    return {**dict(zip(roles, roles, strict=True)), **(columns or {})}
 
 
 def _tables(dialect: str, run: str, qrels: str, columns: Mapping[str, str] | None) -> dict[str, str]:

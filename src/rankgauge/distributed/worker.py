@@ -202,12 +202,12 @@ class Sum(NamedTuple):
 
 def sum_of(measure: str, values: Sequence[float] | np.ndarray) -> Sum:
     """Return the sum of the values of a measure, which are NaN where undefined."""
-    given = np.asarray(values, dtype=np.float64)
-    known = given[~np.isnan(given)]
+    numbers = np.asarray(values, dtype=np.float64)
+    known = numbers[~np.isnan(numbers)]
     if parse(measure).declaration.mean == "geometric":
         # Not np.log: its last bit may depend on the memory address of a number.
         known = np.array([math.log(value) for value in np.maximum(known, _SMALLEST).tolist()])
-    return Sum(as_integer(known), len(known), len(given))
+    return Sum(as_integer(known), len(known), len(numbers))
 
 
 def mean_of(measure: str, total: Sum, *, skip_undefined: bool = False) -> float:
@@ -302,7 +302,7 @@ class PairSums(NamedTuple):
     def extremes(self) -> FloatArray:
         """Smallest and largest difference, and those nearest to 0, sorted."""
         known = (self.lowest, self.nearest_below, self.nearest_above, self.highest)
-        return np.array([each for each in known if math.isfinite(each)])
+        return np.array([difference for difference in known if math.isfinite(difference)])
 
     @property
     def exponent(self) -> int:
@@ -430,15 +430,15 @@ def _values_of(batches: Iterable[Any], job: PairJob) -> Iterator[tuple[list[str]
         queries, codes = ids.dictionary.to_pylist(), ids.indices.to_numpy()
         names = np.asarray(table["run"].to_pylist(), dtype=object)
         columns = {measure: table[measure].to_numpy() for measure in job.measures}
-        found = {}
+        values = {}
         for run in job.runs:
             rows = np.flatnonzero(names == run)
             counts = np.bincount(codes[rows], minlength=len(queries))
             if (counts != 1).any():
                 raise _wrong_count(queries, counts.tolist(), run)
             order = rows[np.argsort(codes[rows], kind="stable")]
-            found[run] = {measure: column[order] for measure, column in columns.items()}
-        yield queries, found
+            values[run] = {measure: column[order] for measure, column in columns.items()}
+        yield queries, values
 
 
 def _wrong_count(queries: list[str], counts: list[int], run: str) -> InputError:
