@@ -101,14 +101,10 @@ class Archive:
             fix=f"name one of them: {self.name}!{self.members[0]}",
         )
 
-    def size(self, member: str) -> int:
-        """Return the declared size of a member in bytes."""
-        return self._info(member).file_size
-
     @contextmanager
     def opened(self, member: str) -> Iterator[BinaryIO]:
         """Open a member for reading; decompress it if it is compressed itself."""
-        info, shown = self._info(member), f"{self.name}!{member}"
+        info, shown = self.info(member), f"{self.name}!{member}"
         with self._opened() as (archive, file):
             try:
                 stream = cast("zipfile.ZipExtFile", archive.open(info))
@@ -137,7 +133,8 @@ class Archive:
                 ) from None
             yield archive, file
 
-    def _info(self, member: str) -> zipfile.ZipInfo:
+    def info(self, member: str) -> zipfile.ZipInfo:
+        """Return the declaration of a member, such as its size; refuse one that cannot be read."""
         named = [info for info in self._infos if info.filename == member]
         shown = f"{self.name}!{member}"
         if not named:

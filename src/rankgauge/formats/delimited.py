@@ -78,20 +78,26 @@ def _pieces(  # noqa: C901 - one kind of row after another
     for number, row in found:
         if rated and (len(row) == 1 or (len(row) == len(header) and not row[value].strip())):
             unrated += 1
-        elif _is_row(row, header, rows, (number, by)):
-            try:
-                grade = read_number(row[value].encode())
-            except ValueError:
-                what, fix = wrong_number(row[value], rows.layout)
-                missing = is_missing(row[value])
-                rows.refuse(number, what, fix, column=value + 1, ids=(row[query], row[doc]), not_finite=missing)
-                continue
-            rows.add(number, row[query], row[doc], grade)
-            if ranks:
-                rows.ranks.append(rank_number(row[rank]))
-            if rows.full:
-                yield table()
-                rows.clear()
+            continue
+        if len(row) != len(header) and not "".join(row).strip():
+            continue
+        try:
+            check_width(row, header, name, (number, by))
+            grade = read_number(row[value].encode())
+        except FormatError as error:
+            rows.report(error)
+            continue
+        except ValueError:
+            what, fix = wrong_number(row[value], rows.layout)
+            missing = is_missing(row[value])
+            rows.refuse(number, what, fix, column=value + 1, ids=(row[query], row[doc]), not_finite=missing)
+            continue
+        rows.add(number, row[query], row[doc], grade)
+        if ranks:
+            rows.ranks.append(rank_number(row[rank]))
+        if rows.full:
+            yield table()
+            rows.clear()
     if rows.ended:
         return
     last = table()
@@ -197,20 +203,6 @@ class PlainCells:
             if any(self._rounded.match(seen, cell) for cell in cells[some].tolist()):
                 return True
         return False
-
-
-def _is_row(row: list[str], header: list[str], rows: Rows, place: tuple[int, str]) -> bool:
-    """Return whether a row is as wide as the header; skip blank rows and refuse others."""
-    if len(row) == len(header):
-        return True
-    if not "".join(row).strip():
-        return False
-    try:
-        check_width(row, header, rows.name, place)
-    except FormatError as error:
-        rows.report(error)
-        return False
-    return True
 
 
 def _cells_of(lines: Iterable[tuple[int, bytes]], rows: Rows, by: str) -> Iterator[tuple[int, list[str]]]:

@@ -174,7 +174,7 @@ def files_in_archive(archive: Archive) -> FileSet:
     def source(name: str) -> TextSource:
         member = root + name
         opening = partial(archive.opened, member)
-        return TextSource(f"{archive.name}!{member}", opening, archive.size(member), archive.path)
+        return TextSource(f"{archive.name}!{member}", opening, archive.info(member).file_size, archive.path)
 
     names = frozenset(name.removeprefix(root) for name in archive.members)
     return FileSet(archive.name, Path(archive.name).stem, names, source)

@@ -19,11 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core.ids import Blame, IdRuns, Ids, IntArray
-from rankgauge.core.pair_table import FloatArray, PairTable
+from rankgauge.core.pair_table import PairTable
 from rankgauge.errors import InputError, MissingExtra
 from rankgauge.formats.columns import (
     Columns,
-    Layout,
     columns_of,
     is_missing,
     numbers_of,
@@ -88,6 +87,15 @@ def from_columns(
             where=source,
             fix=f"pass a query, a document, and a {layout.value} for each row",
         )
+    if isinstance(numbers, np.ndarray) and numbers.dtype.kind in "iu":
+        numbers = whole_numbers_of(numbers, layout, blame)
+    elif isinstance(numbers, np.ndarray) and numbers.dtype.kind in "fb":
+        with np.errstate(over="ignore"):  # overflow gives infinity, which is refused
+            numbers = numbers.astype(np.float64)
+    else:
+        rows = listed(numbers)
+        rows = rows if on_error is None else [math.nan if is_missing(value) else value for value in rows]
+        numbers = numbers_of(rows, layout, blame)
     return table_of(
         query_ids if isinstance(query_ids, Ids | IdRuns) else Ids.of(query_ids, "query id", blame),
         doc_ids
@@ -95,7 +103,7 @@ def from_columns(
         else doc_ids.spread()
         if isinstance(doc_ids, IdRuns)
         else Ids.of(doc_ids, "document id", blame),
-        _numbers(numbers, layout, blame, lenient=on_error is not None),
+        numbers,
         origin,
         columns=names,
     )
@@ -138,18 +146,6 @@ def _column(values: Any, name: str, source: str) -> npt.NDArray[Any] | list[Any]
     # Only the list conversion respects masks. Importing numpy.ma would take time.
     masked = "numpy.ma" in sys.modules and isinstance(values, np.ma.MaskedArray)
     return values.tolist() if masked else values
-
-
-def _numbers(values: npt.NDArray[Any] | list[Any], layout: Layout, blame: Blame, *, lenient: bool) -> FloatArray:
-    if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
-        return whole_numbers_of(values, layout, blame)
-    if isinstance(values, np.ndarray) and values.dtype.kind in "fb":
-        with np.errstate(over="ignore"):  # overflow gives infinity, which is refused
-            return values.astype(np.float64)
-    rows = listed(values)
-    if lenient:
-        rows = [math.nan if is_missing(value) else value for value in rows]
-    return numbers_of(rows, layout, blame)
 
 
 def is_frame(data: object) -> bool:

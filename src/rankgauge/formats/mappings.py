@@ -47,7 +47,11 @@ def from_mapping(data: Mapping[Any, Any], origin: PairInput) -> PairTable:
         parts: list[tuple[Any, Any]] = [(value, value.values()) for value in inner]
     else:
         parts = [_parts(value, layout, _place(source, queries, q)) for q, value in enumerate(inner)]
-    paired = layout is RUN and all(map(_is_paired, inner, parts))
+    # Lists of pairs, whose order may matter, or empty ones.
+    paired = layout is RUN and all(
+        not len(numbers) or (isinstance(numbers, list) and not hasattr(value, "dtype"))
+        for value, (_, numbers) in zip(inner, parts, strict=True)
+    )
     # Keys of a mapping are unique; labels of a series may not be.
     unique = all(isinstance(value, Mapping) for value in inner)
     table = _of_parts(queries, parts, origin, unique=unique)
@@ -66,12 +70,6 @@ def _read_once(data: Mapping[Any, Any], where: str) -> dict[Any, Any]:
             where=where,
             fix="pass a dict, and do not change it meanwhile",
         ) from None
-
-
-def _is_paired(value: Any, part: tuple[Any, Any]) -> bool:
-    """Return whether this is a list of pairs, whose order may matter, or empty."""
-    _, numbers = part
-    return not len(numbers) or (isinstance(numbers, list) and not hasattr(value, "dtype"))
 
 
 def _of_parts(queries: Ids, parts: list[tuple[Any, Any]], origin: PairInput, *, unique: bool) -> PairTable:

@@ -170,7 +170,15 @@ def read_columnar(stream: BinaryIO, origin: PairInput, *, part: bool = False) ->
     else:
         with _reading(origin.name, "") as pa:
             if file.is_parquet:
-                table = _parquet_table(file, origin.layout)
+                names, metadata = _parquet_columns(file, origin.layout)
+                file.check_size(_plain_size(metadata))
+                # With dictionary encoding, a repeated id is stored once. (Metadata of single columns
+                # is not read: pyarrow would abort on a broken file.)
+                repeated = names[:2] if file.size < _SAID_AGAIN * metadata.num_rows else names[:1]
+                with file.parquet(metadata=metadata, read_dictionary=repeated) as opened:
+                    table = opened.read(columns=names)
+                # Text may not be UTF-8.
+                table.validate(full=True)
             else:
                 with _chosen_arrow(file, origin.layout) as reader:
                     batches = list(_record_batches(file, reader))
@@ -251,19 +259,6 @@ def _parquet_columns(file: _ColumnarFile, layout: Layout) -> tuple[list[str], An
     names = file.choose(layout, schema.names, schema.types)
     file.check_size(_ROW * metadata.num_rows)
     return names, metadata
-
-
-def _parquet_table(file: _ColumnarFile, layout: Layout) -> Any:
-    names, metadata = _parquet_columns(file, layout)
-    file.check_size(_plain_size(metadata))
-    # With dictionary encoding, a repeated id is stored once. (Metadata of single columns is not
-    # read: pyarrow would abort on a broken file.)
-    repeated = names[:2] if file.size < _SAID_AGAIN * metadata.num_rows else names[:1]
-    with file.parquet(metadata=metadata, read_dictionary=repeated) as opened:
-        table = opened.read(columns=names)
-    # Text may not be UTF-8.
-    table.validate(full=True)
-    return table
 
 
 def _parquet_batches(file: _ColumnarFile, layout: Layout, rows: int) -> Iterator[Any]:

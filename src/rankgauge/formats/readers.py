@@ -263,13 +263,30 @@ def read_stream(stream: BinaryIO, origin: PairInput, form: str | None = None) ->
         return read_columnar(stream, origin)
     text = begin_text(stream if stream.seekable() else KeptStream(stream), origin, form)
     table = _read_quickly(text) if origin.on_error is None else None
-    if table is None:
-        rows = Rows(origin)
-        lines = itertools.chain(text.head, text.lines if origin.on_error is None else _up_to_fault(text.lines, rows))
-        if text.form not in FIELDS:
-            return _read_named(lines, rows, text.form, text.first)
-        table = read_trec(lines, rows, text.separator)
-    return text.whole(table)
+    if table is not None:
+        return text.whole(table)
+    rows = Rows(origin)
+    rest = text.lines if origin.on_error is None else _up_to_fault(text.lines, rows)
+    lines: Iterator[tuple[int, bytes]] = itertools.chain(text.head, rest)
+    if text.form in FIELDS:
+        return text.whole(read_trec(lines, rows, text.separator))
+    if text.form in _NAMED and text.asks:
+        from rankgauge.formats.questions import may_be_questions, read_questions
+        from rankgauge.formats.texts import TextSource
+
+        every = list(lines)
+        data = b"".join(line for _, line in every)
+        source = TextSource(origin.name, lambda: BytesIO(data), len(data), origin.name)
+        if may_be_questions(source):
+            _, grades = read_questions(source, {})
+            return from_mapping(grades or {}, PairInput(JUDGMENTS, origin.name))
+        lines = iter(every)
+    declared = format_named(text.form)
+    if declared.pieces:
+        (table,) = load(declared.pieces)(lines, rows)
+    else:
+        table = load(declared.reader)(lines, rows)
+    return table
 
 
 class TextStart(NamedTuple):
@@ -281,21 +298,12 @@ class TextStart(NamedTuple):
     form: str  # name of the format
     head: list[tuple[int, bytes]]  # lines through the first one with content
     lines: Iterator[tuple[int, bytes]]  # remaining lines
-
-    @property
-    def first(self) -> bytes:
-        """The first line with content, without surrounding white space."""
-        return self.head[-1][1].strip() if self.head else b""
+    asks: bool  # whether the columns may be a question and its relevant documents
 
     @property
     def separator(self) -> bytes | None:
         """Separator of fields; None for white space."""
         return b"\t" if self.form == CELLS else None
-
-    @property
-    def asks(self) -> bool:
-        """Whether the columns may be a question and its relevant documents."""
-        return asks(self.first, self.origin.layout)
 
     @property
     def has_third_column(self) -> bool:
@@ -343,7 +351,14 @@ def begin_text(stream: BinaryIO, origin: PairInput, given: str | None) -> TextSt
             fix="save it as UTF-8 text",
         )
     form = given or format_of(name) or guess_format(first, layout)
-    if form == "tsv" and not (is_header(first, layout) or asks(first, layout)):
+    # Without columns of judgments, a first line may name those of a table of questions.
+    asks = (
+        layout is not RUN
+        and _QUESTION.search(first) is not None
+        and not is_line(first.split(), layout)
+        and guess_format(first, layout) not in _NAMED
+    )
+    if form == "tsv" and not (asks or is_header(first, layout)):
         # A line of the right width without a number is a header with unknown names.
         cells = first.split(b"\t")
         if places_of(cells, layout) is None or is_line(cells, layout):
@@ -356,38 +371,7 @@ def begin_text(stream: BinaryIO, origin: PairInput, given: str | None) -> TextSt
             path=name,
             fix="name another format, or omit it: it is usually detected",
         )
-    return TextStart(stream, origin, given, form, head, lines)
-
-
-def asks(first: bytes, layout: Layout) -> bool:
-    """Return whether a first line without judgment columns may name question columns."""
-    return (
-        layout is not RUN
-        and _QUESTION.search(first) is not None
-        and not is_line(first.split(), layout)
-        and guess_format(first, layout) not in _NAMED
-    )
-
-
-def _read_named(lines: Iterable[tuple[int, bytes]], rows: Rows, form: str, first: bytes) -> PairTable:
-    """Read rows with named cells; for judgments, possibly questions with relevant documents."""
-    if form in _NAMED and asks(first, rows.layout):
-        from rankgauge.formats.questions import may_be_questions, read_questions
-        from rankgauge.formats.texts import TextSource
-
-        lines = list(lines)
-        data = b"".join(line for _, line in lines)
-        source = TextSource(rows.name, lambda: BytesIO(data), len(data), rows.name)
-        if may_be_questions(source):
-            _, grades = read_questions(source, {})
-            return from_mapping(grades or {}, PairInput(JUDGMENTS, rows.name))
-    declared = format_named(form)
-    table: PairTable
-    if declared.pieces:
-        (table,) = load(declared.pieces)(iter(lines), rows)
-    else:
-        table = load(declared.reader)(iter(lines), rows)
-    return table
+    return TextStart(stream, origin, given, form, head, lines, asks)
 
 
 def _read_quickly(text: TextStart) -> PairTable | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -137,34 +138,24 @@ class Rows:
 
     def _drop_faults(self, on_error: OnError) -> None:
         kept = []
-        for row in range(len(self.lines)):
-            error = self._fault(row)
-            if error is None:
+        for row, (query, doc, value) in enumerate(zip(self.queries, self.docs, self.values, strict=True)):
+            blame = partial(self._fault, row)
+            try:
+                if not (_is_plain_id(query) and _is_plain_id(doc)):
+                    Ids.of([query], "query id", blame)
+                    Ids.of([doc], "document id", blame)
+                if type(value) is not float or not math.isfinite(value):
+                    finite_numbers([value], self.layout, blame)
                 kept.append(row)
-            else:
-                query, doc = _text(self.queries[row]), _text(self.docs[row])
-                value = self.values[row]
+            except InputError as error:
                 not_finite = is_missing(value) or (isinstance(value, float) and not math.isfinite(value))
-                on_error(RowFault(error, self.lines[row], query, doc, not_finite))
+                on_error(RowFault(error, self.lines[row], _text(query), _text(doc), not_finite))
         for name in ("lines", "queries", "docs", "values", "ranks"):
             column = getattr(self, name)
             column[:] = [column[row] for row in kept] if column else []
 
-    def _fault(self, row: int) -> InputError | None:
-        query, doc, value = self.queries[row], self.docs[row], self.values[row]
-
-        def blame(_: int, what: str, fix: str) -> InputError:
-            return self._blame(0)(row, what, fix)
-
-        try:
-            if not (_is_plain_id(query) and _is_plain_id(doc)):
-                Ids.of([query], "query id", blame)
-                Ids.of([doc], "document id", blame)
-            if type(value) is not float or not math.isfinite(value):
-                finite_numbers([value], self.layout, blame)
-        except InputError as error:
-            return error
-        return None
+    def _fault(self, row: int, _: int, what: str, fix: str) -> InputError:
+        return FormatError(what, path=self.name, line=self.lines[row], fix=fix)
 
 
 def _is_plain_id(value: Any) -> bool:

@@ -155,32 +155,25 @@ def _checked_tables(tables: Iterable[PairTable], layout: Layout, form: Format, n
                 where=name,
                 fix="drop the query, or write JSON: use a path that ends in .json",
             )
-        if form.largest_grade:
-            _refuse_grades(table, form)
+        values = table.values if form.largest_grade else np.zeros(0)
+        # Rounding would change grades, and -0.0 would lose its sign.
+        beyond = (values != np.trunc(values)) | (np.abs(values) > form.largest_grade)
+        bad = np.flatnonzero(beyond | ((values == 0) & np.signbit(values)))
+        if len(bad):
+            row = int(bad[0])
+            query = table.queries[int(table.query_numbers()[row])]
+            others = f" ({len(bad)} grades do not fit)" if len(bad) > 1 else ""
+            raise InputError(
+                f"{form.name} stores integer grades up to {form.largest_grade}, got "
+                f"{float(values[row])!r} for document '{show_id(table.docs[row])}' of query "
+                f"'{show_id(query)}'{others}",
+                fix="multiply the grades so that all are integers, or write csv, json, parquet, or trec",
+            )
         repeats = table.repeats() if form.unique else []
         if repeats:
             fix = f"keep one of them, or write another format than {form.name}"
             raise table.repeat_error(repeats[0], fix=fix)
         yield table
-
-
-def _refuse_grades(table: PairTable, form: Format) -> None:
-    """Refuse non-integer grades in formats for integers; rounding would change them."""
-    values = table.values
-    # -0.0 is not an integer either: it would lose its sign.
-    beyond = (values != np.trunc(values)) | (np.abs(values) > form.largest_grade)
-    bad = np.flatnonzero(beyond | ((values == 0) & np.signbit(values)))
-    if not len(bad):
-        return
-    row = int(bad[0])
-    query = table.queries[int(table.query_numbers()[row])]
-    others = f" ({len(bad)} grades do not fit)" if len(bad) > 1 else ""
-    raise InputError(
-        f"{form.name} stores integer grades up to {form.largest_grade}, got "
-        f"{float(values[row])!r} for document '{show_id(table.docs[row])}' of query "
-        f"'{show_id(query)}'{others}",
-        fix="multiply the grades so that all are integers, or write csv, json, parquet, or trec",
-    )
 
 
 @contextmanager
