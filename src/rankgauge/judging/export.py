@@ -311,12 +311,11 @@ def _strata(
     project: JudgingProject, grades: _Grades, documents: Iterable[str] | None
 ) -> dict[str, dict[str, dict[str, int]]]:
     """Return grades by question, stratum, and document; -1 means not judged."""
-    with project.reading() as stored:
-        candidates = stored.candidates(grades)
     pools: dict[str, dict[str, str]] = defaultdict(dict)
-    for each in candidates:
-        certain = any(source.kind != "random" for source in each.sources)
-        pools[each.question][each.document] = "1" if certain else f"{each.sources[0].probability:.12g}"
+    with project.reading() as stored:
+        for each in stored.candidates(grades):
+            certain = any(source.kind != "random" for source in each.sources)
+            pools[each.question][each.document] = "1" if certain else f"{each.sources[0].probability:.12g}"
     everything = None if documents is None else list(dict.fromkeys(documents))
     by_question: dict[str, dict[str, dict[str, int]]] = {}
     for question, own in grades.items():

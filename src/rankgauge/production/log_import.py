@@ -376,8 +376,7 @@ class _Importer:
         """Import a source, resuming an interrupted import."""
         unfinished = self._store.manifest["unfinished"]
         key = f"{os.path.abspath(source.path)} {fingerprint(source.path)}"  # noqa: PTH100
-        saved = unfinished.get(key)
-        progress = _Progress(**saved) if saved else _Progress()
+        progress = _Progress(**unfinished.get(key, {}))
         for number, batch in enumerate(source.batches()):
             if number < progress.batches:
                 continue

@@ -297,8 +297,10 @@ def _changes(metrics: Sequence[OnlineMetric], periods: Sequence[Sequence[OnlineV
     for place, metric in enumerate(metrics):
         values = [period[place] for period in periods]
         if metric.kind != "quantile":
-            numerators = [value.numerator if value.denominator else 0.0 for value in values]
-            sums[metric] = numerators, [value.denominator for value in values]
+            sums[metric] = (
+                [value.numerator if value.denominator else 0.0 for value in values],
+                [value.denominator for value in values],
+            )
     return find_changes(sums, [period[0].group for period in periods])
 
 
@@ -311,11 +313,14 @@ def find_changes(
         sums: The numerators and the denominators of the periods, by metric.
         groups: The names of the periods.
     """
-    trends = {metric: stats.linear_trend(y, x, bounds=metric.bounds) for metric, (y, x) in sums.items()}
-    known = {metric: trend for metric, trend in trends.items() if trend is not None}
-    corrected = stats.holm([stats.first_change(*sums[metric]) for metric in known]).tolist() if known else []
+    trends = {
+        metric: trend
+        for metric, (y, x) in sums.items()
+        if (trend := stats.linear_trend(y, x, bounds=metric.bounds)) is not None
+    }
+    corrected = stats.holm([stats.first_change(*sums[metric]) for metric in trends]).tolist() if trends else []
     changes = []
-    for (metric, trend), p in zip(known.items(), corrected, strict=True):
+    for (metric, trend), p in zip(trends.items(), corrected, strict=True):
         shifts = stats.find_change_points(*sums[metric]) if p <= _ALPHA else ()
         dated = tuple((str(groups[shift.index]), shift.before, shift.after) for shift in shifts)
         changes.append(MetricChange(metric, trend, p, dated))

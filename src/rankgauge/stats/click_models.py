@@ -352,8 +352,7 @@ def _likelihood_bounds(
 
     def log_likelihood(a: FloatArray) -> FloatArray:
         room = np.log(np.maximum(1 - t * a[rows.pair], _TINY))
-        hits = np.where(clicks > 0, clicks * np.log(np.maximum(a, _TINY)), 0.0)
-        return hits + rows.by_pair(missed * room)
+        return np.where(clicks > 0, clicks * np.log(np.maximum(a, _TINY)), 0.0) + rows.by_pair(missed * room)
 
     least = log_likelihood(alpha) - most / 2
     bounds = []

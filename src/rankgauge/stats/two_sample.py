@@ -251,8 +251,7 @@ def _projections(
     points: FloatArray, folds: list[npt.NDArray[np.int64]]
 ) -> Iterator[tuple[FloatArray, npt.NDArray[np.int64], FloatArray]]:
     """Yield the points of each fold, the positions of the others, and (d, m) coefficients."""
-    spread = points.std(axis=0)
-    kept = points[:, spread > _TIE * max(1.0, float(np.abs(points).max()))]
+    kept = points[:, points.std(axis=0) > _TIE * max(1.0, float(np.abs(points).max()))]
     scaled = (kept - kept.mean(axis=0)) / kept.std(axis=0)
     for fold in folds:
         fitted = np.setdiff1d(np.arange(len(scaled)), fold)
