@@ -298,9 +298,9 @@ def SetAP(run: JudgedRun, *, rel: Level = 1) -> Values:
     Beware: it is not an average over ranks.
     Source: trec_eval, measure set_map.
     """
-    found = run.found(rel).astype(np.float64)
+    hits = run.found(rel).astype(np.float64)
     relevant = run.relevant(rel)
-    return _defined(found * found / np.maximum(run.retrieved * relevant, 1), relevant)
+    return _defined(hits * hits / np.maximum(run.retrieved * relevant, 1), relevant)
 
 
 @measure(trec="iprec_at_recall_{recall:.2f}", at="recall", curve=_LEVELS)
@@ -333,8 +333,8 @@ def IPrecAvg(run: JudgedRun, *, rel: Level = 1, points: str = "up") -> Values:
     Beware: see IPrec.
     Source: Manning, Raghavan, and Schütze (2008), Introduction to Information Retrieval, 8.4.
     """
-    found = np.stack([_interpolated(run, level, rel, points) for level in _LEVELS], axis=1)
-    return _defined(run.total(found) / len(_LEVELS), run.relevant(rel))
+    precisions = np.stack([_interpolated(run, level, rel, points) for level in _LEVELS], axis=1)
+    return _defined(run.total(precisions) / len(_LEVELS), run.relevant(rel))
 
 
 @measure(
@@ -506,9 +506,9 @@ def Utility(run: JudgedRun, *, hit: float = 1, noise: float = -1, miss: float = 
     the mean.
     Source: Hull (1999), The TREC-7 filtering track; trec_eval, measure utility.
     """
-    found = run.found(rel)
-    wrong, missed = run.retrieved - found, run.relevant(rel) - found
-    return np.asarray(hit * found + noise * wrong + miss * missed, dtype=np.float64)
+    hits = run.found(rel)
+    wrong, missed = run.retrieved - hits, run.relevant(rel) - hits
+    return np.asarray(hit * hits + noise * wrong + miss * missed, dtype=np.float64)
 
 
 @measure(

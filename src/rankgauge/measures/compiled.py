@@ -116,9 +116,9 @@ def measure_grades(measures: tuple[Measure, ...], grades: list[float], pool: lis
     if native.core is not None and rows is not None:
         ideal = sorted([grade for grade in pool if grade >= 0], reverse=True)
         discounts = discount_table(max(len(grades), len(ideal)))
-        found: list[float] | None = native.core.measure_grades(grades, ideal, discounts, rows)
-        if found is not None:
-            return found
+        values: list[float] | None = native.core.measure_grades(grades, ideal, discounts, rows)
+        if values is not None:
+            return values
     ranking = JudgedRun.from_grades(grades, pool)
     return [float(measure.values(ranking)[0]) for measure in measures]
 

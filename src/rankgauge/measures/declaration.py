@@ -88,11 +88,11 @@ class Declaration(NamedTuple):
 
     def variant(self, params: Params) -> Declaration:
         """Return the declaration for these parameters."""
-        found = self
+        declaration = self
         for (word, value), traits in self.variants.items():
             if params.get(word, self.defaults.get(word)) == value:
-                found = found._replace(**traits)
-        return found
+                declaration = declaration._replace(**traits)
+        return declaration
 
 
 DECLARED: dict[str, Declaration] = {}

@@ -162,9 +162,9 @@ def AP_IA(run: SubtopicRun, *, k: int | None = None, rel: Level = 1) -> Values:
     Source: Agrawal, Gollapudi, Halverson, and Ieong (2009), Diversifying search results, WSDM; with
     equally likely subtopics, as in ndeval of the TREC Web tracks.
     """
-    found, relevant = run.hits(rel), run.relevant(rel)
-    upto = np.cumsum(found, axis=1, dtype=np.int64)
-    counted = found if k is None else found & run.within(k)[:, :, None]
+    hits, relevant = run.hits(rel), run.relevant(rel)
+    upto = np.cumsum(hits, axis=1, dtype=np.int64)
+    counted = hits if k is None else hits & run.within(k)[:, :, None]
     shares = np.zeros(relevant.shape)
     for subtopic in range(relevant.shape[1]):
         precisions = upto[:, :, subtopic] / run.rank
@@ -187,8 +187,8 @@ def P_IA(run: SubtopicRun, *, k: int, rel: Level = 1) -> Values:
     Source: Agrawal, Gollapudi, Halverson, and Ieong (2009), Diversifying search results, WSDM; with
     equally likely subtopics, as in ndeval of the TREC Web tracks.
     """
-    found = np.count_nonzero(run.hits(rel) & run.within(k)[:, :, None], axis=(1, 2))
-    return found / (k * run.subtopics(rel))
+    hits = np.count_nonzero(run.hits(rel) & run.within(k)[:, :, None], axis=(1, 2))
+    return hits / (k * run.subtopics(rel))
 
 
 @measure(reads="subtopics", also=("S-recall", "subtopic recall", "strec"))
@@ -213,13 +213,13 @@ def _gains(run: SubtopicRun, alpha: float, rel: Level) -> Values:
     return run.once(("gains", alpha, rel), lambda: _novelty(run.hits(rel), alpha))
 
 
-def _novelty(found: BoolArray, alpha: float) -> Values:
-    above = np.cumsum(found, axis=1, dtype=np.int64) - found
+def _novelty(hits: BoolArray, alpha: float) -> Values:
+    above = np.cumsum(hits, axis=1, dtype=np.int64) - hits
     weights = _powers(1 - alpha, int(above.max(initial=0)) + 1)
-    gained = np.zeros(found.shape[:2])
+    gained = np.zeros(hits.shape[:2])
     # In a loop: the sum must not depend on the number of subtopics of other queries.
-    for subtopic in range(found.shape[2]):
-        gained += np.where(found[:, :, subtopic], weights[above[:, :, subtopic]], 0.0)
+    for subtopic in range(hits.shape[2]):
+        gained += np.where(hits[:, :, subtopic], weights[above[:, :, subtopic]], 0.0)
     return gained
 
 
@@ -240,8 +240,8 @@ def _greedy(pool: BoolArray, alpha: float, ranks: int) -> Values:
     queries = np.arange(len(pool))
     taken = np.zeros((len(pool), pool.shape[2]), dtype=np.int64)
     weights = _powers(1 - alpha, min(ranks, pool.shape[1]) + 1)
-    found = np.zeros((len(pool), min(ranks, pool.shape[1])))
-    for step in range(found.shape[1]):
+    gains = np.zeros((len(pool), min(ranks, pool.shape[1])))
+    for step in range(gains.shape[1]):
         gain = np.zeros(pool.shape[:2])
         for subtopic, documents in enumerate(left):
             gain += documents * weights[taken[:, subtopic], None]
@@ -249,10 +249,10 @@ def _greedy(pool: BoolArray, alpha: float, ranks: int) -> Values:
         if not best.any():
             break
         chosen = np.argmax(gain >= best[:, None] * _ALMOST, axis=1)
-        found[:, step] = gain[queries, chosen]
+        gains[:, step] = gain[queries, chosen]
         taken += left[:, queries, chosen].T.astype(np.int64)
         left[:, queries, chosen] = 0.0
-    return found
+    return gains
 
 
 def _steps(alpha: float, k: int) -> int:

@@ -79,7 +79,7 @@ def nDCG(
     20; with the discount of Burges et al. (2005), Learning to rank using gradient descent, ICML.
     """
     scale = _Scale(gain, rel, b)
-    found = _dcg(run, scale, k)
+    dcg = _dcg(run, scale, k)
     judged = _ideal(run, scale)
     if ideal == "judged":
         best = judged
@@ -88,7 +88,7 @@ def nDCG(
     else:
         best = _discounted(_best_first(_gains(run, scale)), b)
     whole = run.total(best[:, :k])
-    value = found / np.where(whole > 0, whole, 1.0)
+    value = dcg / np.where(whole > 0, whole, 1.0)
     # Other ideal rankings may have no gain where judged documents have one: the value is 0.
     return np.where(judged[:, 0] > 0, value, np.nan)
 
@@ -131,11 +131,11 @@ def nERR(run: JudgedRun, *, k: int | None = None, top: float = 4) -> Values:
     Source: Clarke, Craswell, Soboroff, and Ashkan (2011), A comparative analysis of cascade
     measures for novelty and diversity, WSDM; Chapelle et al. (2009) for ERR.
     """
-    found = ERR(run, k=k, top=top)
+    err = ERR(run, k=k, top=top)
     ranks = np.arange(1, run.ideal.shape[1] + 1)
     counted = run.ideal >= 0 if k is None else (run.ideal >= 0) & (ranks <= k)
     best = _cascade(run.ideal, counted, ranks, top)
-    return ratio(found, best)
+    return ratio(err, best)
 
 
 @measure(reads="grades", also=("nCG",), tie_mean="linear")
@@ -208,10 +208,10 @@ def nDCGrel(run: JudgedRun, *, gain: Value = "linear") -> Values:
     gained = _gained(run, scale)
     column = np.minimum(run.rank, ideal.shape[1]) - 1
     upto = np.take_along_axis(ideal, column, axis=1)
-    found = gained > 0
-    shares = np.where(found, np.cumsum(gained, axis=1) / np.where(upto > 0, upto, 1.0), 0.0)
+    has_gain = gained > 0
+    shares = np.where(has_gain, np.cumsum(gained, axis=1) / np.where(upto > 0, upto, 1.0), 0.0)
     relevant = run.count(_best(run, scale) > 0)
-    missed = relevant - run.count(found)
+    missed = relevant - run.count(has_gain)
     total = run.total(shares) + missed * _dcg(run, scale, None) / np.where(whole > 0, whole, 1.0)
     return np.where(whole > 0, total / np.maximum(relevant, 1), np.nan)
 
@@ -257,10 +257,10 @@ def binG(run: JudgedRun, *, rel: Level = 1) -> Values:
     Beware: rarely used outside of trec_eval.
     Source: trec_eval, measure binG (experimental).
     """
-    found = run.hits(rel)
-    upto = np.cumsum(found, axis=1, dtype=np.int64)
-    wrong = np.where(found, run.rank - upto, 0)
-    return run.total(np.where(found, discounts(wrong + 1), 0.0)) / run.divisor(rel)
+    hits = run.hits(rel)
+    upto = np.cumsum(hits, axis=1, dtype=np.int64)
+    wrong = np.where(hits, run.rank - upto, 0)
+    return run.total(np.where(hits, discounts(wrong + 1), 0.0)) / run.divisor(rel)
 
 
 def _cascade(grades: Values, counted: np.ndarray, rank: IntArray, top: float) -> Values:

@@ -35,12 +35,12 @@ def Bpref(run: JudgedRun, *, rel: Level = 1) -> Values:
     Source: Buckley and Voorhees (2004), Retrieval evaluation with incomplete information, SIGIR;
     in the form of trec_eval since version 8.
     """
-    found = run.hits(rel)
+    hits = run.hits(rel)
     relevant = run.relevant(rel)
-    above = np.cumsum(run.judged & ~found, axis=1, dtype=np.int64)
+    above = np.cumsum(run.judged & ~hits, axis=1, dtype=np.int64)
     bound = np.maximum(np.minimum(run.non_relevant(rel), relevant), 1)
     lost = np.minimum(above, relevant[:, None]) / bound[:, None]
-    return run.total(np.where(found, 1 - lost, 0.0)) / run.divisor(rel)
+    return run.total(np.where(hits, 1 - lost, 0.0)) / run.divisor(rel)
 
 
 @measure(trec="gm_bpref", mean="geometric", judged_only=False, tie_mean=expected_bpref)
@@ -74,14 +74,14 @@ def infAP(run: JudgedRun, *, rel: Level = 1) -> Values:
     Source: Yilmaz and Aslam (2006), Estimating average precision with incomplete and imperfect
     judgments, CIKM.
     """
-    found = run.hits(rel)
-    rel_above = _above(found)
-    nonrel_above = _above(run.judged & ~found)
+    hits = run.hits(rel)
+    rel_above = _above(hits)
+    nonrel_above = _above(run.judged & ~hits)
     pool_above = _above(run.in_qrels)
     rank = run.rank.astype(np.float64)
     chance = (rel_above + _EPSILON) / (rel_above + nonrel_above + 2 * _EPSILON)
     expected = 1 / rank + pool_above / rank * chance
-    return run.total(np.where(found, expected, 0.0)) / run.divisor(rel)
+    return run.total(np.where(hits, expected, 0.0)) / run.divisor(rel)
 
 
 @measure(reads="samples", bounds=(0.0, math.inf), judged_only=False)
@@ -105,16 +105,16 @@ def xinfAP(run: SampledRun, *, rel: Level = 1) -> Values:
     estimating AP and NDCG, SIGIR; in the form of their sample_eval.pl, which calls it infAP.
     """
     least = run.least(rel)
-    found = run.judged & (run.grade >= least)
+    hits = run.judged & (run.grade >= least)
     rank = run.rank.astype(np.float64)
     expected = 1 / rank
     for stratum in range(run.strata):
         inside = run.stratum == stratum
-        chance = (_above(inside & found) + _EPSILON) / (_above(inside & run.judged) + 3 * _EPSILON)
+        chance = (_above(inside & hits) + _EPSILON) / (_above(inside & run.judged) + 3 * _EPSILON)
         expected = expected + _above(inside) / rank * chance
     gained = np.zeros(len(rank))
     for stratum in range(run.strata):
-        total = JudgedRun.total(np.where(found & (run.stratum == stratum), expected, 0.0))
+        total = JudgedRun.total(np.where(hits & (run.stratum == stratum), expected, 0.0))
         gained = gained + _estimate(run, stratum, total)
     return ratio(gained, _estimated_count(run, run.pool >= least))
 

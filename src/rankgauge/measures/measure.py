@@ -102,14 +102,14 @@ class Measure:
         """
         declared = DECLARED[self.name]
         bound = dict(self.params)
-        for given, raw in params.items():
-            word = given if given in declared.words else _WORDS.get(given, given)
+        for name, raw in params.items():
+            word = name if name in declared.words else _WORDS.get(name, name)
             if word not in declared.words:
-                raise _unknown_parameter(self.name, given, declared)
+                raise _unknown_parameter(self.name, name, declared)
             if raw is None and declared.defaults.get(word, 0) is None:
                 bound.pop(word, None)
                 continue
-            bound[word] = VOCABULARY[word].check(raw, f"{self.name}({given}={raw})")
+            bound[word] = VOCABULARY[word].check(raw, f"{self.name}({name}={raw})")
         for word in declared.stated:
             bound.setdefault(word, declared.defaults[word])
         kept = {
@@ -117,11 +117,11 @@ class Measure:
             for word, value in bound.items()
             if word in (*declared.required, *declared.stated) or value != declared.defaults[word]
         }
-        found = Measure(self.name, tuple(sorted(kept.items())))
+        measure = Measure(self.name, tuple(sorted(kept.items())))
         for word in kept:
-            if word not in found.declaration.words:
-                raise _unknown_parameter(str(found), word, found.declaration)
-        return found
+            if word not in measure.declaration.words:
+                raise _unknown_parameter(str(measure), word, measure.declaration)
+        return measure
 
     def complete(self) -> Measure:
         """Return the measure itself if no required parameter is missing.
@@ -262,8 +262,8 @@ class Measure:
         if len(known) < 2 or self.declaration.mean != "arithmetic":
             return math.nan, math.nan
         if self.declaration.reads not in {"verdicts", "answers"}:
-            found = stats.t_interval(known)
-            return max(found.low, least), min(found.high, most)
+            interval = stats.t_interval(known)
+            return max(interval.low, least), min(interval.high, most)
         if known.min() == known.max():
             return math.nan, math.nan
         low = most + stats.mean_lower_bound(known - most, 0.975, least - most)
@@ -294,12 +294,12 @@ class Measure:
             >>> parse("RR").differences(np.array([0.5, np.nan]), np.array([1.0, 1.0])).tolist()
             [-0.5, -1.0]
         """
-        one = self.counted(values, skip_undefined=skip_undefined)
-        other = self.counted(others, skip_undefined=skip_undefined)
+        first = self.counted(values, skip_undefined=skip_undefined)
+        second = self.counted(others, skip_undefined=skip_undefined)
         if self.declaration.mean == "geometric":
-            one, other = (np.log(np.maximum(part, _SMALLEST)) for part in (one, other))
-        found: Values = one - other
-        return np.where(np.abs(found) <= TOLERANCE, 0.0, found)
+            first, second = (np.log(np.maximum(part, _SMALLEST)) for part in (first, second))
+        difference: Values = first - second
+        return np.where(np.abs(difference) <= TOLERANCE, 0.0, difference)
 
     def improvements(self, differences: Values) -> Values:
         """Return the differences with their sign set so that positive values are improvements.
@@ -377,12 +377,12 @@ def parse_directed(text: str | Measure) -> Measure:
         UnknownName: As in `parse`.
         InputError: If the measure has no better direction.
     """
-    found = parse(text)
-    if found.declaration.better == "neither":
+    measure = parse(text)
+    if measure.declaration.better == "neither":
         raise InputError(
-            f"{found} has no better direction", where="measure", fix="choose another, such as nDCG@10 or AP"
+            f"{measure} has no better direction", where="measure", fix="choose another, such as nDCG@10 or AP"
         )
-    return found
+    return measure
 
 
 def parse(text: str | Measure, dialect: str | None = None) -> Measure:
@@ -407,13 +407,13 @@ def parse(text: str | Measure, dialect: str | None = None) -> Measure:
         >>> parse("map@100"), parse("map@100", dialect="sentence-transformers")
         (AP@100, AP(norm=min(k,R))@100)
     """
-    found = parse_all(text, dialect)
-    if len(found) > 1:
-        declared = found[0].declaration
-        curve = declared.curve == tuple(dict(m.params).get(declared.at) for m in found)
-        what = f"a curve of {len(found)} values" if curve else f"a list of {len(found)} measures"
-        raise UnknownName(f"{text} is {what}", fix=f"name one of them: {found[1]}")
-    return found[0]
+    measures = parse_all(text, dialect)
+    if len(measures) > 1:
+        declared = measures[0].declaration
+        curve = declared.curve == tuple(dict(m.params).get(declared.at) for m in measures)
+        what = f"a curve of {len(measures)} values" if curve else f"a list of {len(measures)} measures"
+        raise UnknownName(f"{text} is {what}", fix=f"name one of them: {measures[1]}")
+    return measures[0]
 
 
 def parse_all(text: str | Measure, dialect: str | None = None) -> tuple[Measure, ...]:
@@ -439,20 +439,20 @@ def _parse_name(text: str, dialect: str | None) -> tuple[Measure, ...]:
     text = text.strip(", ")
     parts = _LISTED.findall(text) if len(text) <= _LONGEST_LIST else []
     if len(parts) > 1 and ",".join(parts) == text:
-        return tuple(found for part in parts for found in _parse_name(part, dialect))
+        return tuple(measure for part in parts for measure in _parse_name(part, dialect))
     if dialect is not None:
         return _translate(text, dialect) or _parse_name(text, None)
     try:
-        found, failed = _plain(text), None
+        measures, failed = _plain(text), None
     except UnknownName as error:
-        found, failed = None, error
+        measures, failed = None, error
     # Most names are ours: the tables of other tools are imported only for other names.
-    found = found or _translate(text, None)
-    if found is None:
+    measures = measures or _translate(text, None)
+    if measures is None:
         from rankgauge.measures.translation import no_such_name
 
         raise failed or no_such_name(split_name(text))
-    return found
+    return measures
 
 
 def _translate(text: str, dialect: str | None) -> tuple[Measure, ...] | None:
@@ -462,14 +462,14 @@ def _translate(text: str, dialect: str | None) -> tuple[Measure, ...] | None:
     names = translate(text, dialect)
     if names is None:
         return None
-    found: list[Measure] = []
+    measures: list[Measure] = []
     for name in names:
         parts = _plain(name)
         if parts is None:
             # An invalid part of a list, such as P.5,x, is an error although other parts are valid.
             raise no_such_name(split_name(name))
-        found += parts
-    return tuple(found)
+        measures += parts
+    return tuple(measures)
 
 
 def _plain(text: str) -> tuple[Measure, ...] | None:
@@ -484,15 +484,15 @@ def _plain(text: str) -> tuple[Measure, ...] | None:
     name, params = NAMES[key]
     bare = Measure(name)(**params)
     at = bare.declaration.at
-    given: dict[str, Any] = dict(spelled.params)
+    settings: dict[str, Any] = dict(spelled.params)
     if spelled.at is not None:
         if at not in bare.declaration.words:
             raise UnknownName(f"{text!r}: {name} has no cut-off", fix=f"write {name}")
-        if at in given:
+        if at in settings:
             raise UnknownName(f"{text!r} has two cut-offs", fix=f"write {name}@{spelled.at}")
-        given[at] = spelled.at
+        settings[at] = spelled.at
     try:
-        measure = bare(**given)
+        measure = bare(**settings)
     except UnknownName as error:
         raise UnknownName(error.what, where=text.strip(), fix=error.fix) from None
     return _expand(measure)
@@ -511,11 +511,11 @@ def _trec_measure(text: str) -> Measure | None:
     return None
 
 
-def _expand(found: Measure) -> tuple[Measure, ...]:
-    declared = found.declaration
-    if declared.curve and declared.at not in dict(found.params):
-        return tuple(found @ value for value in declared.curve)
-    return (found().complete(),)
+def _expand(measure: Measure) -> tuple[Measure, ...]:
+    declared = measure.declaration
+    if declared.curve and declared.at not in dict(measure.params):
+        return tuple(measure @ value for value in declared.curve)
+    return (measure().complete(),)
 
 
 def list_measures(reads: str = "") -> tuple[Measure, ...]:

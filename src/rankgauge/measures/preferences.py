@@ -169,10 +169,10 @@ def Compat(run: JudgedRun, *, p: float = 0.95, k: int = _FAR, normalize: bool = 
     ideal = run.once("ideal rank", lambda: _ideal_ranks(run))
     # A document is in both rankings from the lower of its two ranks on.
     lower = np.minimum(np.maximum(run.rank, ideal), k + 1)
-    found = run.total(np.where(relevant_docs, below[lower], 0.0))
+    overlap = run.total(np.where(relevant_docs, below[lower], 0.0))
     relevant = run.count(run.ideal > 0)
     best = upto[np.minimum(relevant, k)] if normalize else whole
-    return np.where(relevant > 0, found / np.where(relevant > 0, best, 1.0), np.nan)
+    return np.where(relevant > 0, overlap / np.where(relevant > 0, best, 1.0), np.nan)
 
 
 @measure(also=("PairwiseAccuracy",), variants={("among", "retrieved"): {"monotone": False}})
@@ -193,19 +193,19 @@ def PairAcc(run: JudgedRun, *, k: int | None = None, rel: Level = 1, among: str 
     stochastically larger than the other, Annals of Mathematical Statistics 18: where all judged
     documents are retrieved, it is the area under the ROC curve.
     """
-    found = run.hits(rel, k)
-    upto = np.cumsum(found, axis=1, dtype=np.int64)
+    hits = run.hits(rel, k)
+    upto = np.cumsum(hits, axis=1, dtype=np.int64)
     number = run.found(rel, k)
     if among == "retrieved":
         others = run.depth(k) - number
-        above = np.where(found, run.rank - upto, 0)
+        above = np.where(hits, run.rank - upto, 0)
         whole = number * others
     else:
         seen = run.judged if k is None else run.judged & run.within(k)
         others = run.non_relevant(rel)
-        above = np.cumsum(seen & ~found, axis=1, dtype=np.int64)
+        above = np.cumsum(seen & ~hits, axis=1, dtype=np.int64)
         whole = run.relevant(rel) * others
-    return ratio(run.total(np.where(found, others[:, None] - above, 0)), whole)
+    return ratio(run.total(np.where(hits, others[:, None] - above, 0)), whole)
 
 
 @lru_cache(maxsize=16)

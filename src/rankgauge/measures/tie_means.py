@@ -223,12 +223,12 @@ def _by_found(run: JudgedRun, total: Values, k: int, rel: Level) -> Values:
         number = part.least() + places
         slots, start = part.slots, before[chosen, None]
         rate = (number - 1) / np.maximum(slots - 1, 1)
-        each = (start + 1 - rate * first[chosen, None]) * inverse[chosen, None] / slots + rate
-        value = (sure[chosen, None] + number * each) / np.maximum(start + number, 1)
+        contribution = (start + 1 - rate * first[chosen, None]) * inverse[chosen, None] / slots + rate
+        value = (sure[chosen, None] + number * contribution) / np.maximum(start + number, 1)
         return run.total(part.chances(number) * value)
 
-    found = np.maximum(run.count(hits & (run.tie_last <= k)), 1)
-    return np.where(some, _by_rows(np.where(some, split.steps(), 0), means, 0.0), total / found)
+    counts = np.maximum(run.count(hits & (run.tie_last <= k)), 1)
+    return np.where(some, _by_rows(np.where(some, split.steps(), 0), means, 0.0), total / counts)
 
 
 def expected_bpref(run: JudgedRun, *, rel: Level) -> Values:
@@ -273,13 +273,13 @@ def estimate(
     for row, query in enumerate(queries):
         orders = drawn_orders(run, row, generator_of(query, policies.seed), policies.draws)
         for column, measure in enumerate(measures):
-            found = measure.values(orders).tolist()
-            if any(map(math.isnan, found)):
+            values = measure.values(orders).tolist()
+            if any(map(math.isnan, values)):
                 continue
-            mean = math.fsum(found) / len(found)
-            spread = math.fsum((value - mean) ** 2 for value in found) / (len(found) - 1)
+            mean = math.fsum(values) / len(values)
+            spread = math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
             means[row, column] = mean
-            errors[row, column] = math.sqrt(spread / len(found))
+            errors[row, column] = math.sqrt(spread / len(values))
     return means, errors
 
 

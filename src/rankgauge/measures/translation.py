@@ -69,9 +69,9 @@ def translate(text: str, dialect: str | None = None) -> tuple[str, ...] | None:
         if rest is not None:
             return rest
     for spelled in _readings(text):
-        found = _translated(text, spelled, tool)
-        if found is not None:
-            return (found,)
+        translated = _translated(text, spelled, tool)
+        if translated is not None:
+            return (translated,)
     return None
 
 
@@ -86,49 +86,49 @@ def _tool(dialect: Any) -> str:
 def _expand_list(text: str, *, own: bool) -> tuple[str, ...] | None:
     """Return the names in a list or a family: ``P.5,10`` is ``P_5`` and ``P_10``."""
     listed = _LIST.fullmatch(text)
-    name, given = (listed[1], listed[2]) if listed else (text, FAMILIES.get(text, ""))
+    name, values = (listed[1], listed[2]) if listed else (text, FAMILIES.get(text, ""))
     # P alone is our measure without its cut-off, unless the dialect is that of trec_eval.
-    if not given or (not listed and not own and plain_key(name) in NAMES):
+    if not values or (not listed and not own and plain_key(name) in NAMES):
         return None
     special = _SPECIAL.get(name)
     if special is not None:
-        return special(name, given)
-    return tuple(f"{name}_{cut}" for cut in given.split(",")) if f"{name}_" in TREC else None
+        return special(name, values)
+    return tuple(f"{name}_{cut}" for cut in values.split(",")) if f"{name}_" in TREC else None
 
 
-def _gains(name: str, given: str) -> tuple[str, ...] | None:
+def _gains(name: str, values: str) -> tuple[str, ...] | None:
     """Translate ``ndcg.1=3.5,2=9``, which sets the gain of each grade."""
-    if "=" not in given:
+    if "=" not in values:
         return None
     ours = TREC[name][0] if name in TREC else NAMES[plain_key(name)][0]
-    return (f"{ours}(gain={{{given.replace('=', ':')}}})",)
+    return (f"{ours}(gain={{{values.replace('=', ':')}}})",)
 
 
-def _levels(_name: str, given: str) -> tuple[str, ...]:
-    return tuple(f"IPrec@{level}" for level in given.split(","))
+def _levels(_name: str, values: str) -> tuple[str, ...]:
+    return tuple(f"IPrec@{level}" for level in values.split(","))
 
 
-def _persistence(_name: str, given: str) -> tuple[str, ...] | None:
+def _persistence(_name: str, values: str) -> tuple[str, ...] | None:
     """Translate ``rbp.p=0.8`` of trec_eval 10, but not ``rbp.95`` of ranx."""
-    return (f"RBP({given})",) if given.startswith("p=") else None
+    return (f"RBP({values})",) if values.startswith("p=") else None
 
 
-def _set_f_weight(_name: str, given: str) -> tuple[str, ...]:
+def _set_f_weight(_name: str, values: str) -> tuple[str, ...]:
     """Translate ``set_F.4``, whose parameter is the square of beta."""
     try:
-        beta = math.sqrt(float(given))
+        beta = math.sqrt(float(values))
     except ValueError:
-        return (f"SetF(beta={given})",)
+        return (f"SetF(beta={values})",)
     return (f"SetF(beta={beta:.15g})",)
 
 
-def _utility_weights(name: str, given: str) -> tuple[str, ...] | None:
+def _utility_weights(name: str, values: str) -> tuple[str, ...] | None:
     """Translate ``utility.1,-1,0,0``: weights of hits, other retrieved documents, and misses.
 
     The last weight must be 0: it is for documents neither relevant nor retrieved, which are in
     neither run nor judgments.
     """
-    weights = given.split(",")
+    weights = values.split(",")
     if name not in TREC or len(weights) != 4 or weights[3].strip("-0."):
         return None
     hit, noise, miss, _ = weights
@@ -187,12 +187,12 @@ def _translated(text: str, spelled: ParsedName, tool: str | None) -> str | None:
     # Without a dialect, our own names take precedence.
     if tool is None and plain_key(spelled.name) in NAMES and "(" not in key:
         return _compose_name(spelled.name, params, spelled.at)
-    found = {name: row for name, row in _table().get(key, {}).items() if tool is None or name == tool}
-    if tool is not None and not found:
+    rows = {name: row for name, row in _table().get(key, {}).items() if tool is None or name == tool}
+    if tool is not None and not rows:
         return None
-    meant = {row.means: row for row in found.values()}
+    meant = {row.means: row for row in rows.values()}
     if len(meant) > 1:
-        raise _ambiguous(text, spelled, found)
+        raise _ambiguous(text, spelled, rows)
     for row in meant.values():
         if not row.means:
             raise UnknownName(f"{text!r} is not supported: {row.why}", fix=row.instead)
@@ -233,9 +233,9 @@ def is_offered(spelling: Spelling) -> bool:
     return not spelling.means or _is_declared(spelling.means)
 
 
-def _ambiguous(text: str, spelled: ParsedName, found: Mapping[str, Spelling]) -> UnknownName:
+def _ambiguous(text: str, spelled: ParsedName, rows: Mapping[str, Spelling]) -> UnknownName:
     by_meaning: dict[str, list[str]] = {}
-    for tool, row in found.items():
+    for tool, row in rows.items():
         if row.means and _is_declared(row.means):
             name = _compose_name(row.means, spelled.params, spelled.at)
             by_meaning.setdefault(name, []).append("everyday usage" if tool == "people" else tool)

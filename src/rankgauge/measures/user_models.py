@@ -319,12 +319,12 @@ def _between(run: JudgedRun, k: int) -> Values:
     ends = np.full((rows, columns + 2), k + 1.0)
     ends[:, 0] = 0.0
     ends[:, 1:-1] = np.minimum(run.rank, k + 1)
-    found = np.empty((2, rows, 2 * columns + 1))
-    first, ranks = found
+    segments = np.empty((2, rows, 2 * columns + 1))
+    first, ranks = segments
     first[:, ::2], first[:, 1::2] = ends[:, :-1] + 1, ends[:, 1:-1]
     ranks[:, ::2] = np.maximum(ends[:, 1:] - first[:, ::2], 0)
     ranks[:, 1::2] = run.within(k)
-    return found
+    return segments
 
 
 def _unit(rule: _GainRule) -> float:
