@@ -65,21 +65,21 @@ def _fraction(query: MeasuredQuery, rows: tuple[Step, ...], below: int, text: st
 
 @calculates("P")
 def _precision(query: MeasuredQuery) -> Calculation:
-    found, rows = _count(query, query.k)
-    return _fraction(query, rows, query.k, f"relevant{level(query)} in the first {query.k}: {found}")
+    hits, rows = _count(query, query.k)
+    return _fraction(query, rows, query.k, f"relevant{level(query)} in the first {query.k}: {hits}")
 
 
 @calculates("R", "SetR")
 def _recall(query: MeasuredQuery) -> Calculation:
-    found, rows = _count(query, query.k, columns=1)
-    text = f"relevant{level(query)}: {query.count} in the judgments, {found} of them found"
+    hits, rows = _count(query, query.k, columns=1)
+    text = f"relevant{level(query)}: {query.count} in the judgments, {hits} of them found"
     return _fraction(query, rows, query.count, text, columns=1)
 
 
 @calculates("SetP")
 def _set_precision(query: MeasuredQuery) -> Calculation:
-    found, rows = _count(query, None)
-    text = f"relevant{level(query)} among the {many(len(rows), 'document')} retrieved: {found}"
+    hits, rows = _count(query, None)
+    text = f"relevant{level(query)} among the {many(len(rows), 'document')} retrieved: {hits}"
     return _fraction(query, rows, len(rows), text)
 
 
@@ -112,20 +112,20 @@ def _relative(query: MeasuredQuery) -> Calculation:
 
 @calculates("F", "SetF")
 def _f_measure(query: MeasuredQuery) -> Calculation:
-    found, rows = _count(query, query.k)
+    hits, rows = _count(query, query.k)
     depth, whole = query.k or len(rows), query.count
     if not whole:
         text = f"relevant{level(query)}: none in the judgments, so that recall is 0 / 0"
         return Calculation(_SO_FAR, rows, (text, f"{query.name}: undefined"), math.nan)
-    p, r = _share(found, depth), found / whole
+    p, r = _share(hits, depth), hits / whole
     weight = query.words["beta"] ** 2
-    value = (1 + weight) * p * r / (weight * p + r) if found else 0.0
+    value = (1 + weight) * p * r / (weight * p + r) if hits else 0.0
     last = "0: nothing relevant was found"
-    if found:
+    if hits:
         above = f"{number(1 + weight)} · {number(p)} · {number(r)}"
         last = f"{above} / {number(weight * p + r)} = {number(value)}"
     steps = (
-        f"P = {found} / {depth} = {number(p)}, R = {found} / {whole} = {number(r)}",
+        f"P = {hits} / {depth} = {number(p)}, R = {hits} / {whole} = {number(r)}",
         f"{query.name} = (1 + {number(weight)}) · P · R / ({number(weight)} · P + R)",
         f"{' ' * len(query.name)} = {last}",
     )
@@ -134,11 +134,11 @@ def _f_measure(query: MeasuredQuery) -> Calculation:
 
 @calculates("SetAP")
 def _set_average(query: MeasuredQuery) -> Calculation:
-    found, rows = _count(query, None)
+    hits, rows = _count(query, None)
     whole = query.count
-    p, r = _share(found, len(rows)) if rows else 0.0, _share(found, whole)
+    p, r = _share(hits, len(rows)) if rows else 0.0, _share(hits, whole)
     steps = (
-        f"P = {found} / {len(rows)} = {number(p)}, R = {found} / {whole} = {number(r)}",
+        f"P = {hits} / {len(rows)} = {number(p)}, R = {hits} / {whole} = {number(r)}",
         f"{query.name} = P · R = {number(p * r)}",
     )
     return Calculation(_SO_FAR, rows, steps, p * r)
@@ -146,11 +146,11 @@ def _set_average(query: MeasuredQuery) -> Calculation:
 
 @calculates("Success")
 def _success(query: MeasuredQuery) -> Calculation:
-    found, rows = _count(query, query.k, columns=1)
+    hits, rows = _count(query, query.k, columns=1)
     where = ", ".join(str(row.ranked.rank) for row in rows if row.counts)
-    text = f"at {where[:60]}" if found else "nowhere"
-    step = f"relevant{level(query)} in the first {query.k}: {text}, so that {query.name} = {int(found > 0)}"
-    return Calculation(_SO_FAR[:1], rows, (step,), float(found > 0))
+    text = f"at {where[:60]}" if hits else "nowhere"
+    step = f"relevant{level(query)} in the first {query.k}: {text}, so that {query.name} = {int(hits > 0)}"
+    return Calculation(_SO_FAR[:1], rows, (step,), float(hits > 0))
 
 
 @calculates("RR")
@@ -186,11 +186,11 @@ def _first(query: MeasuredQuery) -> tuple[int, tuple[Step, ...]]:
 
 @calculates("AP", "GMAP")
 def _average_precision(query: MeasuredQuery) -> Calculation:
-    found, steps_to_k = _count(query, query.k)
+    hits, steps_to_k = _count(query, query.k)
     precisions = (step._replace(terms=(*step.terms, step.terms[1] if step.counts else None)) for step in steps_to_k)
     rows, total = with_sums(precisions)
     terms = [f"{row.terms[0]}/{row.ranked.rank}" for row in rows if row.counts]
-    norm, divisor = _divisor(query, found)
+    norm, divisor = _divisor(query, hits)
     value = total / norm if query.count and norm else (0.0 if query.count else math.nan)
     steps = (
         f"divided by {divisor}",
@@ -200,14 +200,14 @@ def _average_precision(query: MeasuredQuery) -> Calculation:
     return Calculation((*_SO_FAR, "contribution", "sum"), rows, steps, value)
 
 
-def _divisor(query: MeasuredQuery, found: int) -> tuple[int, str]:
+def _divisor(query: MeasuredQuery, hits: int) -> tuple[int, str]:
     """Return the divisor of AP and its description."""
     k, norm, whole = query.k, query.words.get("norm", "R"), query.count
     relevant = f"relevant documents in the judgments{level(query)}"
     if norm == "k" and k is not None:
         return k, f"k = {k}, for any number of relevant documents (norm=k)"
     if norm == "retrieved":
-        return found, f"the relevant documents found: {found} of {whole} (norm=retrieved)"
+        return hits, f"the relevant documents found: {hits} of {whole} (norm=retrieved)"
     if norm == "min(k,R)" and k is not None:
         return min(k, whole), f"the smaller of k = {k} and R = {whole}, the {relevant}"
     return whole, f"R = {whole}, the {relevant}, found or not"
@@ -260,13 +260,13 @@ def _needed(recall: float, query: MeasuredQuery) -> int:
 
 def _highest(rows: tuple[Step, ...], needed: int) -> tuple[float, str]:
     """Return the highest precision at `needed` or more relevant documents, with its description."""
-    best, text, found = 0.0, "0: fewer were found", 0
+    best, text, hits = 0.0, "0: fewer were found", 0
     for row in rows:
-        found += row.counts
+        hits += row.counts
         rank = row.ranked.rank
-        if row.counts and found >= needed and found / rank > best:
-            best = found / rank
-            text = f"the highest precision from there on = {found}/{rank} = {number(best)}"
+        if row.counts and hits >= needed and hits / rank > best:
+            best = hits / rank
+            text = f"the highest precision from there on = {hits}/{rank} = {number(best)}"
     return best, text
 
 
@@ -311,8 +311,8 @@ def _unjudged(query: MeasuredQuery) -> Calculation:
 
 @calculates("NumRet")
 def _retrieved(query: MeasuredQuery) -> Calculation:
-    found, rows = _count(query, query.k, lambda _: True, columns=0)
-    return Calculation((), rows, (f"{query.name} = {found}",), float(found))
+    count, rows = _count(query, query.k, lambda _: True, columns=0)
+    return Calculation((), rows, (f"{query.name} = {count}",), float(count))
 
 
 @calculates("NumRel")
@@ -323,8 +323,8 @@ def _relevant(query: MeasuredQuery) -> Calculation:
 
 @calculates("NumRelRet")
 def _relevant_retrieved(query: MeasuredQuery) -> Calculation:
-    found, rows = _count(query, query.k, columns=1)
-    return Calculation(_SO_FAR[:1], rows, (f"{query.name} = {found}{level(query)}",), float(found))
+    hits, rows = _count(query, query.k, columns=1)
+    return Calculation(_SO_FAR[:1], rows, (f"{query.name} = {hits}{level(query)}",), float(hits))
 
 
 @calculates("NumNonrelRet")
@@ -337,15 +337,15 @@ def _others_retrieved(query: MeasuredQuery) -> Calculation:
 @calculates("Utility")
 def _utility(query: MeasuredQuery) -> Calculation:
     hit, noise, miss = query.words["hit"], query.words["noise"], query.words["miss"]
-    found, steps_to_end = _count(query, None)
+    hits, steps_to_end = _count(query, None)
     rows, _ = with_sums(step._replace(terms=(hit if step.counts else noise,)) for step in steps_to_end)
-    others, missed = len(rows) - found, query.count - found
-    value = float(hit * found + noise * others + miss * missed)
+    others, missed = len(rows) - hits, query.count - hits
+    value = float(hit * hits + noise * others + miss * missed)
     of_each = (
-        f"found: {found} at {number(hit)} each; others retrieved: {others} at {number(noise)}; "
+        f"found: {hits} at {number(hit)} each; others retrieved: {others} at {number(noise)}; "
         f"missed: {missed} at {number(miss)}"
     )
-    product = f"{found} · {number(hit)} + {others} · {number(noise)} + {missed} · {number(miss)}"
+    product = f"{hits} · {number(hit)} + {others} · {number(noise)} + {missed} · {number(miss)}"
     steps = (f"relevant{level(query)} and {of_each}", f"{query.name} = {product} = {number(value)}")
     return Calculation(("worth", "sum"), rows, steps, value)
 
@@ -436,15 +436,15 @@ def _compatible(query: MeasuredQuery) -> Calculation:
         lower = max(doc.rank, place or 0)
         counts = place is not None and lower <= k
         unsummed.append(Step(doc, (place, lower, worth[lower]) if counts else (place, None, None), counts))
-    rows, found = with_sums(unsummed)
+    rows, overlap = with_sums(unsummed)
     terms = contributions(rows)
     divisor, norm = (whole, "of the ideal with itself") if query.words["normalize"] else (weights, "")
-    value = found / divisor if wanted else math.nan
+    value = overlap / divisor if wanted else math.nan
     steps = (
         "ideal: its rank in the ideal ranking by grade, ties in the order of the run",
         (f"both from: from this rank on both rankings have it, and each rank i adds {number(p)}^(i - 1) / i"),
-        f"overlap = {summed(terms)}{f' = {number(found)}' if len(terms) > 1 else ''}",
-        f"{query.name} = {number(found)} / {number(divisor)} = {number(value)}",
+        f"overlap = {summed(terms)}{f' = {number(overlap)}' if len(terms) > 1 else ''}",
+        f"{query.name} = {number(overlap)} / {number(divisor)} = {number(value)}",
         f"divided by the overlap {norm}" if norm else "divided by the sum of all weights, p^(i - 1)",
     )
     return Calculation(("ideal", "both from", "contribution", "sum"), rows, steps, value, ideal)

@@ -77,8 +77,8 @@ class RankedQuery:
 
     def missed(self) -> tuple[tuple[str, float], ...]:
         """Return the documents with a grade above 0 that were not retrieved."""
-        found = {doc.document for doc in self.documents}
-        return tuple((name, g) for name, g in self.judgments if g > 0 and name not in found)
+        retrieved = {doc.document for doc in self.documents}
+        return tuple((name, g) for name, g in self.judgments if g > 0 and name not in retrieved)
 
     def judged_only(self) -> RankedQuery:
         """Return a copy without unjudged documents, with new ranks."""

@@ -92,10 +92,10 @@ class Explanation(Result):
         notes: Further notes, one sentence each.
 
     Example:
-        >>> found = explain({"q1": {"d1": 3, "d2": 1}}, {"q1": ["d2", "d1"]}, "nDCG@10")
-        >>> found.value
+        >>> explanation = explain({"q1": {"d1": 3, "d2": 1}}, {"q1": ["d2", "d1"]}, "nDCG@10")
+        >>> explanation.value
         0.7967075809905066
-        >>> print(found.steps[-1])
+        >>> print(explanation.steps[-1])
         nDCG@10 = DCG / IDCG = 2.8928 / 3.6309 = 0.7967
     """
 
@@ -159,17 +159,17 @@ class Explanation(Result):
         best: set[tuple[int, int]] = set()
         last = 0
         for row, terms in zip(shown, terms_of([row.terms for row in shown]), strict=True):
-            one = row.ranked
-            if one.rank > last + 1:
-                rows.append(_line(_between(documents[last : one.rank - 1], level, k), heads))
-            last = one.rank
+            doc = row.ranked
+            if doc.rank > last + 1:
+                rows.append(_line(_between(documents[last : doc.rank - 1], level, k), heads))
+            last = doc.rank
             if row.counts:
                 best.add((len(rows), 1))
-            tie = [f"{one.first}-{one.last}" if one.tied else ""] if ties else []
-            relevant = ["yes" if one.reaches(level) else ""] if binary else []
+            tie = [f"{doc.first}-{doc.last}" if doc.tied else ""] if ties else []
+            relevant = ["yes" if doc.reaches(level) else ""] if binary else []
             # Enough digits to distinguish a score from its neighbors.
-            score = f"{one.score:.10g}"
-            rows.append((str(one.rank), one.document, score, *tie, grade_of(one.grade), *relevant, *terms))
+            score = f"{doc.score:.10g}"
+            rows.append((str(doc.rank), doc.document, score, *tie, grade_of(doc.grade), *relevant, *terms))
         if documents[last:]:
             rows.append(_line(_between(documents[last:], level, k), heads))
         return Table(columns=heads, rows=tuple(rows), best=frozenset(best), right=_right(heads))
@@ -266,7 +266,7 @@ def explain_case(case: Case, query: Id | None = None, source: Any = None) -> Exp
             fix="average all judged queries (queries='all')",
         )
     kernel = evaluation.value(ranking.query, case.measure)
-    found = calculate(case.measure, ranking, orders=_is_tie_mean(case, ranking))
+    calculation = calculate(case.measure, ranking, orders=_is_tie_mean(case, ranking))
     return Explanation(
         run_name=evaluation.run_name,
         measure=case.measure,
@@ -275,12 +275,12 @@ def explain_case(case: Case, query: Id | None = None, source: Any = None) -> Exp
         evaluated=kernel,
         mean=evaluation.mean()[str(case.measure)],
         queries=len(evaluation.query_ids),
-        step_by_step=found is not None,
-        calculation=found or _value_only(case.measure, ranking, kernel),
+        step_by_step=calculation is not None,
+        calculation=calculation or _value_only(case.measure, ranking, kernel),
         ranking=documents_read(case.measure, ranking),
         policies=case.policies,
         others=tuple(_others(evaluation, ranking.query)),
-        notes=tuple(_notes(case, ranking, found, kernel)),
+        notes=tuple(_notes(case, ranking, calculation, kernel)),
     )
 
 
@@ -314,8 +314,8 @@ def _value_only(measure: Measure, ranking: RankedQuery, kernel: float) -> Calcul
     k = dict(measure.params).get("k")
     level = level_of(measure, ranking)
     rows = tuple(
-        Step(one, (), one.reaches(level))
-        for one in documents_read(measure, ranking).within(k if isinstance(k, int) else None)
+        Step(doc, (), doc.reaches(level))
+        for doc in documents_read(measure, ranking).within(k if isinstance(k, int) else None)
     )
     summary = measure.declaration.doc.split("\n\n", 1)[0].replace("\n", " ")
     return Calculation((), rows, (summary, f"{measure} = {number(kernel)}"), kernel)
@@ -338,8 +338,8 @@ def _evaluated(case: Case, source: Any, *, count: bool) -> tuple[Evaluation, dic
     # Any order of ties is good enough: the number is only used to select a query.
     any_order = case._replace(policies=replace(case.policies, ties="trec", draws=0, seed=0))
     if any_order.policies != case.policies:
-        found = evaluate_case(any_order, [hits], source)
-        return evaluate_case(case, source=source), counted_by_query(found)
+        hit_counts = evaluate_case(any_order, [hits], source)
+        return evaluate_case(case, source=source), counted_by_query(hit_counts)
     measures = tuple(dict.fromkeys([case.measure, hits]))
     evaluation = evaluate_case(case, measures, source)
     return evaluation, counted_by_query(evaluation, measures.index(hits))
@@ -382,8 +382,8 @@ def _others(evaluation: Evaluation, shown: str) -> Iterator[RelatedQuery]:
             yield RelatedQuery(what, query, value)
 
 
-def _notes(case: Case, ranking: RankedQuery, found: Calculation | None, kernel: float) -> Iterator[str]:
-    value = kernel if found is None else found.value
+def _notes(case: Case, ranking: RankedQuery, calculation: Calculation | None, kernel: float) -> Iterator[str]:
+    value = kernel if calculation is None else calculation.value
     if not nearly_equal(value, kernel):
         yield (
             f"WARNING: the steps give {value!r}, evaluate gives {kernel!r}: this is a bug in "
@@ -396,11 +396,11 @@ def _notes(case: Case, ranking: RankedQuery, found: Calculation | None, kernel: 
     if _is_tie_mean(case, ranking):
         orders = orders_of(documents_read(case.measure, ranking))
         text = f"ties=mean: the value is the mean over all {orders} orders of tied documents"
-        yield text + (", not of one ranking" * (found is None))
-    elif found is None:
+        yield text + (", not of one ranking" * (calculation is None))
+    elif calculation is None:
         yield f"{case.measure.name} has no step-by-step calculation: the value is from evaluate"
     if dict(case.measure.params).get("judged_only"):
-        removed = sum(not one.judged for one in ranking.documents)
+        removed = sum(not doc.judged for doc in ranking.documents)
         yield f"judged_only: {many(removed, 'document')} without a judgment removed first"
     if math.isnan(kernel):
         skipped = "skip" in {case.policies.undefined, case.measure.declaration.undefined}
@@ -434,7 +434,7 @@ def _line(text: str, heads: Sequence[str]) -> tuple[Cell, ...]:
 def _between(documents: Sequence[RankedDocument], level: float, k: Value) -> str:
     """Return a description of omitted rows."""
     cut = k if isinstance(k, int) else math.inf
-    hits = [one.rank for one in documents if one.reaches(level)]
+    hits = [doc.rank for doc in documents if doc.reaches(level)]
     below = " below the cut-off"
     text = "none relevant"
     if hits:

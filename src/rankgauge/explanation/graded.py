@@ -99,7 +99,7 @@ def _sum(left: str, terms: Sequence[str], rows: Sequence[Step | IdealDocument], 
 @calculates("nDCG")
 def _ndcg(query: MeasuredQuery) -> Calculation:
     k, words = query.k, query.words
-    rows, found, terms = _discounted_rows(query)
+    rows, dcg, terms = _discounted_rows(query)
     pool, pool_name = _pool(query)
     best_first = [best for best in _best_first(pool, words)[:k] if best[0] > 0]
     cells, best = _discounted((gain for gain, _, _ in best_first), words)
@@ -109,12 +109,12 @@ def _ndcg(query: MeasuredQuery) -> Calculation:
     )
     at = "" if k is None else f"@{k}"
     steps = [describe_gain(words), f"ideal: {pool_name}"]
-    steps += _sum(f"DCG{at} ", terms, rows, found) + _sum(f"IDCG{at}", best, ideal, whole)
+    steps += _sum(f"DCG{at} ", terms, rows, dcg) + _sum(f"IDCG{at}", best, ideal, whole)
     if all(relevant_gain(grade, words) <= 0 for _, grade in query.judgments):
         steps.append(f"no judged document has a gain: {query.name} is undefined")
         return Calculation(_HEADS, rows, tuple(steps), math.nan, ideal)
-    value = found / whole if whole else 0.0
-    steps.append(f"{query.name} = DCG / IDCG = {number(found)} / {number(whole)} = {number(value)}")
+    value = dcg / whole if whole else 0.0
+    steps.append(f"{query.name} = DCG / IDCG = {number(dcg)} / {number(whole)} = {number(value)}")
     return Calculation(_HEADS, rows, tuple(steps), value, ideal)
 
 
@@ -138,18 +138,18 @@ def _pool(query: MeasuredQuery) -> tuple[list[tuple[str, float]], str]:
 def _ncg(query: MeasuredQuery) -> Calculation:
     k, words = query.k, query.words
     gains = ((doc, relevant_gain(doc.grade, words)) for doc in query.within(k))
-    rows, found = with_sums(Step(doc, (gain if gain > 0 else None,), gain > 0) for doc, gain in gains)
+    rows, gained = with_sums(Step(doc, (gain if gain > 0 else None,), gain > 0) for doc, gain in gains)
     ideal, whole = with_sums(
         IdealDocument(rank, document, grade, (gain,))
         for rank, (gain, grade, document) in enumerate(_best_first(query.judgments, words)[:k], start=1)
         if gain > 0
     )
-    value = found / whole if whole else math.nan
+    value = gained / whole if whole else math.nan
     steps = (
         describe_gain(words),
-        f"gain in the first {k}: {_added(rows, found)}",
+        f"gain in the first {k}: {_added(rows, gained)}",
         f"the maximum: {_added(ideal, whole)}",
-        f"{query.name} = {number(found)} / {number(whole)} = {number(value)}",
+        f"{query.name} = {number(gained)} / {number(whole)} = {number(value)}",
     )
     return Calculation(("gain", "sum"), rows, steps, value, ideal)
 
@@ -201,7 +201,7 @@ def _err(query: MeasuredQuery) -> Calculation:
 
 @calculates("nERR")
 def _nerr(query: MeasuredQuery) -> Calculation:
-    rows, found, terms = _read(query)
+    rows, err, terms = _read(query)
     best = query.judgments[: query.k]
     cascade = _cascade((grade for _, grade in best), query.words["top"])
     ideal, whole = with_sums(
@@ -209,12 +209,12 @@ def _nerr(query: MeasuredQuery) -> Calculation:
         for rank, ((document, grade), cells) in enumerate(zip(best, cascade, strict=True), start=1)
         if cells[0] > 0
     )
-    value = found / whole if whole else math.nan
+    value = err / whole if whole else math.nan
     steps = (
         *_stops(query.words["top"]),
-        f"ERR of the ranking = {summed(terms)}{f' = {number(found)}' if terms else ''}",
+        f"ERR of the ranking = {summed(terms)}{f' = {number(err)}' if terms else ''}",
         f"ERR of the ideal ranking, all judged documents best first = {number(whole)}",
-        f"{query.name} = {number(found)} / {number(whole)} = {number(value)}",
+        f"{query.name} = {number(err)} / {number(whole)} = {number(value)}",
     )
     return Calculation(_CASCADE, rows, steps, value, ideal)
 

@@ -115,10 +115,10 @@ class Reconciliation(Result):
 
     Example:
         >>> run = {"q1": {"a": 0.1234567892, "z": 0.1234567891}}
-        >>> found = reconcile({"q1": {"a"}}, run, "RR", "pytrec_eval")
-        >>> found.ours, found.theirs
+        >>> reconciliation = reconcile({"q1": {"a"}}, run, "RR", "pytrec_eval")
+        >>> reconciliation.ours, reconciliation.theirs
         (1.0, 0.5)
-        >>> [(one.name, one.change) for one in found.contributions if one.change]
+        >>> [(step.name, step.change) for step in reconciliation.contributions if step.change]
         [('32-bit scores', -0.5)]
     """
 
@@ -145,7 +145,10 @@ class Reconciliation(Result):
     def table(self) -> Table:
         """Return the steps from the mean of rankgauge to the other mean."""
         rows: list[tuple[Any, ...]] = [("rankgauge", self.ours, None, None)]
-        rows += [(one.name, one.mean, one.change, one.touched) for one in self.contributions]
+        rows += [
+            (contribution.name, contribution.mean, contribution.change, contribution.touched)
+            for contribution in self.contributions
+        ]
         if self.rest:
             rows.append((self.left_over(), self.theirs, self.rest, None))
         rows.append((self.target.name, self.theirs, self.difference, len(self.moved)))
@@ -177,25 +180,25 @@ class Reconciliation(Result):
             "rest": self.rest,
             "moved": [
                 {
-                    "query": one.query,
-                    "ours": one.ours,
-                    "theirs": one.theirs,
-                    "by": [{"name": name, "change": change} for name, change in one.by],
+                    "query": query_change.query,
+                    "ours": query_change.ours,
+                    "theirs": query_change.theirs,
+                    "by": [{"name": name, "change": change} for name, change in query_change.by],
                 }
-                for one in self.moved
+                for query_change in self.moved
             ],
             "sides": [
-                {"query": one.query, "value": one.value, **one.calculation.to_dict()} for one in self.sides or ()
+                {"query": side.query, "value": side.value, **side.calculation.to_dict()} for side in self.sides or ()
             ],
             "notes": self.notes,
         }
 
     def summary(self) -> str:
         """Return the conclusion in one or two sentences."""
-        changes = [one for one in self.contributions if one.change]
+        changes = [contribution for contribution in self.contributions if contribution.change]
         if not changes:
             return self.title()
-        most = max(changes, key=lambda one: abs(one.change))
+        most = max(changes, key=lambda contribution: abs(contribution.change))
         return f"{self.title()}; most of the difference: {most.name} ({most.change:+.4f})"
 
 
@@ -242,13 +245,13 @@ def reconcile(  # noqa: PLR0913 - one parameter a choice
         policies=Policies(ties=ties, duplicates=duplicates, undefined=undefined, unjudged=unjudged),
     )
     target = Target(profile.name, digits=profile.decimals(case.measure))
-    found = reconcile_case(case, profile.deviations(case.measure), target, query=query)
-    notes = [*found.notes, f"{profile.name} reproduces {profile.tool}"]
+    reconciliation = reconcile_case(case, profile.deviations(case.measure), target, query=query)
+    notes = [*reconciliation.notes, f"{profile.name} reproduces {profile.tool}"]
     if target.digits is not None:
         notes.append(f"{profile.name} rounds means to {target.digits} decimals")
     if profile.beware:
         notes.append(f"caution with {profile.name}: {profile.beware}")
-    return replace(found, notes=tuple(notes))
+    return replace(reconciliation, notes=tuple(notes))
 
 
 def reconcile_case(

@@ -195,8 +195,8 @@ def reproduce(  # noqa: PLR0913 - one parameter a choice
 
     Example:
         >>> qrels = {"q1": {"a": 1, "b": 3}, "q2": {"a": 1, "b": 2}}
-        >>> found = reproduce(qrels, {"q1": ["a"], "q2": ["a"]}, "nDCG@10", {"q1": 1.0, "q2": 1.0})
-        >>> found.best.name
+        >>> reproduction = reproduce(qrels, {"q1": ["a"], "q2": ["a"]}, "nDCG@10", {"q1": 1.0, "q2": 1.0})
+        >>> reproduction.best.name
         'ideal of retrieved documents'
     """
     case = make_case(
@@ -282,17 +282,17 @@ class _Trials:
     def close(self, values: Values, kept: BoolArray) -> BoolArray:
         """Return which values agree with the given values, to their decimals."""
         with np.errstate(invalid="ignore"):
-            found: BoolArray = np.abs(values - self.values) <= self.given.slack + _ROUNDING
-        return found & kept
+            agrees: BoolArray = np.abs(values - self.values) <= self.given.slack + _ROUNDING
+        return agrees & kept
 
     def aligned(self, evaluation: Evaluation, column: int) -> tuple[Values, BoolArray]:
         """Return the values of an evaluation as counted in the mean, and the averaged queries."""
         values = np.zeros(len(self.rows))
         kept = np.zeros(len(self.rows), dtype=bool)
-        found = counted_values(evaluation, column)
+        counted = counted_values(evaluation, column)
         places = self.places(evaluation)
-        there = np.flatnonzero(~np.isnan(found) & (places >= 0))
-        values[places[there]] = found[there]
+        there = np.flatnonzero(~np.isnan(counted) & (places >= 0))
+        values[places[there]] = counted[there]
         kept[places[there]] = True
         return values, kept
 
@@ -380,8 +380,8 @@ def _evaluated(
         yield variant, measure, evaluation, column
 
 
-def _combine(one: Combination, other: Combination) -> Combination:
-    return Combination(" + ".join(filter(None, (one.name, other.name))), (*one.deviations, *other.deviations))
+def _combine(first: Combination, second: Combination) -> Combination:
+    return Combination(" + ".join(filter(None, (first.name, second.name))), (*first.deviations, *second.deviations))
 
 
 def _distinct(trials: Sequence[_Trial]) -> list[_Trial]:
@@ -436,7 +436,7 @@ def _certainty(fits: Sequence[_Trial], trials: _Trials) -> tuple[str, str]:
 def _tied(case: Case, best: _Trial, trials: _Trials) -> int:
     """Return how many of the missed values a different order of equal scores could produce."""
     # A deviation of the order leaves no ties.
-    changed = apply_all(case, (one for one in best.variant.deviations if one.name not in ORDERS))
+    changed = apply_all(case, (deviation for deviation in best.variant.deviations if deviation.name not in ORDERS))
     bounds = []
     for ties in ("best", "worst"):
         bound = changed._replace(policies=replace(changed.policies, ties=ties, draws=0, seed=0))
@@ -448,10 +448,10 @@ def _tied(case: Case, best: _Trial, trials: _Trials) -> int:
     return int(np.count_nonzero(inside & best.kept & ~trials.close(best.values, best.kept)))
 
 
-def _count_differing(one: _Trial, other: _Trial, slack: float) -> int:
+def _count_differing(trial: _Trial, other: _Trial, slack: float) -> int:
     """Return the number of queries that distinguish two variants, to the given decimals."""
-    differ = (one.kept != other.kept) | (np.abs(one.values - other.values) > 2 * slack)
-    return int(np.count_nonzero(differ & (one.kept | other.kept)))
+    differ = (trial.kept != other.kept) | (np.abs(trial.values - other.values) > 2 * slack)
+    return int(np.count_nonzero(differ & (trial.kept | other.kept)))
 
 
 def _of_mean(fits: Sequence[_Trial], given: GivenValues) -> tuple[str, str]:
