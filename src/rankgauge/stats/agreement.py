@@ -90,8 +90,8 @@ def krippendorff_alpha(
 
     Example:
         >>> from math import nan
-        >>> found = krippendorff_alpha([[1, 1], [2, 2], [3, 2], [1, nan], [2, 2]])
-        >>> round(found.value, 3), found.units
+        >>> agreement = krippendorff_alpha([[1, 1], [2, 2], [3, 2], [1, nan], [2, 2]])
+        >>> round(agreement.value, 3), agreement.units
         (0.588, 4)
     """
     option("metric", metric, ("nominal", "ordinal", "interval"))
@@ -206,9 +206,9 @@ def cohen_kappa(
     observed = cost[tuple(np.searchsorted(values, pairs.T))]
 
     def kappa(drawn: FloatArray) -> FloatArray:
-        one, other = drawn @ by_rater[0], drawn @ by_rater[1]
-        varied = ((one + other) > 0).sum(axis=1) > 1
-        return _one_minus(drawn @ observed * drawn.sum(axis=1), ((one @ cost) * other).sum(axis=1), varied)
+        of_first, of_second = drawn @ by_rater[0], drawn @ by_rater[1]
+        varied = ((of_first + of_second) > 0).sum(axis=1) > 1
+        return _one_minus(drawn @ observed * drawn.sum(axis=1), ((of_first @ cost) * of_second).sum(axis=1), varied)
 
     return _with_interval(kappa, groups, 2 * len(pairs), level=level, draws=draws, seed=seed)
 

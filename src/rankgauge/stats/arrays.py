@@ -39,9 +39,9 @@ def seed_of(*arrays: npt.ArrayLike) -> int:
     return int.from_bytes(digest.digest()[:4], "big")
 
 
-def _numbers(given: npt.ArrayLike, what: str) -> FloatArray:
+def _numbers(numbers: npt.ArrayLike, what: str) -> FloatArray:
     try:
-        values = np.asarray(given, dtype=np.float64)
+        values = np.asarray(numbers, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(f"{what} are not numbers in rows of equal length", where=what, fix="pass an array") from None
     if not values.size:
@@ -57,9 +57,9 @@ def _numbers(given: npt.ArrayLike, what: str) -> FloatArray:
     return values
 
 
-def one_column(given: npt.ArrayLike) -> FloatArray:
+def one_column(differences: npt.ArrayLike) -> FloatArray:
     """Return (Q,) finite differences, at least two."""
-    values = _numbers(given, "differences")
+    values = _numbers(differences, "differences")
     if values.ndim != 1:
         raise InputError(
             f"differences have {values.ndim} dimensions, not 1",
@@ -69,9 +69,9 @@ def one_column(given: npt.ArrayLike) -> FloatArray:
     return table_of(values)[:, 0]
 
 
-def table_of(given: npt.ArrayLike) -> FloatArray:
+def table_of(table: npt.ArrayLike) -> FloatArray:
     """Return (Q, M) finite values of at least two queries; (Q,) becomes one column."""
-    values = _numbers(given, "values")
+    values = _numbers(table, "values")
     if values.ndim not in {1, 2}:
         raise InputError(
             f"values have {values.ndim} dimensions",
@@ -83,9 +83,9 @@ def table_of(given: npt.ArrayLike) -> FloatArray:
     return values.reshape(len(values), -1)
 
 
-def p_values(given: npt.ArrayLike) -> FloatArray:
+def p_values(p: npt.ArrayLike) -> FloatArray:
     """Return (m,) p-values, each from 0 to 1."""
-    values = _numbers(given, "p-values")
+    values = _numbers(p, "p-values")
     if values.ndim != 1 or values.min() < 0 or values.max() > 1:
         raise InputError(
             "p-values are not a row of numbers from 0 to 1",
@@ -118,12 +118,12 @@ def cluster_numbers(clusters: npt.ArrayLike | None, count: int, unit: str) -> np
     """Return the cluster number of each unit, (count,); by default, each unit is a cluster."""
     if clusters is None:
         return np.arange(count)
-    given = np.asarray(clusters)
-    if given.shape != (count,):
+    labels = np.asarray(clusters)
+    if labels.shape != (count,):
         raise InputError(
-            f"got {given.size} clusters for {count} {unit}s", where="clusters", fix=f"pass the cluster of each {unit}"
+            f"got {labels.size} clusters for {count} {unit}s", where="clusters", fix=f"pass the cluster of each {unit}"
         )
-    return np.unique(given, return_inverse=True)[1]
+    return np.unique(labels, return_inverse=True)[1]
 
 
 def root(reached: Callable[[float], bool], low: float, high: float) -> float:

@@ -78,8 +78,8 @@ def find_change_points(
         Changes in order of time; none if fewer than eight periods have a denominator above 0.
 
     Example:
-        >>> found = find_change_points([5, 4, 6, 5, 5, 6, 9, 8, 9, 10, 9, 8], [20] * 12)
-        >>> [(change.index, change.before, change.p) for change in found]
+        >>> changes = find_change_points([5, 4, 6, 5, 5, 6, 9, 8, 9, 10, 9, 8], [20] * 12)
+        >>> [(change.index, change.before, change.p) for change in changes]
         [(6, 0.25833333333333336, 0.003)]
     """
     over, under, kept = _periods(y, x)
@@ -140,8 +140,8 @@ def linear_trend(
         The line; None if fewer than eight periods have a denominator above 0.
 
     Example:
-        >>> found = linear_trend([1, 2, 1, 2, 3, 3, 4, 3], [10] * 8, bounds=(0, 1))
-        >>> round(found.change, 3), round(found.low, 3), round(found.high, 3), round(found.p, 3)
+        >>> trend = linear_trend([1, 2, 1, 2, 3, 3, 4, 3], [10] * 8, bounds=(0, 1))
+        >>> round(trend.change, 3), round(trend.low, 3), round(trend.high, 3), round(trend.p, 3)
         (0.258, 0.1, 0.417, 0.007)
     """
     over, under, kept = _periods(y, x)
@@ -163,7 +163,7 @@ def linear_trend(
     else:
         p = 2 * student_t_cdf(-abs(slope / error), df)
     widest = bounds[1] - bounds[0]
-    change, low, high = (max(-widest, min(widest, each * span)) for each in (slope, slope - half, slope + half))
+    change, low, high = (max(-widest, min(widest, bound * span)) for bound in (slope, slope - half, slope + half))
     return LinearTrend(slope, change, low, high, p)
 
 

@@ -84,16 +84,16 @@ def expected_clicks(
         MissingExtra: If SciPy is not installed.
 
     Example:
-        >>> found = expected_clicks([0, 0, 1, 1], [1, 2, 1, 2], [100, 900, 100, 900],
+        >>> clicks = expected_clicks([0, 0, 1, 1], [1, 2, 1, 2], [100, 900, 100, 900],
         ...                         [30, 90, 10, 0])
-        >>> found.rates.tolist(), found.expected.tolist(), found.ratio.round(2).tolist()
+        >>> clicks.rates.tolist(), clicks.expected.tolist(), clicks.ratio.round(2).tolist()
         ([0.2, 0.05], [65.0, 65.0], [1.83, 0.17])
     """
     check_share(level, "level")
     special = library("scipy.special", extra="production", of="expected_clicks")
     pairs, place, n, c, ranks = _counts((pair, rank, shown, clicked))
     rates = np.bincount(place, c) / np.bincount(place, n)
-    expected, clicks, total = (_sums(pairs, each) for each in (n * rates[place], c, n))
+    expected, clicks, total = (_sums(pairs, column) for column in (n * rates[place], c, n))
     strength = _strength(clicks, expected, special)
     a, b = clicks + strength, expected + strength
     low, high = (special.gammaincinv(a, tail) / b for tail in ((1 - level) / 2, (1 + level) / 2))
@@ -107,18 +107,18 @@ def _strength(clicks: FloatArray, expected: FloatArray, special: Any) -> float:
 
     def likelihood(log_strength: float) -> float:
         a = math.exp(log_strength)
-        each = special.gammaln(c + a) - special.gammaln(a) + a * math.log(a) - (c + a) * np.log(a + e)
-        return float(each @ number)
+        terms = special.gammaln(c + a) - special.gammaln(a) + a * math.log(a) - (c + a) * np.log(a + e)
+        return float(terms @ number)
 
     # Golden-section search: the likelihood has one maximum in the logarithm of the strength.
     low, high = map(math.log, _STRENGTHS)
     golden = (math.sqrt(5) - 1) / 2
     for _ in range(_BISECTIONS):
-        one, other = high - golden * (high - low), low + golden * (high - low)
-        if likelihood(one) > likelihood(other):
-            high = other
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        if likelihood(left) > likelihood(right):
+            high = right
         else:
-            low = one
+            low = left
     return math.exp((low + high) / 2)
 
 
@@ -189,9 +189,9 @@ def fit_position_model(
         MissingExtra: If SciPy is not installed.
 
     Example:
-        >>> found = fit_position_model([0, 0, 1, 1], [1, 2, 1, 2], [100, 100, 100, 100],
+        >>> model = fit_position_model([0, 0, 1, 1], [1, 2, 1, 2], [100, 100, 100, 100],
         ...                            [60, 30, 20, 10])
-        >>> found.examination.round(3).tolist(), found.attraction.round(3).tolist()
+        >>> model.examination.round(3).tolist(), model.attraction.round(3).tolist()
         ([1.0, 0.5], [0.6, 0.2])
     """
     check_share(level, "level")
@@ -375,9 +375,9 @@ def _sums(codes: IntArray, values: FloatArray, size: int = 0) -> FloatArray:
 
 def _counts(columns: Sequence[npt.ArrayLike]) -> tuple[IntArray, IntArray, FloatArray, FloatArray, IntArray]:
     """Return pair, index of the rank, impressions, and clicks of each row, and the ranks."""
-    pairs, ranks = (np.asarray(each, dtype=np.int64) for each in columns[:2])
-    n, c = (np.asarray(each, dtype=np.float64) for each in columns[2:])
-    if not len({each.shape for each in (pairs, ranks, n, c)}) == 1 == n.ndim or not n.size:
+    pairs, ranks = (np.asarray(column, dtype=np.int64) for column in columns[:2])
+    n, c = (np.asarray(column, dtype=np.float64) for column in columns[2:])
+    if not len({column.shape for column in (pairs, ranks, n, c)}) == 1 == n.ndim or not n.size:
         raise InputError(
             "columns do not match",
             where="counts",

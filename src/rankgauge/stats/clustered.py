@@ -75,7 +75,7 @@ class ClusterSums:
                 fix="pass two numbers for each cluster, denominators of 0 or more",
             )
         sums = (over, under, over * over, over * under, under * under)
-        return cls(int(np.count_nonzero(under)), *(math.fsum(each) for each in sums))
+        return cls(int(np.count_nonzero(under)), *(math.fsum(terms) for terms in sums))
 
     @property
     def ratio(self) -> float:
@@ -136,8 +136,8 @@ def clustered_proportion(sums: ClusterSums, level: float = 0.95) -> Estimate:
         InputError: If there are more hits than items.
 
     Example:
-        >>> found = clustered_proportion(ClusterSums.of([2, 0, 1, 3], [4, 1, 2, 3]))
-        >>> round(found.value, 2), round(found.low, 2), round(found.high, 2)
+        >>> estimate = clustered_proportion(ClusterSums.of([2, 0, 1, 3], [4, 1, 2, 3]))
+        >>> round(estimate.value, 2), round(estimate.low, 2), round(estimate.high, 2)
         (0.6, 0.15, 0.93)
     """
     check_share(level, "level")
@@ -174,8 +174,8 @@ def clustered_mean(
 
     Example:
         >>> sums = ClusterSums.of([4, 3, 8, 4], [2, 1, 3, 4])
-        >>> found = clustered_mean(sums, bounds=(1, float("inf")))
-        >>> round(found.value, 2), round(found.low, 2), round(found.high, 2)
+        >>> estimate = clustered_mean(sums, bounds=(1, float("inf")))
+        >>> round(estimate.value, 2), round(estimate.low, 2), round(estimate.high, 2)
         (1.9, 1, 3.52)
     """
     check_share(level, "level")
@@ -241,28 +241,28 @@ def confidence_sequence(
         InputError: If lengths differ, or a variance is not above 0.
 
     Example:
-        >>> found = confidence_sequence([0.1, 0.05], [0.002, 0.0002], mixing=0.05)
-        >>> found.low.round(4).tolist(), found.p.round(4).tolist()
+        >>> sequence = confidence_sequence([0.1, 0.05], [0.002, 0.0002], mixing=0.05)
+        >>> sequence.low.round(4).tolist(), sequence.p.round(4).tolist()
         ([-0.0565, 0.0069], [0.374, 0.0113])
     """
     check_share(level, "level")
     check_amount(mixing, "mixing", positive=True)
-    given, variance = (np.asarray(each, dtype=np.float64) for each in (differences, variances))
-    if given.ndim != 1 or given.shape != variance.shape or (variance <= 0).any():
+    estimates, variance = (np.asarray(values, dtype=np.float64) for values in (differences, variances))
+    if estimates.ndim != 1 or estimates.shape != variance.shape or (variance <= 0).any():
         raise InputError(
             "differences and variances do not match",
             where="confidence_sequence",
             fix="pass one of each for every look, variances above 0 or NaN",
         )
-    known = np.isfinite(variance) & np.isfinite(given)
+    known = np.isfinite(variance) & np.isfinite(estimates)
     v = np.where(known, variance, 1.0)
-    d = np.where(known, given, 0.0)
+    d = np.where(known, estimates, 0.0)
     prior = mixing**2
     half = np.sqrt(v * (v + prior) / prior * (np.log1p(prior / v) - 2 * math.log(1 - level)))
     log_ratio = prior * d**2 / (2 * v * (v + prior)) - np.log1p(prior / v) / 2
     p = np.where(known, np.exp(-np.maximum(log_ratio, 0.0)), 1.0)
     half = np.where(known, half, math.inf)
-    return ConfidenceSequence(given, d - half, d + half, np.minimum.accumulate(p), level, mixing)
+    return ConfidenceSequence(estimates, d - half, d + half, np.minimum.accumulate(p), level, mixing)
 
 
 def mixing_sd(variance: float, level: float = 0.95) -> float:
@@ -327,8 +327,8 @@ def difference_variance(new: ClusterSums, baseline: ClusterSums) -> tuple[float,
     (:attr:`ClusterSums.effective_clusters`) is below 10.
 
     Example:
-        >>> one, other = ClusterSums.of([1, 0] * 20, [1] * 40), ClusterSums.of([1] * 30, [2] * 30)
-        >>> difference_variance(one, other)
+        >>> first, second = ClusterSums.of([1, 0] * 20, [1] * 40), ClusterSums.of([1] * 30, [2] * 30)
+        >>> difference_variance(first, second)
         (0.0, 0.006410256410256411)
     """
     enough = min(new.effective_clusters, baseline.effective_clusters) >= _LEAST

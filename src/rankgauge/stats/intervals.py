@@ -139,8 +139,8 @@ def weighted_mean_interval(values: npt.ArrayLike, weights: npt.ArrayLike, level:
         level: Confidence level of the interval, between 0 and 1.
 
     Example:
-        >>> found = weighted_mean_interval([0.2, 0.0, 0.4, 0.0, 0.1], [2, 1, 1, 1, 1])
-        >>> round(found.mean, 4), round(found.low, 4), round(found.high, 4)
+        >>> interval = weighted_mean_interval([0.2, 0.0, 0.4, 0.0, 0.1], [2, 1, 1, 1, 1])
+        >>> round(interval.mean, 4), round(interval.low, 4), round(interval.high, 4)
         (0.15, -0.0364, 0.3364)
     """
     column, shares = one_column(values), _weights(weights)
@@ -161,9 +161,9 @@ def weighted_mean_interval(values: npt.ArrayLike, weights: npt.ArrayLike, level:
     return Interval(mean, mean - half, mean + half, level, "t")
 
 
-def _weights(given: npt.ArrayLike) -> FloatArray:
+def _weights(values: npt.ArrayLike) -> FloatArray:
     """Return the weights as shares of their sum."""
-    weights = np.asarray(given, dtype=np.float64)
+    weights = np.asarray(values, dtype=np.float64)
     if weights.ndim != 1 or not np.isfinite(weights).all() or not (weights > 0).any():
         weights = np.full(1, -1.0)
     if weights.min() < 0:
@@ -297,8 +297,8 @@ def collapse_distance(sd: float, queries: int, unseen: float, level: float) -> f
     shares = 1 - np.minimum(1, (1 - level) / chances) ** (1 / queries)
     others = -points * sd / math.sqrt(queries)
     least = student_t_quantile(level, queries - 1) * sd / math.sqrt(queries)
-    found = np.where(shares > 0, (1 - shares) * others + shares * unseen, least)
-    return max(least, float(found.max()))
+    distances = np.where(shares > 0, (1 - shares) * others + shares * unseen, least)
+    return max(least, float(distances.max()))
 
 
 def collapse_p(mean: float, sd: float, queries: int, lowest: float) -> float:
@@ -306,8 +306,8 @@ def collapse_p(mean: float, sd: float, queries: int, lowest: float) -> float:
     points, chances = _t_chances(queries - 1)
     others = mean + points * sd / math.sqrt(queries)
     known = others > 0
-    found = chances[known] * (1 - others[known] / (others[known] - lowest)) ** queries
-    return float(found.max(initial=0.0))
+    probabilities = chances[known] * (1 - others[known] / (others[known] - lowest)) ** queries
+    return float(probabilities.max(initial=0.0))
 
 
 @lru_cache(maxsize=256)

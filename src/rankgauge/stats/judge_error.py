@@ -66,8 +66,8 @@ def clustered_rate(hits: npt.ArrayLike, clusters: npt.ArrayLike | None = None, *
         level: Confidence level of the interval.
 
     Example:
-        >>> found = clustered_rate([1, 1, 1, 0, 1, 1, 0, 1, 1, 1])
-        >>> found.value, round(found.low, 3), round(found.high, 3)
+        >>> estimate = clustered_rate([1, 1, 1, 0, 1, 1, 0, 1, 1, 1])
+        >>> estimate.value, round(estimate.low, 3), round(estimate.high, 3)
         (0.8, 0.49, 0.943)
     """
     check_share(level, "level")
@@ -97,8 +97,8 @@ def clustered_difference(
         level: Confidence level of the interval.
 
     Example:
-        >>> found = clustered_difference([1, 0, 1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0, 0, 0])
-        >>> found.value, round(found.low, 2), round(found.high, 2)
+        >>> estimate = clustered_difference([1, 0, 1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0, 0, 0])
+        >>> estimate.value, round(estimate.low, 2), round(estimate.high, 2)
         (0.75, -0.15, 1.15)
     """
     check_share(level, "level")
@@ -204,25 +204,25 @@ def judge_errors(
         level: Confidence level of the intervals.
 
     Example:
-        >>> found = judge_errors([1, 1, 1, 0, 1, 0, 0, 0], [1, 1, 1, 1, 0, 0, 0, 0])
-        >>> found.intercept, found.slope
+        >>> errors = judge_errors([1, 1, 1, 0, 1, 0, 0, 0], [1, 1, 1, 1, 0, 0, 0, 0])
+        >>> errors.intercept, errors.slope
         (0.25, 0.5)
     """
     check_share(level, "level")
     says = _zero_to_one(judge, "values of the judge")
-    given, known = _labels(human, len(says))
+    labels, known = _labels(human, len(says))
     groups = cluster_numbers(clusters, len(says), "item")
     count, nan = int(known.sum()), math.nan
     missing = [
         f"no item was labeled {name} by people"
-        for name, there in (("positive", (given[known] > 0).any()), ("negative", (given[known] < 1).any()))
+        for name, there in (("positive", (labels[known] > 0).any()), ("negative", (labels[known] < 1).any()))
         if not there
     ]
-    if not missing and np.ptp(given[known]) == 0:
+    if not missing and np.ptp(labels[known]) == 0:
         missing = ["people gave all items the same value"]
     if missing:
         return JudgeErrors(nan, nan, (nan, nan), (nan, nan, nan), nan, level, count, missing[0])
-    x, y = np.append(given[known], _TWICE), np.append(says[known], np.tile(_EACH, 2))
+    x, y = np.append(labels[known], _TWICE), np.append(says[known], np.tile(_EACH, 2))
     raw, smoothed = _least_squares(x[:-4], y[:-4]), _least_squares(x, y)
     centered, residual = x - x.mean(), y - smoothed[0] - smoothed[1] * x
     on_slope = centered * residual / (centered @ centered)
@@ -270,14 +270,14 @@ def rogan_gladen(
         >>> from math import nan
         >>> judge = [1] * 90 + [0] * 10 + [1] * 10 + [0] * 90 + [1] * 150 + [0] * 50
         >>> human = [1] * 100 + [0] * 100 + [nan] * 200
-        >>> found = rogan_gladen(judge, human, weights=[0] * 200 + [1] * 200)
-        >>> round(found.value, 4)  # 0.75 according to the judge
+        >>> estimate = rogan_gladen(judge, human, weights=[0] * 200 + [1] * 200)
+        >>> round(estimate.value, 4)  # 0.75 according to the judge
         0.8125
     """
     errors = judge_errors(judge, human, clusters, level=level)
     says = _zero_to_one(judge, "labels of the judge")
-    given, known = _labels(human, len(says))
-    if not np.isin(given[known], (0, 1)).all():
+    labels, known = _labels(human, len(says))
+    if not np.isin(labels[known], (0, 1)).all():
         raise InputError("labels of people are not 0 or 1", where="rogan_gladen", fix="pass 0, 1, or NaN")
     share = np.ones(len(says)) if weights is None else np.asarray(weights, dtype=np.float64)
     if share.shape != says.shape or not (share >= 0).all() or not share.any():
@@ -316,23 +316,23 @@ def prediction_powered_mean(
         >>> from math import nan
         >>> judge = [1, 1, 0, 1, 0, 1, 1, 1, 0, 1, 1, 1]
         >>> human = [1, 0, 0, 1, 0, 1] + [nan] * 6
-        >>> found = prediction_powered_mean(judge, human)
-        >>> round(found.value, 3), round(found.low, 2), round(found.high, 2)
+        >>> estimate = prediction_powered_mean(judge, human)
+        >>> round(estimate.value, 3), round(estimate.low, 2), round(estimate.high, 2)
         (0.562, 0.15, 0.97)
     """
     check_share(level, "level")
     predicted = _zero_to_one(judge, "labels of the judge")
-    given, known = _labels(human, len(predicted))
+    labels, known = _labels(human, len(predicted))
     groups = cluster_numbers(clusters, len(predicted), "item")
     sample, rest = int(known.sum()), int((~known).sum())
     if len(np.unique(groups[known])) < 2:
         return _undefined("labels of people on fewer than 2 questions", level, sample)
     own, other = predicted[known], predicted[~known]
-    weight, leverage = _best_weight(own, given[known], rest) if power is None else (power, np.zeros(sample))
+    weight, leverage = _best_weight(own, labels[known], rest) if power is None else (power, np.zeros(sample))
     shift = weight * (float(other.mean()) - float(own.mean())) if rest else 0.0
-    value = float(given[known].mean()) + shift
+    value = float(labels[known].mean()) + shift
     # Pseudo-labels are on items with the average value of the judge.
-    residual = np.append(given[known] - weight * own, _TWICE - weight * own.mean())
+    residual = np.append(labels[known] - weight * own, _TWICE - weight * own.mean())
     added = len(_TWICE)
     center = residual.mean() + (weight * float(other.mean()) if rest else weight * own.mean())
     influence = np.zeros(len(predicted) + added)
@@ -368,23 +368,23 @@ def prediction_powered_values(
         (G,) values.
 
     Example:
-        >>> found = prediction_powered_values([1, 0, 1, 1], [1, 0, float("nan"), float("nan")])
-        >>> float(found.mean())
+        >>> values = prediction_powered_values([1, 0, 1, 1], [1, 0, float("nan"), float("nan")])
+        >>> float(values.mean())
         0.75
     """
-    said, given = (np.asarray(each, dtype=np.float64) for each in (judge, human))
+    said, labels = (np.asarray(column, dtype=np.float64) for column in (judge, human))
     groups = cluster_numbers(clusters, len(said), "item")
-    known = ~np.isnan(given)
+    known = ~np.isnan(labels)
     count = int(known.sum())
-    if given.shape != said.shape or count < _FEWEST_LABELS:
+    if labels.shape != said.shape or count < _FEWEST_LABELS:
         raise InputError(
             f"{count} labels of people on {len(said)} items",
             where="prediction_powered_values",
             fix=f"pass a value for each item, NaN where missing; at least {_FEWEST_LABELS} labels",
         )
-    weight, _ = _best_weight(said[known], given[known], len(said))
+    weight, _ = _best_weight(said[known], labels[known], len(said))
     weight = min(1.0, weight * (1 + count / len(said)))
-    errors = given[known] - weight * said[known]
+    errors = labels[known] - weight * said[known]
     values = weight * said + errors.mean()
     # Two parameters, weight and mean error, are fitted to the labels.
     fitted = math.sqrt(count / max(1, count - 2))
@@ -393,14 +393,14 @@ def prediction_powered_values(
     return np.asarray(totals * (len(totals) / len(said)), dtype=np.float64)
 
 
-def _best_weight(own: FloatArray, given: FloatArray, rest: int) -> tuple[float, FloatArray]:
+def _best_weight(own: FloatArray, labels: FloatArray, rest: int) -> tuple[float, FloatArray]:
     """Return the weight of the judge with the smallest variance, and the leverage of each item."""
     centered = own - own.mean()
     squares = float(centered @ centered)
     if not rest or not squares:
         return 0.0, np.zeros(len(own))
     least = 1 / (1 + len(own) / rest)
-    weight = least * float(centered @ (given - given.mean())) / squares
+    weight = least * float(centered @ (labels - labels.mean())) / squares
     return min(1.0, max(0.0, weight)), np.minimum(least * centered**2 / squares, 0.5)
 
 
@@ -447,9 +447,9 @@ def _undefined(reason: str, level: float, count: int = 0) -> Estimate:
     return Estimate(math.nan, math.nan, math.nan, level, count, reason)
 
 
-def _zero_to_one(given: npt.ArrayLike, what: str) -> FloatArray:
+def _zero_to_one(numbers: npt.ArrayLike, what: str) -> FloatArray:
     try:
-        values = np.asarray(given, dtype=np.float64)
+        values = np.asarray(numbers, dtype=np.float64)
     except (TypeError, ValueError):
         values = np.array([math.nan])
     if values.ndim != 1 or not ((values >= 0) & (values <= 1)).all():
@@ -460,14 +460,14 @@ def _zero_to_one(given: npt.ArrayLike, what: str) -> FloatArray:
 def _labels(human: npt.ArrayLike, n: int) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
     """Return the labels of people, 0 where missing, and whether each is known."""
     try:
-        given = np.asarray(human, dtype=np.float64)
+        labels = np.asarray(human, dtype=np.float64)
     except (TypeError, ValueError):
-        given = np.empty(0)
-    known = ~np.isnan(given)
-    if given.shape != (n,):
+        labels = np.empty(0)
+    known = ~np.isnan(labels)
+    if labels.shape != (n,):
         raise InputError(
             f"labels of people do not match the {n} of the judge",
             where="human",
             fix="pass one for each item, NaN where there is none",
         )
-    return _zero_to_one(np.where(known, given, 0.0), "labels of people"), known
+    return _zero_to_one(np.where(known, labels, 0.0), "labels of people"), known

@@ -116,8 +116,8 @@ def t_interval(differences: npt.ArrayLike, level: float = 0.95) -> Interval:
         level: Confidence level of the interval, between 0 and 1.
 
     Example:
-        >>> found = t_interval([0.2, 0.0, 0.4, 0.0, 0.1])
-        >>> round(found.low, 4), round(found.high, 4)
+        >>> interval = t_interval([0.2, 0.0, 0.4, 0.0, 0.1])
+        >>> round(interval.low, 4), round(interval.high, 4)
         (-0.0678, 0.3478)
     """
     column = one_column(differences)
@@ -216,10 +216,10 @@ def sign_test(wins: int, losses: int) -> float:
     check_amount(losses, "losses")
     total, most = wins + losses, max(wins, losses)
     if total < 1000:  # integers: exact
-        return min(1.0, 2 * sum(math.comb(total, each) for each in range(most, total + 1)) / 2**total)
-    each = np.arange(most, total + 1)
+        return min(1.0, 2 * sum(math.comb(total, count) for count in range(most, total + 1)) / 2**total)
+    counts = np.arange(most, total + 1)
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, total + 1)))])
-    chances = np.exp(logs[total] - logs[each] - logs[total - each] - total * math.log(2))
+    chances = np.exp(logs[total] - logs[counts] - logs[total - counts] - total * math.log(2))
     return min(1.0, 2 * float(chances.sum()))
 
 
@@ -375,8 +375,8 @@ def bonferroni(p: npt.ArrayLike) -> FloatArray:
         >>> bonferroni([0.01, 0.5]).tolist()
         [0.02, 1.0]
     """
-    given = p_values(p)
-    return np.minimum(1.0, given * len(given))
+    values = p_values(p)
+    return np.minimum(1.0, values * len(values))
 
 
 def holm(p: npt.ArrayLike) -> FloatArray:
@@ -389,9 +389,9 @@ def holm(p: npt.ArrayLike) -> FloatArray:
         >>> holm([0.5, 0.01, 0.02]).tolist()
         [0.5, 0.03, 0.04]
     """
-    given = p_values(p)
-    order = np.argsort(given, kind="stable")
-    return _in_input_order(np.maximum.accumulate(given[order] * np.arange(len(given), 0, -1)), order)
+    values = p_values(p)
+    order = np.argsort(values, kind="stable")
+    return _in_input_order(np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1)), order)
 
 
 def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
@@ -404,9 +404,9 @@ def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
         >>> benjamini_hochberg([0.5, 0.01, 0.02]).tolist()
         [0.5, 0.03, 0.03]
     """
-    given = p_values(p)
-    order = np.argsort(given, kind="stable")[::-1]
-    return _in_input_order(np.minimum.accumulate(given[order] * len(given) / np.arange(len(given), 0, -1)), order)
+    values = p_values(p)
+    order = np.argsort(values, kind="stable")[::-1]
+    return _in_input_order(np.minimum.accumulate(values[order] * len(values) / np.arange(len(values), 0, -1)), order)
 
 
 def _in_input_order(corrected: FloatArray, order: npt.NDArray[np.intp]) -> FloatArray:

@@ -101,8 +101,8 @@ class PlackettLuce:
         if not sets:
             return self
         precision = np.linalg.inv(self.covariance)
-        for each in sets:
-            members, fisher = self._choice_information([each])
+        for items in sets:
+            members, fisher = self._choice_information([items])
             precision[np.ix_(members[0], members[0])] += fisher[0]
         return replace(self, covariance=np.linalg.inv(precision))
 
@@ -270,10 +270,12 @@ def none_rates(
     for index in range(len(edges) - 1):
         mine = group == index
         if sets := int(mine.sum()):
-            found = int(none[mine].sum())
-            low, high = wilson_interval(found, sets, level)
+            none_chosen = int(none[mine].sum())
+            low, high = wilson_interval(none_chosen, sets, level)
             mean = math.fsum(chance[mine].tolist()) / sets
-            rates.append(NoneRate(edges[index], edges[index + 1], sets, mean, found / sets, (float(low), float(high))))
+            rates.append(
+                NoneRate(edges[index], edges[index + 1], sets, mean, none_chosen / sets, (float(low), float(high)))
+            )
     return tuple(rates)
 
 

@@ -126,26 +126,26 @@ def pairwise_test(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, 
     check_draws(draws, seed)
     systems = table.shape[1]
     p, exact = np.ones((systems, systems)), np.ones((systems, systems), dtype=bool)
-    for one in range(systems):
-        apart = table[:, [one]] - table[:, one + 1 :]
+    for system in range(systems):
+        apart = table[:, [system]] - table[:, system + 1 :]
         few = np.count_nonzero(apart, axis=0) <= _ENUMERATED
-        exact[one, one + 1 :] = exact[one + 1 :, one] = few
+        exact[system, system + 1 :] = exact[system + 1 :, system] = few
         for other in np.flatnonzero(few):
-            p[one, one + 1 + other] = _enumerated(apart[:, other])
+            p[system, system + 1 + other] = _enumerated(apart[:, other])
     if not exact.all():
         whole = whole_numbers(_changed(table, to_first=True), joint=True)[0]
         edges = [
             np.abs(total(apart)) - slack(apart)
-            for apart in (whole[:, [one]] - whole[:, one + 1 :] for one in range(systems - 1))
+            for apart in (whole[:, [system]] - whole[:, system + 1 :] for system in range(systems - 1))
         ]
 
         def reaching_in(sums: FloatArray) -> FloatArray:
-            found = np.zeros((systems, systems))
+            counts = np.zeros((systems, systems))
             by_system = np.ascontiguousarray(sums.T)
-            for one, edge in enumerate(edges):
-                apart = np.abs(by_system[one] - by_system[one + 1 :])
-                found[one, one + 1 :] = np.count_nonzero(apart >= edge[:, None], axis=1)
-            return found
+            for system, edge in enumerate(edges):
+                apart = np.abs(by_system[system] - by_system[system + 1 :])
+                counts[system, system + 1 :] = np.count_nonzero(apart >= edge[:, None], axis=1)
+            return counts
 
         p = np.where(exact, p, (sum(_flipped(whole, draws, seed, reaching_in, jobs=jobs)) + 1) / (draws + 1))
     p = np.triu(p, 1)
@@ -329,8 +329,8 @@ def poisson_bootstrap_interval(  # noqa: PLR0917 - as bootstrap_interval, and th
         InputError: If the numbers of ids and of differences are not equal, or an id occurs twice.
 
     Example:
-        >>> found = poisson_bootstrap_interval([0.0, 0.2] * 50, map(str, range(100)))
-        >>> round(found.low, 2), round(found.high, 2)
+        >>> interval = poisson_bootstrap_interval([0.0, 0.2] * 50, map(str, range(100)))
+        >>> round(interval.low, 2), round(interval.high, 2)
         (0.08, 0.12)
     """
     column = one_column(differences)
@@ -394,15 +394,15 @@ def whole_differences(differences: FloatArray, exponent: int) -> FloatArray:
 
 def weighted_sums(keys: npt.NDArray[np.uint64], whole: FloatArray, draws: int) -> npt.NDArray[np.int64]:
     """Return (draws, 1 + M) exact sums of the weights and of (Q, M) weighted integers."""
-    found = np.zeros((draws, 1 + whole.shape[1]), dtype=np.int64)
+    sums = np.zeros((draws, 1 + whole.shape[1]), dtype=np.int64)
     for start in range(0, len(keys), _ROWS):
         part = slice(start, start + _ROWS)
         columns = np.column_stack([np.ones(len(keys[part])), whole[part]])
         for first in range(0, draws, _DRAWS):
             chosen = range(first, min(first + _DRAWS, draws))
             weights = poisson_weights(keys[part], chosen).astype(np.float64)
-            found[first : chosen.stop] += (weights @ columns).astype(np.int64)
-    return found
+            sums[first : chosen.stop] += (weights @ columns).astype(np.int64)
+    return sums
 
 
 def interval_of_sums(

@@ -97,18 +97,18 @@ class LabelScores:
     """
 
     def __init__(self, points: npt.ArrayLike, seed: int = 0) -> None:
-        given = np.asarray(points, dtype=np.float64)
+        coordinates = np.asarray(points, dtype=np.float64)
         check_draws(1, seed)
-        if given.ndim != 2 or len(given) < 2 * _FOLDS:
+        if coordinates.ndim != 2 or len(coordinates) < 2 * _FOLDS:
             raise InputError(
-                f"{len(given)} points are too few",
+                f"{len(coordinates)} points are too few",
                 where="two_sample",
                 fix=f"pass (n, d) coordinates of at least {2 * _FOLDS} points",
             )
         # In random order, since ties between neighbors are broken by the order of the points,
         # which must not depend on the labels.
-        self.order = np.random.Generator(np.random.PCG64(seed)).permutation(len(given))
-        ordered = given[self.order]
+        self.order = np.random.Generator(np.random.PCG64(seed)).permutation(len(coordinates))
+        ordered = coordinates[self.order]
         self.folds = [np.arange(start, len(ordered), _FOLDS) for start in range(_FOLDS)]
         self._projections = list(_projections(ordered, self.folds))
         self._neighbors = nearest(ordered, _NEIGHBORS)
@@ -233,12 +233,12 @@ def nearest(points: FloatArray, count: int) -> npt.NDArray[np.int64]:
     """Return (n, count) positions of the other points with the highest cosine, unordered."""
     rows = unit_rows(points)
     count = min(count, len(rows) - 1)
-    found = np.empty((len(rows), count), dtype=np.int64)
+    neighbors = np.empty((len(rows), count), dtype=np.int64)
     for start in range(0, len(rows), _ROWS):
         near = np.round(rows[start : start + _ROWS] @ rows.T, _DIGITS)
         near[np.arange(len(near)), np.arange(start, start + len(near))] = -np.inf
-        found[start : start + _ROWS] = np.argpartition(-near, count - 1, axis=1)[:, :count]
-    return found
+        neighbors[start : start + _ROWS] = np.argpartition(-near, count - 1, axis=1)[:, :count]
+    return neighbors
 
 
 def unit_rows(points: FloatArray) -> FloatArray:
