@@ -155,7 +155,8 @@ def _copied(source: str | os.PathLike[str], target: JudgingProject) -> dict[str,
         with JudgingProject(source).reading() as read:
             return _stored(target, ((0, *row) for row in read.records()), name)
     with opened(source) as stream:
-        return _stored(target, _rows_of(objects(numbered_lines(stream, name), name), name), name)
+        lines = objects(numbered_lines(stream, name), name)
+        return _stored(target, _rows_of(lines, name), name)
 
 
 def _rows_of(lines: Iterator[tuple[int, dict[str, Any]]], name: str) -> Iterator[tuple[int, str, dict[str, Any]]]:

@@ -163,7 +163,6 @@ def project_status(project: JudgingProject) -> ProjectStatus:
     pools, questions, progress = project.pools, project.questions, project.progress("")
     guideline, _ = project.guideline()
     settings = project.settings
-    pairs = sum(map(len, pools.values()))
     with project.reading() as stored:
         candidates = stored.candidates()
     return ProjectStatus(
@@ -173,7 +172,7 @@ def project_status(project: JudgingProject) -> ProjectStatus:
         guideline=guideline,
         questions=len(questions),
         pooled=len(pools),
-        candidates=pairs,
+        candidates=sum(map(len, pools.values())),
         judged=progress.finished,
         left=progress.left,
         complete=progress.complete,

@@ -508,7 +508,8 @@ def _row_of(stored: Question | Answer | GoldTask | Presentation | Choice) -> dic
     """Return the row of an object, without a number, which the database assigns."""
     body = asdict(stored)
     body.pop("sequence", None)
-    return {name: body.pop(name) for name in _STORED[type(stored)][0] if name in body} | {"body": json.dumps(body)}
+    row = {name: body.pop(name) for name in _STORED[type(stored)][0] if name in body}
+    return row | {"body": json.dumps(body)}
 
 
 def _document_of(row: Any) -> Document:

@@ -455,5 +455,11 @@ def reweight(evaluation: Evaluation, weights: Mapping[str, float], uncovered: fl
         plain[str(measure)] = float(values[kept].mean()) if kept.any() else math.nan
         total = float(chosen[kept].sum())
         weighted[str(measure)] = float(chosen[kept] @ values[kept]) / total if total else math.nan
-    effective = float(chosen.sum() ** 2 / (chosen @ chosen))
-    return ReweightedMeans(evaluation.run_name, plain, weighted, len(rows), effective, uncovered)
+    return ReweightedMeans(
+        evaluation.run_name,
+        plain,
+        weighted,
+        queries=len(rows),
+        effective_size=float(chosen.sum() ** 2 / (chosen @ chosen)),
+        uncovered=uncovered,
+    )

@@ -159,8 +159,13 @@ def t_test_from_moments(mean: float, sd: float, queries: int) -> PairedTest:
         0.1142
     """
     t = t_statistic(mean, sd, queries)
-    p = 0.0 if math.isinf(t) else beyond(t * t, queries - 1)
-    return PairedTest("paired t", "the mean difference is 0", t, p, exact=False)
+    return PairedTest(
+        "paired t",
+        "the mean difference is 0",
+        statistic=t,
+        p=0.0 if math.isinf(t) else beyond(t * t, queries - 1),
+        exact=False,
+    )
 
 
 def wilcoxon(differences: npt.ArrayLike) -> PairedTest:

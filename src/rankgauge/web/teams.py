@@ -259,8 +259,11 @@ def _adjudicate(visit: Visit) -> Response:
 
 
 def _votes(visit: Visit) -> Response:
-    texts = {name: each.text for name, each in visit.project.questions.items()}
-    return visit.render("votes.html", report=vote_report(visit.project), questions=texts)
+    return visit.render(
+        "votes.html",
+        report=vote_report(visit.project),
+        questions={name: each.text for name, each in visit.project.questions.items()},
+    )
 
 
 routes = [
