@@ -108,7 +108,7 @@ def test_hashes_and_equality_follow_the_bytes(values: list[bytes], random: Any) 
 
 @pytest.mark.parametrize("compiled", [True, False])
 @given(values=COLUMNS)
-def test_a_hash_does_not_depend_on_the_rest_of_the_column(compiled: bool, values: list[bytes]) -> None:
+def test_a_hash_does_not_depend_on_the_rest_of_the_column(*, compiled: bool, values: list[bytes]) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(native, "core", native.core if compiled else None)
         check_hashes(values)

@@ -135,12 +135,14 @@ class Buckets:
 
     def _segment(self, place: list[int]) -> tuple[npt.NDArray[np.generic], ...]:
         _, start, queries, rows, names, docs = place
-        *ends, size = np.cumsum([8 * queries, 8 * queries, 4 * rows, 8 * rows, names, docs]).tolist()
         self._file.seek(start)
-        parts = np.split(np.frombuffer(self._file.read(size), np.uint8), ends)
+        raw = self._file.read(16 * queries + 12 * rows + names + docs)
         kinds = ("<i4", "<i8", "<i4", "<f8", "u1", "u1")
-        head, *others = (part.view(kind) for part, kind in zip(parts, kinds, strict=True))
-        return head.reshape(-1, 2), *others
+        columns, at = [], 0
+        for kind, count in zip(kinds, (2 * queries, queries, rows, rows, names, docs), strict=True):
+            columns.append(np.frombuffer(raw, kind, count, at))
+            at += columns[-1].nbytes
+        return columns[0].reshape(-1, 2), *columns[1:]
 
 
 def use_whole_queries(file: PairFile, use: Callable[[Iterator[Positioned]], _T]) -> _T:
