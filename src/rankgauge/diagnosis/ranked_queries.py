@@ -149,7 +149,8 @@ def _rankings(run: Run, qrels: Qrels, places: IntArray, rows: IntArray) -> Ranki
     ends = table.offsets.tolist()
     joined = join(qrels, run, ties="trec")
     judged, ranks = qrels.table.docs.take(joined.rows).shown(), joined.rank.tolist()
-    queries, names, rankings = table.queries.shown(), docs.tolist(), {}
+    queries, names = table.queries.shown(), docs.tolist()
+    rankings = {}
     for n, (first, last) in zip(joined.in_run.tolist(), pairwise(joined.offsets.tolist()), strict=True):
         known = dict(zip(judged[first:last], ranks[first:last], strict=True))
         here = slice(ends[n], ends[n + 1])

@@ -275,7 +275,8 @@ def _count_values(ratings: npt.ArrayLike, clusters: npt.ArrayLike | None) -> tup
 
 def _clusters_of(clusters: npt.ArrayLike | None, ratings: npt.ArrayLike, units: IntArray) -> IntArray:
     """Return the cluster number of each of these units."""
-    return np.unique(cluster_numbers(clusters, len(np.asarray(ratings)), "unit")[units], return_inverse=True)[1]
+    numbers = cluster_numbers(clusters, len(np.asarray(ratings)), "unit")
+    return np.unique(numbers[units], return_inverse=True)[1]
 
 
 def _check_finite(values: FloatArray) -> None:

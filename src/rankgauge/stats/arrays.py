@@ -179,7 +179,8 @@ def whole_numbers(values: FloatArray, *, joint: bool = False) -> tuple[FloatArra
     Values keep 52 - log2(Q) bits, and no sum of signed values exceeds 2**52, so sums are exact in
     any order. With `joint`, all columns have the same exponent.
     """
-    unit = np.frexp(np.abs(values).max(axis=None if joint else 0))[1] + (len(values) - 1).bit_length() - 52
+    largest = np.abs(values).max(axis=None if joint else 0)
+    unit = np.frexp(largest)[1] + (len(values) - 1).bit_length() - 52
     return np.rint(np.ldexp(values, -unit)), unit
 
 

@@ -311,7 +311,8 @@ def _connected(rows: _Rows, sparse: Any) -> BoolArray:
     parts = sparse.csgraph.connected_components(graph, directed=True, connection="strong")[1]
     parts = parts[: rows.ranks]
     # Single ranks, such as those without clicks, are excluded even if they are frequent.
-    heaviest = (np.bincount(parts, rows.by_rank(rows.n)) * (np.bincount(parts) > 1)).argmax()
+    several = np.bincount(parts) > 1
+    heaviest = (np.bincount(parts, rows.by_rank(rows.n)) * several).argmax()
     return np.asarray(parts == heaviest)
 
 

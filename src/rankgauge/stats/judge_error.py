@@ -120,7 +120,8 @@ def clustered_difference(
         at = np.append(np.flatnonzero(part), len(numbers) + 2 * row + np.arange(2))
         influence[at] = sign * (some - some.mean()) / len(some)
         center += sign * float(some.mean())
-    half = math.sqrt(_variance(influence, _append_clusters(groups, 4))) * _t_quantile(level, len(np.unique(groups)))
+    spread = math.sqrt(_variance(influence, _append_clusters(groups, 4)))
+    half = spread * _t_quantile(level, len(np.unique(groups)))
     low, high = min(center - half, value), max(center + half, value)
     return Estimate(value, low, high, level, len(numbers))
 
@@ -423,7 +424,8 @@ def naive_rate(judge: npt.ArrayLike, clusters: npt.ArrayLike | None = None, *, l
         return _undefined("fewer than 2 questions", level, len(values))
     groups = cluster_numbers(clusters, len(values), "item")
     mean = float(values.mean())
-    half = math.sqrt(_variance((values - mean) / len(values), groups)) * NormalDist().inv_cdf((1 + level) / 2)
+    spread = math.sqrt(_variance((values - mean) / len(values), groups))
+    half = spread * NormalDist().inv_cdf((1 + level) / 2)
     return Estimate(mean, max(0.0, mean - half), min(1.0, mean + half), level, len(values))
 
 

@@ -201,7 +201,8 @@ def wilcoxon(differences: npt.ArrayLike) -> PairedTest:
         ways[0] = 1
         for rank in range(1, n + 1):
             ways[rank:] += ways[:-rank].copy()
-        return PairedTest(name, null, least, min(1.0, 2 * float(ways[: int(least) + 1].sum()) / 2**n), exact=True)
+        p = min(1.0, 2 * float(ways[: int(least) + 1].sum()) / 2**n)
+        return PairedTest(name, null, least, p, exact=True)
     ties = float((sizes.astype(np.float64) ** 3 - sizes).sum())
     variance = n * (n + 1) * (2 * n + 1) / 24 - ties / 48
     z = (least - n * (n + 1) / 4) / math.sqrt(variance)

@@ -340,4 +340,5 @@ class _Choices:
         powers = np.exp(inside - top[:, None])
         sums = powers.sum(axis=1) + self.anchor * np.exp(-np.maximum(top, 0.0))
         of_picked = np.append(utilities, 0.0)[self.picked]
-        return powers / sums[:, None], float(self.weight @ (of_picked - top - np.log(sums)))
+        likelihood = float(self.weight @ (of_picked - top - np.log(sums)))
+        return powers / sums[:, None], likelihood

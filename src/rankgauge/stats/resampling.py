@@ -98,7 +98,8 @@ def randomization_test(
         def reaching_in(sums: FloatArray) -> npt.NDArray[np.intp]:
             return np.count_nonzero(np.abs(sums, out=sums) >= edge, axis=0)
 
-        p[sampled] = (sum(_flipped(whole, draws, seed, reaching_in, jobs=jobs)) + 1) / (draws + 1)
+        reaching = sum(_flipped(whole, draws, seed, reaching_in, jobs=jobs))
+        p[sampled] = (reaching + 1) / (draws + 1)
     return RandomizationTest("randomization", p, exact, draws, seed)
 
 
@@ -147,7 +148,8 @@ def pairwise_test(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, 
                 counts[system, system + 1 :] = np.count_nonzero(apart >= edge[:, None], axis=1)
             return counts
 
-        p = np.where(exact, p, (sum(_flipped(whole, draws, seed, reaching_in, jobs=jobs)) + 1) / (draws + 1))
+        reaching = sum(_flipped(whole, draws, seed, reaching_in, jobs=jobs))
+        p = np.where(exact, p, (reaching + 1) / (draws + 1))
     p = np.triu(p, 1)
     return RandomizationTest("randomization", p + p.T + np.eye(systems), exact, draws, seed)
 

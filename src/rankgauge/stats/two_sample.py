@@ -160,7 +160,8 @@ class LabelScores:
                 fix=f"pass {len(self.order)} labels, some True and some False",
             )
         rng = np.random.Generator(np.random.PCG64([seed, 1]))
-        areas = self.areas(np.stack([labels, *(rng.permutation(labels) for _ in range(permutations))], axis=1))
+        drawn = np.stack([labels, *(rng.permutation(labels) for _ in range(permutations))], axis=1)
+        areas = self.areas(drawn)
         center, spread = areas.mean(axis=1), areas.std(axis=1)
         z = _standardized(areas, center, spread)
         largest = np.sort(z[:, 1:].max(axis=0))
