@@ -245,26 +245,23 @@ class Nested:
     def _named(self, one: Mapping[str, Any], line: int) -> tuple[Any, Any]:
         """Return document and number of an object."""
         if not self._doc:
-            self._choose(one, line)
+            query, document, _ = self._layout.columns
+            keys = [key for key in one if key != query]
+            found = columns_of((query, *keys), self._layout)
+            known = next((key for key in _IDS if key in one), None)
+            if found is None and known is not None:
+                found = columns_of((query, document, *keys), self._layout)
+                found = None if found is None else found._replace(doc=known)
+            if found is None:
+                what, fix = wrong_columns(one, self._layout)
+                what = what.replace("columns are", f"keys in {self.inner!r} are", 1)
+                raise self._fault(line, what, fix)
+            self._doc, self._value = found.doc, found.value
+            self.columns = found._replace(query=self._query)
         for key in (self._doc, self._value):
             if key not in one:
                 raise self._fault(line, f"there is no {key!r} in {short(one)}", f"add {key!r} to every document")
         return one[self._doc], one[self._value]
-
-    def _choose(self, one: Mapping[str, Any], line: int) -> None:
-        query, document, _ = self._layout.columns
-        keys = [key for key in one if key != query]
-        found = columns_of((query, *keys), self._layout)
-        known = next((key for key in _IDS if key in one), None)
-        if found is None and known is not None:
-            found = columns_of((query, document, *keys), self._layout)
-            found = None if found is None else found._replace(doc=known)
-        if found is None:
-            what, fix = wrong_columns(one, self._layout)
-            what = what.replace("columns are", f"keys in {self.inner!r} are", 1)
-            raise self._fault(line, what, fix)
-        self._doc, self._value = found.doc, found.value
-        self.columns = found._replace(query=self._query)
 
     def _fault(self, line: int, what: str, fix: str) -> FormatError:
         return FormatError(what, path=self._name, line=line, fix=fix)

@@ -9,7 +9,7 @@ import os
 import re
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -123,10 +123,23 @@ class _ColumnarFile:
             raise exploded(self.name, (self.size, plain), "with pyarrow or polars", claimed=True)
 
     def check_buffers(self) -> None:
-        """Refuse an Arrow file whose compressed buffers declare too many bytes."""
+        """Refuse an Arrow file whose compressed buffers declare too many bytes.
+
+        Each compressed buffer begins with its decompressed size in eight bytes. pyarrow allocates
+        that much memory before checking that the data can fill it.
+        """
+        import pyarrow as pa
+
+        total = 0
         with self._arrow_source() as source:
             source.seek(_AHEAD if self._has_footer else 0)  # a stream follows, then a footer
-            self.check_size(_claimed(source))
+            # The reader reports an error of the stream.
+            with suppress(pa.ArrowException, OSError, MemoryError, struct.error):
+                for message in pa.ipc.MessageReader.open_stream(source):
+                    body = memoryview(message.body) if message.body is not None else memoryview(b"")
+                    for at in _packed_buffers(memoryview(message.metadata)):
+                        total += max(0, *struct.unpack_from("<q", body, at))
+        self.check_size(total)
 
     def choose(self, layout: Layout, names: Sequence[str], kinds: Sequence[Any]) -> list[str]:
         """Choose the columns to read among these names, check their types, and return their names."""
@@ -193,22 +206,35 @@ def read_columnar(stream: BinaryIO, origin: PairInput, *, part: bool = False) ->
     return pairs
 
 
-def columnar_tables(stream: BinaryIO, name: str, rows: int = _ROWS) -> Iterator[Any]:
-    """Yield Arrow tables with all columns of a file, even nested ones, of at most `rows` rows each in Parquet."""
+def columnar_tables(stream: BinaryIO, name: str, rows: int) -> Iterator[Any]:
+    """Yield Arrow tables with all columns of a file, of at most `rows` rows each in Parquet.
+
+    Text may not be UTF-8.
+    """
     file = _ColumnarFile(stream, name)
     with _reading(name, "", "write the file again with pandas or polars") as pa:
         if file.is_parquet:
+            yield from (pa.Table.from_batches([batch]) for batch in file.parquet().iter_batches(rows))
+        else:
+            with file.arrow() as reader:
+                yield reader.read_all()
+
+
+def read_rows(stream: BinaryIO, name: str) -> list[dict[str, Any]]:
+    """Read all columns, including nested ones, as one mapping per row."""
+    file = _ColumnarFile(stream, name)
+    with _reading(name, "as records"):
+        if file.is_parquet:
             with file.parquet() as opened:
                 file.check_size(_plain_size(opened.metadata))
-                for batch in opened.iter_batches(rows):
-                    batch.validate(full=True)
-                    yield pa.Table.from_batches([batch])
-            return
-        file.check_buffers()
-        with file.arrow() as reader:
-            table = reader.read_all()
+                table = opened.read()
+        else:
+            file.check_buffers()
+            with file.arrow() as reader:
+                table = reader.read_all()
         table.validate(full=True)
-        yield table
+        rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
 
 
 def columnar_pieces(stream: BinaryIO, origin: PairInput, rows: int, *, part: bool = False) -> Iterator[PairTable]:
@@ -303,25 +329,6 @@ def _record_batches(file: _ColumnarFile, reader: Any) -> Iterator[Any]:
         batch.validate(full=True)
         file.check_size(batch.nbytes)
         yield batch
-
-
-def _claimed(source: Any) -> int:
-    """Return the declared decompressed size of the columns of an Arrow stream.
-
-    Each compressed buffer begins with its decompressed size in eight bytes. pyarrow allocates that
-    much memory before checking that the data can fill it.
-    """
-    import pyarrow as pa
-
-    total = 0
-    try:
-        for message in pa.ipc.MessageReader.open_stream(source):
-            body = memoryview(message.body) if message.body is not None else memoryview(b"")
-            for at in _packed_buffers(memoryview(message.metadata)):
-                total += max(0, *struct.unpack_from("<q", body, at))
-    except (pa.ArrowException, OSError, MemoryError, struct.error):
-        pass  # the reader reports the error
-    return total
 
 
 def _packed_buffers(head: memoryview) -> list[int]:

@@ -127,10 +127,9 @@ def stream_rows(stream: BinaryIO, name: str, containers: Sequence[str] = ()) -> 
     start = start_of(stream)
     form = format_of(name)
     if is_columnar(start, name):
-        from rankgauge.formats.parquet import columnar_tables
+        from rankgauge.formats.parquet import read_rows
 
-        tables = (table.to_pylist() for table in columnar_tables(stream, name))
-        for number, record in enumerate(itertools.chain.from_iterable(tables), 1):
+        for number, record in enumerate(read_rows(stream, name), 1):
             yield f"{name}, record {number}", record
         return
     refuse(start, name)

@@ -63,14 +63,14 @@ def is_span(row: Mapping[str, Any]) -> bool:
 def spans_of(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the spans of a row as flat mappings with lower-case keys."""
     if not any(name in row for name in ("resourceSpans", "scopeSpans")):
-        yield {_plain(key): value for key, value in _flat(row)}
+        yield dict(_flat(row))
         return
     for resource in _inner(row, "resourceSpans") or [row]:
         for scope in _inner(resource, "scopeSpans"):
             for span in _inner(scope, "spans"):
                 named = {key: span[key] for key in _HEADS if key in span}
                 named["events"] = [_with_attributes(each) for each in _inner(span, "events")]
-                yield {_plain(key): value for key, value in _flat(_with_attributes(span, named))}
+                yield dict(_flat(_with_attributes(span, named)))
 
 
 def records_of_logs(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -78,8 +78,7 @@ def records_of_logs(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for resource in _inner(row, "resourceLogs"):
         for scope in _inner(resource, "scopeLogs"):
             for record in _inner(scope, "logRecords"):
-                named = {key: value for key, value in record.items() if key != "attributes"}
-                yield {_plain(key): value for key, value in _flat(_with_attributes(record, named))}
+                yield dict(_flat(_with_attributes(record)))
 
 
 def _with_attributes(of: Mapping[str, Any], named: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -95,12 +94,8 @@ def _inner(row: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     return [each for each in found if isinstance(each, Mapping)]
 
 
-def _plain(key: str) -> str:
-    return key.lower().removeprefix("attributes.")
-
-
 def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Flatten nested mappings and lists of mappings into dotted names."""
+    """Flatten nested mappings and lists of mappings into dotted names in lower case."""
     for key, inner in value.items():
         name = f"{prefix}{key}"
         if isinstance(inner, Mapping):
@@ -110,7 +105,7 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
                 if isinstance(each, Mapping):
                     yield from _flat(each, f"{name}.{number}.")
         else:
-            yield name, inner
+            yield name.lower().removeprefix("attributes."), inner
 
 
 def _value(value: Any) -> Any:
