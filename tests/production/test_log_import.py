@@ -247,6 +247,25 @@ def test_a_parquet_file_with_times_that_cannot_be_read_is_no_log(tmp_path, time)
         EventLog(path).summary()
 
 
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_a_row_of_a_columnar_log_that_is_not_utf8_is_refused_alone(tmp_path, suffix):
+    import pyarrow as pa
+    from pyarrow import feather, parquet
+
+    texts = pa.Array.from_buffers(
+        pa.string(),
+        2,
+        [None, pa.py_buffer(bytes.fromhex("000000000400000008000000")), pa.py_buffer(b"wifi\xff\xff\xff\xff")],
+    )
+    columns = {"event_id": ["a", "b"], "kind": ["question"] * 2, "time": [NOON] * 2, "question_id": ["p", "q"]}
+    table = pa.table({**columns, "text": texts})
+    path = tmp_path / f"log.{suffix}"
+    (parquet.write_table if suffix == "parquet" else feather.write_feather)(table, path)
+    report = import_log(path, tmp_path / "log")
+    assert [(each.reason, each.rows) for each in report.refused] == [("a value that cannot be read", 1)]
+    assert rows_of(tmp_path / "log", "question_id, text") == [("p", "wifi")]
+
+
 def test_faults_are_counted_and_written_down(tmp_path):
     source = tmp_path / "ubi.jsonl"
     good = json.dumps(question())
