@@ -278,7 +278,8 @@ class CheckedRun:
         self._add_ranks(once)
         self._add_own(table)
         numbers = table.query_numbers()
-        rows = np.flatnonzero(np.arange(len(table)) - table.offsets[numbers] < _TOP)[: _SAMPLE - len(self.sample)]
+        place = np.arange(len(table)) - table.offsets[numbers]
+        rows = np.flatnonzero(place < _TOP)[: _SAMPLE - len(self.sample)]
         queries = table.queries.take(numbers[rows]).tolist()
         self.sample += zip(queries, table.docs.take(rows).tolist(), strict=True)
         return joined, in_32_bits

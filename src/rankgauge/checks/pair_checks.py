@@ -348,7 +348,8 @@ def _off_by_one(run: CheckedRun) -> Iterator[Finding]:
     unit, word = best
 
     def change(part: PairTable) -> PairTable:
-        ids, step = part.docs if unit == "document" else part.queries, 1 if word == "higher" else -1
+        ids = part.docs if unit == "document" else part.queries
+        step = 1 if word == "higher" else -1
         ids = Ids.of([renumbered(value, step) for value in ids.tolist()], "id")
         return without_repeats(replace(part, docs=ids) if unit == "document" else replace(part, queries=ids))
 

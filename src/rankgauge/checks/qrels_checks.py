@@ -224,12 +224,11 @@ def _repeats(table: PairTable, source: str, runs: Sequence[CheckedRun]) -> Itera
         )
     if other:
         lowest, highest = Qrels(without_repeats(table, "lowest")), Qrels(without_repeats(table, "best"))
-        effects = [
-            effect
-            for qrels, condition in ((lowest, "the lowest of the grades"), (highest, "the highest of the grades"))
-            for run in runs
-            for effect in run.effects(run.rejoined(qrels=qrels), condition, now=[math.nan] * len(run.measures))
-        ]
+        effects: list[Effect] = []
+        for qrels, word in ((lowest, "lowest"), (highest, "highest")):
+            for run in runs:
+                refused = [math.nan] * len(run.measures)
+                effects += run.effects(run.rejoined(qrels=qrels), f"the {word} of the grades", now=refused)
         yield JUDGED_TWICE_DIFFERENTLY.finding(
             f"{many(len(other), 'document')} judged again for the same query, with another grade",
             source,

@@ -391,13 +391,11 @@ def check_runs(runs: Sequence[CheckedRun]) -> Iterator[Finding]:
         whole = [m for m in run.measures if dict(m.params).get("k") is None and m.name not in _UNLIMITED]
         if not whole or not depth or depth * 2 > deepest:
             continue
-        top = partial(_top, depth=depth)
-        effects = [
-            effect
-            for other, its_depth in zip(runs, depths, strict=True)
-            if its_depth == deepest
-            for effect in other.effects(other.rejoined(top), f"cut at {depth} as {run.name} is", measures=whole)
-        ]
+        effects: list[Effect] = []
+        for other, its_depth in zip(runs, depths, strict=True):
+            if its_depth == deepest:
+                cut = other.rejoined(partial(_top, depth=depth))
+                effects += other.effects(cut, f"cut at {depth} as {run.name} is", measures=whole)
         yield CUT_BELOW_K.finding(
             f"the rankings end at rank {depth}, those of other runs at {deepest}; "
             f"{', '.join(map(str, whole))} {inflect(len(whole), 'needs', 'need')} all ranks",

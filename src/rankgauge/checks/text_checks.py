@@ -225,7 +225,9 @@ def _share_grades(qrels: Qrels, twins: Iterable[Sequence[str]]) -> tuple[Qrels, 
     for query in qrels:
         grades = qrels[query]
         for document, grade in grades.items():
-            for twin in group_of.get(document, ()) if grade >= _RELEVANT else ():
+            if grade < _RELEVANT:
+                continue
+            for twin in group_of.get(document, ()):
                 if twin not in grades:
                     new[query, twin] = max(grade, new.get((query, twin), grade))
     rows = [(query, document, grade) for (query, document), grade in new.items()]

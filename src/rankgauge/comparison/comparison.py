@@ -534,12 +534,13 @@ def _compared(
         settings_change(e, before.settings, seeded.baseline, e.run_name) for e in evaluations if e is not before
     )
     changes = list(filter(None, settings))
+    several = [change for change in changes if change.severity == "warning"]
     made = Comparison(
         evaluations=tuple(evaluations),
         design=seeded,
         differences=found,
         sentences=(),
-        findings=tuple(dict.fromkeys([*own, *(change for change in changes if change.severity == "warning"), *more])),
+        findings=tuple(dict.fromkeys([*own, *several, *more])),
     )
     single_changes = (str(change) for change in changes if change.severity == "info")
     return replace(made, sentences=(*made.withheld_sentences, *sentences(evaluations, seeded, found), *single_changes))

@@ -250,9 +250,10 @@ def findings_of_evaluations(
     if any(e.weights is not None for e in evaluations):
         yield _finding("C104", "means are weighted, differences are not")
     for e in evaluations:
-        for one in e.input_findings:
-            if one not in explaining(e.findings) and one not in origins:
-                yield replace(one, message=f"{e.run_name}: {one.message}")
+        explains = explaining(e.findings)
+        for finding in e.input_findings:
+            if finding not in explains and finding not in origins:
+                yield replace(finding, message=f"{e.run_name}: {finding.message}")
     named = {e.run_name: e for e in evaluations}
     primary = [d for d in found if d.measure == design.tested[0] and d.verdict != "withheld"]
     for d in primary[:_SENTENCES]:
@@ -328,11 +329,11 @@ def findings_of_inputs(
             yield _finding("C108", f"Judged@{k} differs ({text}): {effect} of them")
     sizes = {run.name: run.sizes for run in runs}
     depth = {name: int(of_run.max(initial=0)) for name, of_run in sizes.items()}
+    deepest = max(depth.values())
     # A run is cut off if most rankings have its maximum length. If all runs requested the same
     # number of documents, the shallower run simply found no more.
     cut_short = any(
-        depth[name] < max(depth.values()) and np.mean(of_run == depth[name]) >= _NEARLY_ALL
-        for name, of_run in sizes.items()
+        depth[name] < deepest and np.mean(of_run == depth[name]) >= _NEARLY_ALL for name, of_run in sizes.items()
     )
     asked = {run.settings.get("k") for run in runs}
     if cut_short and (len(asked) > 1 or None in asked):

@@ -510,7 +510,8 @@ class _Computation:
         chances = dict(zip(keys, zip(raw, self._corrected(keys, raw), strict=True), strict=True))
         for run, base in self.pairs:
             for measure in self.evaluations[0].measures:
-                yield self.difference((run, base, measure), *chances.get((run, base, measure), (None, None)))
+                p, corrected = chances.get((run, base, measure), (None, None))
+                yield self.difference((run, base, measure), p, corrected)
 
     def _sorted_differences(self, key: _Key) -> FloatArray:
         """Return sorted differences, so that results do not depend on the order of queries."""

@@ -102,9 +102,10 @@ def ranked_query(case: Case, query: bytes) -> RankedQuery:
                 rule = (-grade if side == "best" else grade, *rule)
         return -score, rule
 
+    order = sorted(range(len(scores)), key=place)
     documents = [
         RankedDocument(0, show_id(document), score, grades.get(document), 0, 0)
-        for document, score in (scores[row] for row in sorted(range(len(scores)), key=place))
+        for document, score in (scores[row] for row in order)
     ]
     shown = sorted(((show_id(d), grade) for d, grade in judgments), key=lambda pair: -pair[1])
     whole = RankedQuery(show_id(query), ranked(documents), tuple(shown), query in case.run.query_index)

@@ -250,9 +250,9 @@ def _of_lines(lines: Sequence[tuple[int, str]], name: str) -> Iterator[_Row]:
             raise FormatError(
                 f"got {many(len(cells), 'field')}, expected two or three", path=name, line=number, fix=f"pass {_WANTED}"
             )
-        first, second, value = cells[0], cells[1] if len(cells) == 3 else "", cells[-1]
+        first, second = cells[0], cells[1] if len(cells) == 3 else ""
         measure, query = (first, second) if of_trec else (second, first)
-        yield _Row(query, measure, value, number)
+        yield _Row(query, measure, cells[-1], number)
 
 
 def _is_measure(text: str) -> bool:
@@ -290,5 +290,7 @@ def _is_ours(data: Any) -> bool:
 def _of_mapping(data: Mapping[Any, Any]) -> Iterator[_Row]:
     turned = all(_is_measure(str(key)) for key in data)
     for key, inner in data.items():
-        for other, value in inner.items() if isinstance(inner, Mapping) else [("", inner)]:
-            yield _Row(str(other), str(key), value) if turned else _Row(str(key), str(other), value)
+        values = inner if isinstance(inner, Mapping) else {"": inner}
+        for other, value in values.items():
+            query, measure = (other, key) if turned else (key, other)
+            yield _Row(str(query), str(measure), value)

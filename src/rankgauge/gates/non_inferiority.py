@@ -104,7 +104,8 @@ def decide(
     raw = [bounds.p_worse if bounds and number else 1.0 for bounds, number in zip(every, changed, strict=True)]
     corrected = stats.holm(raw).tolist()
     worse = sum(p < ALPHA_FAIL for p in corrected)
-    steps = {place: min(step, worse) for step, place in enumerate(np.argsort(raw, kind="stable").tolist())}
+    order = np.argsort(raw, kind="stable").tolist()
+    steps = {place: min(step, worse) for step, place in enumerate(order)}
     decisions = []
     for place, (column, tested) in enumerate(zip(gains, every, strict=True)):
         level = 1 - ALPHA_FAIL / (len(gains) - steps[place])
@@ -527,8 +528,10 @@ def _sentence(reference: Reference, decision: Decision, n: GateNumbers) -> str:
     text = f"the new run is {_between(n)} than the {kind}"
     if verdict == "PASS":
         return f"{text}; {loss} is excluded"
-    above = f"the loss is above your margin of {n.margin:g}"
-    return f"{text}: {above if n.upper < -n.margin else f'it is worse, and {loss} cannot be excluded'}"
+    worse = f"it is worse, and {loss} cannot be excluded"
+    if n.upper < -n.margin:
+        worse = f"the loss is above your margin of {n.margin:g}"
+    return f"{text}: {worse}"
 
 
 def _evidence(reference: Reference, decision: Decision, n: GateNumbers) -> str:
