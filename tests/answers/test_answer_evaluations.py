@@ -25,6 +25,7 @@ from rankgauge.answers import (
     sentence_claims,
 )
 from rankgauge.answers.verdicts import LABELS
+from rankgauge.core.text import lower_first
 from rankgauge.reports import Options, render
 
 RULES = {"measures": {"Faithfulness": {"margin": 0.02}}}
@@ -217,8 +218,8 @@ def test_the_report_of_a_diagnosis_has_the_stamp_the_stages_the_causes_and_the_w
         "judge: ann, not calibrated",
         "Measures of both stages",
         "AnswerCorrectness",
-        "First step that failed, of 30 questions",
-        "By group",
+        "a: first failed step of 30 questions",
+        "a: groups of questions",
         "Claims and verdicts",
         "How high is 1?",
         "5 m",
@@ -270,8 +271,8 @@ def test_the_terminal_shows_one_screen_with_the_conclusion_first_and_the_next_st
     lines = str(found).splitlines()
     assert len(lines) <= 31
     assert max(map(len, lines)) <= 80
-    assert lines[0] == f"{found.summary()}."
-    assert any(line.startswith("Next step: ") for line in lines[-3:])
+    assert lines[0] == f"a: {lower_first(found.summary())}"
+    assert any(line.startswith("a: next step: ") for line in lines[-5:])
     assert len(render(found, "table", Options(full=True)).splitlines()) > len(lines)
 
 

@@ -553,7 +553,7 @@ def test_verdicts_without_a_quote_of_the_text_are_counted(tmp_path):
         ev = evaluate_answers(given, store.verdicts(), "Faithfulness")
     assert (done.demoted, ev.mean()) == (1, {"Faithfulness": 0})
     assert "lowered" in str(done.table())
-    assert "WARNING: 1 verdict without a valid quote" in str(ev)
+    assert "WARNING: 1 verdict without a valid quote" in ev.notes[-1]
 
 
 @pytest.mark.parametrize(

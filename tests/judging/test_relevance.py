@@ -8,6 +8,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from rankgauge.errors import InputError
 from rankgauge.judging import Choice, Judge, Presentation, judgments_of, measure_relevance
+from rankgauge.rendering.tables import short_tables
 from rankgauge.stats import fit_plackett_luce
 
 JUDGES = {"ann": Judge("ann", "Ann"), "bob": Judge("bob", "Bob"), "gpt": Judge("gpt", "gpt", kind="model")}
@@ -127,8 +128,7 @@ def test_grades_are_no_choices():
 
 def test_the_result_shows_the_users_numbers_first_and_is_json():
     found = measure_relevance(judged(("abc", "a", {}), ("abd", "none", {})), {"q": "abcde"})
-    assert found.table(full=True).columns[2:5] == ("chosen/shown", "95% CI", "fit")
-    assert found.table().columns[:3] == ("question", "document", "chosen/shown")
+    assert found.table().columns[:5] == ("question", "document", "chosen/shown", "95% CI", "relevance (fit)")
     assert "1 document never shown: unjudged" in str(found)
     assert "2 judgments of 4 documents; 0 of 1 question resolved" in found.summary()
     data = json.loads(found.to_json())
@@ -141,11 +141,11 @@ def test_the_short_table_has_judged_documents_only_and_fits_a_terminal():
     names = [f"{number}-a-document-with-a-long-identifier" for number in range(30)]
     rows = [(names[:3], tuple(names[:1]), {}), (names[3:5], "none", {})]
     found = measure_relevance(judged(*rows), {"q": names})
-    listed = {row[1] for row in found.table().rows}
-    assert listed == set(names[:5])
+    (short,) = short_tables(found.tables())
+    assert {row[1] for row in short.rows} == set(names[:5])
     assert max(map(len, str(found).splitlines())) <= 80
     assert "25 documents never shown" in str(found)
-    assert len(found.table(full=True).rows) == 30
+    assert len(found.table().rows) == 30
 
 
 def test_a_poor_fit_is_reported():

@@ -48,8 +48,8 @@ def test_columns_beyond_the_width_continue_below_and_no_number_is_cut():
     assert (lines[0], lines[-1], printed.count("many measures")) == (wide.title, "• a note", 1)
     assert "5.4286†" in printed
     assert "5.5714*" in printed
-    assert (printed.count("*"), printed.count("†")) == (1, 1)
-    assert len(to_terminal(replace(wide, width=0)).splitlines()) == 6
+    assert (printed.count("*"), printed.count("†")) == (2, 1)  # with the note on the star
+    assert len(to_terminal(replace(wide, width=0)).splitlines()) == 7
 
 
 def test_long_texts_in_cells_are_folded_at_spaces():
@@ -206,7 +206,7 @@ def test_numbers_of_different_length_keep_their_decimals_in_line_beside_marks():
         starred=True,
         marks={(0, 1): "†"},
     )
-    lines = to_terminal(table).splitlines()[2:]
+    lines = to_terminal(table).splitlines()[2:5]
     assert [line.split()[1] for line in lines] == ["10.5000†", "2.2500*", "123.0000"]
     assert len({line.index(".") for line in lines}) == 1
 

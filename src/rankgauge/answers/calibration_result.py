@@ -9,12 +9,12 @@ from dataclasses import dataclass, is_dataclass
 from typing import Any, get_args, get_origin, get_type_hints
 
 from rankgauge.core.files import read_text, write_atomically
-from rankgauge.core.text import Ratio, inflect, many
+from rankgauge.core.text import Ratio, many
 from rankgauge.errors import InputError
 from rankgauge.evaluation.result import JudgeState
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Cell, Table
+from rankgauge.rendering.tables import Cell, Detail, Table
 from rankgauge.stats import USABLE, Agreement, Estimate, JudgeErrors
 
 _SCHEMA = "rankgauge/calibration/2"
@@ -220,39 +220,9 @@ class Calibration(Result):
                 return f"the calibration is for {made}, the verdicts are by {given}"
         return found.reason if found.state == "not calibrated" else ""
 
-    def short_table(self) -> Table:
-        """Return one row for each relation, with warnings as notes, for a terminal."""
-        rows: list[tuple[Cell, ...]] = [
-            (
-                each.relation,
-                each.labels,
-                each.agreement.value,
-                _text(each.kappa),
-                each.sensitivity.value,
-                each.specificity.value,
-            )
-            for each in self.relations
-        ]
-        bad: dict[str, list[str]] = {}
-        for each in self.relations:
-            if each.state != "usable":
-                bad.setdefault(each.state, []).append(each.relation)
-        biased = sum(b.verdict != "cannot tell" for each in self.relations for b in each.biases)
-        biases = f"{biased} {inflect(biased, 'bias', 'biases')} found"
-        return Table(
-            columns=("relation", "labels", "agreement", "kappa (95% CI)", "sens.", "spec."),
-            rows=tuple(rows),
-            title=f"Calibration of {self._judges()}",
-            digits=3,
-            notes=(
-                *(f"WARNING: the judge is {state} for {', '.join(names)}" for state, names in bad.items()),
-                f"--full (full=True) shows reasons, {biases}, and alpha",
-            ),
-        )
-
     def table(self) -> Table:
-        """Return one row for each relation, with notes on detected biases."""
-        rows: list[tuple[Cell, ...]] = [
+        """Return one row for each relation; intervals and notes on detected biases are details."""
+        rows = tuple(
             (
                 each.relation,
                 each.labels,
@@ -260,14 +230,27 @@ class Calibration(Result):
                 each.base_rate,
                 _text(each.kappa),
                 _text(each.alpha),
+                each.sensitivity.value,
                 _text(each.sensitivity),
+                each.specificity.value,
                 _text(each.specificity),
             )
             for each in self.relations
-        ]
+        )
         return Table(
-            columns=("relation", "labels", "agreement", "base rate", "kappa", "alpha", "sensitivity", "specificity"),
-            rows=tuple(rows),
+            columns=(
+                "relation",
+                "labels",
+                "agreement",
+                Detail("base rate"),
+                "kappa (95% CI)",
+                Detail("alpha (95% CI)"),
+                "sens.",
+                Detail("sensitivity (95% CI)"),
+                "spec.",
+                Detail("specificity (95% CI)"),
+            ),
+            rows=rows,
             title=f"Calibration of {self._judges()}",
             digits=3,
             notes=tuple(self._notes()),
@@ -277,27 +260,29 @@ class Calibration(Result):
         return ", ".join(dict.fromkeys(_named(each.judge, each.prompt) for each in self.relations))
 
     def _notes(self) -> Iterator[str]:
-        yield (
+        yield Detail(
             "95% intervals, with questions (or conversations) as clusters; base rate: agreement of "
             "a judge that always gives the most frequent label"
         )
+        for state in dict.fromkeys(each.state for each in self.relations if each.state != "usable"):
+            names = ", ".join(each.relation for each in self.relations if each.state == state)
+            yield f"WARNING: the judge is {state} for {names}"
         for each in self.relations:
             if each.reason or each.warning:
-                why = f"{each.state}: {each.reason}" if each.reason else each.warning
-                yield f"WARNING: {each.relation}: {why}"
+                yield Detail(f"WARNING: {each.relation}: {each.reason or each.warning}")
             if each.unjudged:
-                yield (f"{each.relation}: the judge has no verdict on {many(each.unjudged, 'item')} with a label")
+                yield Detail(f"{each.relation}: the judge has no verdict on {many(each.unjudged, 'item')} with a label")
             if each.flips.defined:
                 flips = Ratio(each.flips.value)
-                yield f"{each.relation}: {flips:.1%} of pairs of replicates differ"
+                yield Detail(f"{each.relation}: {flips:.1%} of pairs of replicates differ")
             if each.people.defined:
-                yield f"{each.relation}: alpha of the people {_text(each.people)}"
+                yield Detail(f"{each.relation}: alpha of the people {_text(each.people)}")
             found = [bias for bias in each.biases if bias.verdict != "cannot tell"]
             for bias in found:
-                yield f"{each.relation}: {bias.verdict} with {bias.group}, {_text(bias.difference)}"
+                yield Detail(f"{each.relation}: {bias.verdict} with {bias.group}, {_text(bias.difference)}")
             unsure = [bias.group for bias in each.biases if bias not in found]
             if unsure:
-                yield f"{each.relation}: cannot tell whether it is biased by {', '.join(unsure)}"
+                yield Detail(f"{each.relation}: cannot tell whether it is biased by {', '.join(unsure)}")
 
     def data_table(self) -> Table:
         """Return one row for each relation and statistic, with its interval."""

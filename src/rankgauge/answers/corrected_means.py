@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,12 @@ from rankgauge.answers.calibration import conversations_of, labels_of_people
 from rankgauge.answers.evaluation import DEFAULT_MEASURES, evaluate_answers, judged_answers
 from rankgauge.answers.scores import CORRECTABLE, JudgedAnswer, unit_values
 from rankgauge.answers.verdicts import AnswerRecord, AnswerSet, ClaimSet, Verdict, sentence_claims
-from rankgauge.core.text import many
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Cell, Table
+from rankgauge.rendering.tables import Detail, Table, first_rows
 from rankgauge.stats import Estimate, naive_rate, prediction_powered_mean, rogan_gladen
 
-_SHOWN = 4  # rows of a short table
+_SHOWN = 3  # rows of a short table
 _VALID = (
     "valid if the questions with human labels are a random sample (prediction-powered), or if "
     "the judge errs as often on the others (Rogan-Gladen)"
@@ -76,48 +75,39 @@ class CorrectedMeans(Result):
     means: tuple[CorrectedMean, ...]
 
     def table(self) -> Table:
-        """Return one row for each system and measure."""
+        """Return one row for each system and measure; rows after the first are details."""
+        several = len({mean.system for mean in self.means}) > 1
+        rows = (
+            (
+                mean.system,
+                mean.measure,
+                mean.judged.value,
+                mean.best.value,
+                _interval(mean.best),
+                mean.method or _reason(mean),
+            )
+            for mean in self.means
+        )
         return Table(
-            columns=("system", "measure", "judge", "corrected", "95% CI", "method"),
-            rows=tuple(
-                (
-                    each.system,
-                    each.measure,
-                    each.judged.value,
-                    each.best.value,
-                    _interval(each.best),
-                    each.method or _reason(each),
-                )
-                for each in self.means
-            ),
+            columns=("system" if several else Detail("system"), "measure", "judge", "corrected", "95% CI", "method"),
+            rows=tuple(first_rows(rows, _SHOWN)),
             title="Means corrected for errors of the judge",
             digits=3,
-            notes=(_VALID,),
+            notes=(Detail(_VALID) if len(self.means) > _SHOWN else _VALID,),
+            unit="mean",
         )
-
-    def short_table(self) -> Table:
-        """Return the first rows, without constant columns, for a terminal."""
-        table = self.table()
-        rows = range(min(len(table.rows), _SHOWN))
-        alike = [n for n in (0, 5) if len({row[n] for row in table.rows}) == 1]
-        columns = [n for n in range(len(table.columns)) if n not in alike]
-        left = len(table.rows) - len(rows)
-        more = [f"{many(left, 'more mean')}, and conditions for their validity: --full (full=True)"] if left else []
-        said = ", ".join(str(table.rows[0][n]) for n in alike if table.rows)
-        title = f"{table.title} ({said})" if said else table.title
-        return replace(table.part(rows=rows, columns=columns), title=title, notes=tuple(more) or table.notes)
 
     def data_table(self) -> Table:
         """Return one row for each system, measure, and method."""
-        rows: list[tuple[Cell, ...]] = []
-        for each in self.means:
-            for name in ("judged", "prediction_powered", "rogan_gladen", "people"):
-                found: Estimate = getattr(each, name)
-                rows.append(
-                    (each.system, each.measure, name, found.value, found.low, found.high, found.count, found.reason)
-                )
-        columns = ("system", "measure", "method", "value", "low", "high", "count", "reason")
-        return Table(columns, tuple(rows))
+        methods = ("judged", "prediction_powered", "rogan_gladen", "people")
+        estimates = ((mean, method, getattr(mean, method)) for mean in self.means for method in methods)
+        return Table(
+            ("system", "measure", "method", "value", "low", "high", "count", "reason"),
+            tuple(
+                (mean.system, mean.measure, method, e.value, e.low, e.high, e.count, e.reason)
+                for mean, method, e in estimates
+            ),
+        )
 
     def summary(self) -> str:
         """Return the first corrected means as text."""

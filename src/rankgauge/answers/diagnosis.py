@@ -15,14 +15,15 @@ from rankgauge.answers.evaluation import AnswerEvaluation, evaluate_answers, jud
 from rankgauge.answers.scores import JudgedAnswer, score
 from rankgauge.answers.verdicts import AnswerRecord, AnswerSet, ClaimSet, Verdict, counted_labels, sentence_claims
 from rankgauge.core.arguments import number
-from rankgauge.core.text import Ratio, either, inflect, many
+from rankgauge.core.recommendations import next_step
+from rankgauge.core.text import Ratio, either, inflect, lower_first, many
 from rankgauge.diagnosis.quality import Bands, Quality, qualities
 from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.result import Evaluation, corrected_mean
 from rankgauge.measures.measure import parse
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Cell, Table
+from rankgauge.rendering.tables import Cell, Detail, Table, first_rows
 
 # Causes with stage and fix, in the order of the steps: the first failed step is the cause.
 CAUSES: Mapping[str, tuple[str, str]] = MappingProxyType(
@@ -49,6 +50,20 @@ JUDGE_NOTE = (
     "0.95 and specificity 0.9, 66% to 81% were right in tests with seeded faults, and 27% to 28% of "
     "answers without a fault got one (docs/explain/diagnosis-accuracy.md)"
 )
+# Measures of a short report.
+MAIN_MEASURES = frozenset(
+    {
+        "AnswerCorrectness",
+        "Faithfulness",
+        "AnswerRelevance",
+        "Completeness",
+        "Contradicted",
+        "NotStated",
+        "TokenF1",
+        "KPrecision",
+    }
+)
+_SHOWN, _BAR = 3, 12  # causes in a short report, and the length of the longest bar
 _GOOD = "no fault"
 _UNKNOWN = "not judged"
 
@@ -128,26 +143,48 @@ class Blame(Result):
             return math.nan
         return math.fsum(lost) / len(known)
 
+    _columns = "answers question group stage cause correctness evidence"
+
     def table(self) -> Table:
-        """Return one row for each cause, in the order of the steps."""
+        """Return one row for each cause, most frequent first, with a bar; rare causes and fixes are details."""
+        totals = self.totals()
+        most = max(totals.values(), default=1)
         rows = []
-        for cause, count in self.totals().items():
+        for cause, count in sorted(totals.items(), key=lambda item: -item[1]):
             stage, fix = CAUSES.get(cause, ("", ""))
-            gain = self.gain(cause) if stage else None
-            rows.append((cause, stage, count, gain, fix))
+            rows.append(
+                (cause, stage, count, "█" * math.ceil(_BAR * count / most), self.gain(cause) if stage else None, fix)
+            )
+        # Answers without a known fault come last.
+        rows.sort(key=lambda row: not row[1])
         return Table(
-            columns=("cause", "stage", "questions", "gain at most", "fix"),
-            rows=tuple(rows),
-            title=f"What limits the answers of {self.system}".removesuffix(" of "),
-            notes=(self.summary(),),
+            columns=("cause", "stage", "questions", "", "gain at most", Detail("suggested fix")),
+            rows=tuple(first_rows(rows, _SHOWN)),
+            title=f"{self.system}: first failed step of {many(len(self.answers), 'question')}".removeprefix(": "),
+            notes=(Detail("gain at most: of mean answer correctness, if all answers with this cause were correct"),),
             digits=3,
+            unit="cause",
         )
 
-    def data_table(self) -> Table:
-        """Return one row for each question."""
+    def tables(self) -> tuple[Table, ...]:
+        """Return the causes, and as a detail the groups of questions if there are several."""
+        return (self.table(), self.group_table()) if len(self.by_group()) > 1 else (self.table(),)
+
+    def group_table(self) -> Table:
+        """Return one row for each group of questions."""
+        rows: list[tuple[Cell, ...]] = []
+        for group, totals in self.by_group().items():
+            known = [a.correctness for a in self.answers if a.group == group and not math.isnan(a.correctness)]
+            mean = math.fsum(known) / len(known) if known else None
+            faults = {cause: count for cause, count in totals.items() if cause in CAUSES}
+            first = most_frequent(faults)
+            cause = f"tie of {many(len(first), 'cause')}" if len(first) > 1 else "".join(first)
+            rows.append((group or "none", sum(totals.values()), mean, sum(faults.values()), cause))
         return Table(
-            columns=("question", "group", "stage", "cause", "correctness", "evidence"),
-            rows=tuple((a.question, a.group, a.stage, a.cause, a.correctness, a.evidence) for a in self.answers),
+            columns=("group", "questions", "correctness", "with a fault", "most frequent cause"),
+            rows=tuple(rows),
+            title=Detail(f"{self.system}: groups of questions".removeprefix(": ")),
+            digits=3,
         )
 
     def summary(self) -> str:
@@ -325,33 +362,76 @@ class AnswerDiagnosis(Result):
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
 
     def table(self) -> Table:
-        """Return the measures of both stages, retrieval first."""
-        rows: list[tuple[Cell, ...]] = []
+        """Return the measures of both stages, retrieval first; most measures of generation are details."""
+        estimates = self.answers.estimates()
         intervals = mean_intervals(self.retrieval) if self.retrieval else {}
-        for each in self.qualities:
-            interval = span(intervals[str(each.measure)])
-            rows.append(("retrieval", str(each.measure), each.mean, interval, None, _band(each), _attainable(each)))
-        for name, (best, ends, judged) in self.answers.estimates().items():
-            rows.append(("generation", name, best, span(ends), judged, None, None))
+        rows: list[tuple[Cell, ...]] = [
+            (
+                "retrieval",
+                str(quality.measure),
+                quality.mean,
+                span(intervals[str(quality.measure)]),
+                None,
+                _band(quality),
+                _attainable(quality),
+            )
+            for quality in self.qualities
+        ]
+        rows += [
+            (
+                "generation",
+                name if name in MAIN_MEASURES or estimates.keys().isdisjoint(MAIN_MEASURES) else Detail(name),
+                best,
+                span(ends),
+                judged,
+                None,
+                None,
+            )
+            for name, (best, ends, judged) in estimates.items()
+        ]
         return Table(
-            columns=("stage", "measure", "mean", "95% CI", "by judge", "band", "of attainable"),
+            columns=(Detail("stage"), "measure", "mean", "95% CI", "by judge", "band", Detail("of attainable")),
             rows=tuple(rows),
-            title=f"Retrieval and generation: {self.answers.run_name}",
+            title=f"{self.answers.run_name}: {lower_first(self.summary())}",
             digits=3,
             notes=tuple(self._notes()),
+            unit="measure",
         )
 
+    def tables(self) -> tuple[Table, ...]:
+        """Return the measures with the conclusion, the causes, the groups of questions, and the next step."""
+        step = f"{self.answers.run_name}: next step: {lower_first(self.next_step())}"
+        return self.table(), *self.blame.tables(), Table((), (), title=step)
+
     def _notes(self) -> Iterable[str]:
-        yield self.summary()
-        totals = (f"{cause} {count}" for cause, count in self.blame.totals().items())
-        yield f"Causes: {', '.join(totals)}"
-        yield f"Judge: {self.answers.stamp}"
+        note, judge = self.answers.judge_note, self.answers.judge
+        yield Detail(note) if judge.get("person") else note
+        if self.blame.stages() and not judge.get("person"):
+            yield RULES_NOTE if judge.get("name") == "rules" else JUDGE_NOTE
+        if self.retrieval is None:
+            yield "rankings were not measured: no documents with the answer are known (gold)"
+        for finding in self.answers.findings:
+            if finding.severity == "warning" and not finding.message.startswith(("judge: ", "verdicts are ")):
+                yield finding.note
         missing = {name: count for name, count in self.answers.missing().items() if count}
         if missing:
-            low, high = self.answers.bounds()[next(iter(missing))]
-            name, count = next(iter(missing.items()))
-            ends = f"{low:.3f} to {high:.3f}"
-            yield f"{many(count, 'verdict')} missing for {name}; if all were judged: {ends}"
+            name, count = max(missing.items(), key=lambda pair: pair[1])
+            low, high = self.answers.bounds()[name]
+            yield f"{many(count, 'verdict')} missing for {name}: if all were judged, {low:.3f} to {high:.3f}"
+
+    def next_step(self) -> str:
+        """Return the next step: the fixes of the most frequent causes of the limiting stages."""
+        if self.retrieval_first:
+            return next_step("answers: retrieval limits")
+        totals = {cause: n for cause, n in self.blame.totals().items() if cause in CAUSES}
+        if not totals:
+            return next_step("answers: no cause")
+        steps = []
+        for stage in self.blame.limiting():
+            own = {cause: count for cause, count in totals.items() if CAUSES[cause][0] == stage}
+            steps += [f"{CAUSES[cause][1]} ({cause}: {many(own[cause], 'answer')})" for cause in most_frequent(own)]
+        text = "; ".join(steps)
+        return f"{text[:1].upper()}{text[1:]}"
 
     def data_table(self) -> Table:
         """Return the rows of `table`, with interval bounds in separate columns."""

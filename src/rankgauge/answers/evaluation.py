@@ -31,7 +31,7 @@ from rankgauge.errors import InputError
 from rankgauge.evaluation.result import FEWEST_LABELED, Evaluation
 from rankgauge.measures.measure import Measure, parse_all
 from rankgauge.rendering.plots import mean_interval
-from rankgauge.rendering.tables import Table, by_column
+from rankgauge.rendering.tables import Detail, Table, by_column
 from rankgauge.retrievers.protocol import settings_of
 from rankgauge.stats import Estimate, JudgeErrors, prediction_powered_mean
 
@@ -150,7 +150,7 @@ class AnswerEvaluation(Evaluation):
                 ("questions", np.count_nonzero(~np.isnan(self.per_query), axis=0).tolist()),
             ),
             title=f"{self.run_name}: {many(len(self.query_ids), 'question')}",
-            notes=self.notes,
+            notes=tuple(note if note.startswith(("WARNING", "judge: ")) else Detail(note) for note in self.notes),
             digits=3,
         )
 

@@ -24,9 +24,10 @@ from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.measures.measure import Measure, parse_directed
 from rankgauge.rendering.plot_drawing import Plot
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Cell, Table
+from rankgauge.rendering.tables import Cell, Detail, Table, first_rows
 
 _BEFORE, _BEST = "before", "best"
+_TRIALS, _SENTENCES = 8, 3  # rows and sentences of a short table
 _METHODS = ("grid", "optuna")
 _FEW = 20
 
@@ -165,7 +166,7 @@ class Exploration(Result):
         order = sorted(self.trials, key=lambda t: (math.isnan(t.value), 0 if t.error else sign * t.value))
         front = {trial.name for trial in self.pareto}
         timed = any(trial.latency is not None for trial in self.trials)
-        rows = tuple(
+        rows = (
             (
                 trial.name,
                 *(_value_text(trial.configuration.get(name)) for name in self.settings),
@@ -177,9 +178,14 @@ class Exploration(Result):
         )
         return Table(
             columns=("configuration", *self.settings, f"{self.measure}, tuning", *(("ms/query",) if timed else ()), ""),
-            rows=rows,
+            rows=tuple(first_rows(rows, _TRIALS)),
+            unit="trial",
             best=frozenset({(0, len(self.settings) + 1)}),
-            notes=(*self.sentences, *(f"WARNING: {text}" for text in self.warnings)),
+            notes=(
+                *self.sentences[:_SENTENCES],
+                *map(Detail, self.sentences[_SENTENCES:]),
+                *(f"WARNING: {text}" for text in self.warnings),
+            ),
         )
 
     def _marks(self, trial: Trial, front: set[str]) -> Iterator[str]:

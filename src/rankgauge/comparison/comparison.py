@@ -45,7 +45,7 @@ from rankgauge.evaluation.evaluation import Queries, evaluate_blocks, read_queri
 from rankgauge.evaluation.result import Evaluation, settings_change
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Cell, Table
+from rankgauge.rendering.tables import Cell, Detail, Table
 
 if TYPE_CHECKING:
     from rankgauge.rendering.plot_drawing import Plot
@@ -56,6 +56,8 @@ COMPARED = (
     *(f"{name}@10" for name in ("P", "R", "Success")),
     "RR",
 )
+# Number of measures in a short table, if there are more than fit on a screen.
+_MOST, _FITTING = 6, 9
 _MARKS: Mapping[str | None, str] = {"better": "†", "worse": "‡"}
 _COLUMNS = (
     "run",
@@ -190,6 +192,8 @@ class PairedComparison(Result):
             if d.verdict in _MARKS and d.baseline == self.baseline
         }
         heads = tuple(f"{m} (by judge)" if str(m) in self._by_judge else str(m) for m in measures)
+        main = main_measures(measures, self.tested)
+        heads = tuple(head if m in main else Detail(head) for m, head in zip(measures, heads, strict=True))
         marked = [f"{mark} {word}" for word, mark in _MARKS.items() if mark in marks.values()]
         corner, across, down = "measure", names, heads
         if transposed:
@@ -204,17 +208,20 @@ class PairedComparison(Result):
             notes=(f"{', '.join(marked)} than {self.baseline}: interval and corrected p agree",) if marked else (),
             best=frozenset((place, column + 1) for place, column in best),
             starred=True,
+            unit="measure",
             marks={(place, column + 1): mark for (place, column), mark in marks.items()},
         )
 
-    def differences_table(self, *, described: bool = True) -> Table:
+    def differences_table(self) -> Table:
         """Return one row for each pair of runs and measure, with the conclusions below.
 
-        Args:
-            described: Whether to include measures that are not tested.
+        Measures that are not tested, and most notes, are details.
         """
         every = self.design.pairs == "all"
-        wanted = [d for d in self.differences if described or d.verdict is not None]
+        # The table of means already shows the withheld verdicts.
+        said = self.sentences[len(self.withheld_sentences) :]
+        # For two runs, the second sentence names the better run and the difference.
+        main = 1 if len(self.means()) == 2 and len(said) > 1 else 0
         return Table(
             columns=(
                 "run",
@@ -227,26 +234,35 @@ class PairedComparison(Result):
                 self.design.p_label,
                 "verdict",
             ),
-            rows=tuple((d.run, *((d.baseline,) if every else ()), *_cells(d)) for d in wanted),
+            rows=tuple((d.run, *((d.baseline,) if every else ()), *_cells(d)) for d in self.differences),
             title="all pairs of runs" if every else f"compared with {self.baseline}",
             notes=(
-                # The table of means already shows the withheld verdicts.
-                *self.sentences[len(self.withheld_sentences) :],
+                *(text if place == main else Detail(text) for place, text in enumerate(said)),
                 *(f"WARNING: {text}" for text in self.warnings),
-                *(str(found) for found in self.findings if found.severity == "info"),
-                *units(list(dict.fromkeys(d.measure for d in wanted))),
-                self.design.describe(),
+                *(Detail(found) for found in self.findings if found.severity == "info"),
+                *map(Detail, units(self.measures)),
+                Detail(self.design.describe()),
             ),
+            unit="difference",
         )
 
-    def data_table(self, *, described: bool = True) -> Table:
-        """Return one row for each pair of runs and measure with unformatted numbers.
+    def tables(self) -> tuple[Table, ...]:
+        """Return the means and the differences."""
+        return self.table(), self.differences_table()
 
-        Args:
-            described: Whether to include measures that are not tested.
-        """
-        found = [difference_object(d) for d in self.differences if described or d.verdict is not None]
+    def data_table(self) -> Table:
+        """Return one row for each pair of runs and measure with unformatted numbers."""
+        found = map(difference_object, self.differences)
         return Table(_COLUMNS, tuple(tuple(d[name] for name in _COLUMNS) for d in found))
+
+
+def main_measures(measures: Sequence[Measure], tested: Sequence[Measure]) -> Sequence[Measure]:
+    """Return the measures of a short table: if there are many, the tested ones and some with the same or no cut-off."""
+    if len(measures) <= _FITTING:
+        return measures
+    cutoffs = {dict(tested[0].params).get("k"), None}
+    near = [m for m in measures if m not in tested and dict(m.params).get("k") in cutoffs]
+    return [*tested, *near[: max(0, _MOST - len(tested))]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -345,7 +361,7 @@ def _mean(measure: Measure, value: float) -> Cell:
 
 def _cells(found: Difference) -> tuple[str | float | None, ...]:
     return (
-        found.name,
+        Detail(found.name) if found.verdict is None else found.name,
         f"{found.difference:+.{found.digits}f}",
         found.interval_text(),
         f"{found.effect:+.2f}",

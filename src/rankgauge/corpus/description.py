@@ -29,15 +29,17 @@ from rankgauge.core.findings import (
     FindingKind,
 )
 from rankgauge.core.ids import IntArray
-from rankgauge.core.text import many
+from rankgauge.core.text import Ratio, many
 from rankgauge.corpus.collection import Collection, Document, Query
 from rankgauge.corpus.loading import other_splits
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Table
+from rankgauge.rendering.tables import Detail, Table
 
 _EXAMPLES = 3
+_EFFECTS = 2  # effects in a short report
+_GRADES = "judgments of grade"
 # Shorter queries occur in documents by chance.
 _LEAST_WORDS = 4
 
@@ -280,14 +282,44 @@ class CollectionInfo(Result):
         if self.judgments is None:
             return found
         found |= {"judgments": self.judgments}
-        found |= {f"judgments of grade {grade:g}": count for grade, count in self.grades.items()}
+        found |= {f"{_GRADES} {grade:g}": count for grade, count in self.grades.items()}
         return found | ({"judged documents": self.judged_documents} if self.documents else {})
 
     def table(self) -> Table:
-        """Return a table with a row per count and per finding."""
-        counts = (("documents", self.documents), ("queries", self.queries))
-        found = ((one.message, one.evidence.count) for one in self.findings)
-        return Table(("what", "number"), (*counts, *found), title=self.name, notes=self.notes)
+        """Return the counts; judgments by grade are details."""
+        counts = ((Detail(name) if name.startswith(_GRADES) else name, count) for name, count in self.counts().items())
+        return Table(("what", "number"), tuple(counts), title=self.name, unit="count")
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return the counts, the lengths of texts, the quality problems, and notes."""
+        lengths = (
+            (Detail(name) if name.startswith("characters") else name, *astuple(spread))
+            for name, spread in self.spreads.items()
+        )
+        problems = (
+            (one.message, one.evidence.count, one.evidence.of, ", ".join(one.evidence.examples))
+            for one in self.findings
+        )
+        effects = [f"{one.message}: {one.effect} ({one.code})" for one in self.findings]
+        notes = [*effects[:_EFFECTS], *map(Detail, effects[_EFFECTS:]), *self.notes]
+        if self.judgments is None:
+            notes.append("no judgments were given: checks that need them were skipped")
+        elif self.documents:
+            notes.append(f"{Ratio(self.judged_share):.1%} of the documents are judged for some query")
+        if not self.documents:
+            notes.append("no documents were given: checks that need them were skipped")
+        if not self.findings:
+            notes.append("no quality problems found: checked for empty and duplicate texts, missing ids, leaks")
+        more = (
+            Table(("length", *PARTS), tuple(lengths), digits=1),
+            Table(
+                ("what", "number", "of", "such as"),
+                tuple(problems),
+                title="quality problems",
+                shortened=frozenset({3}),
+            ),
+        )
+        return self.table(), *(table for table in more if table.rows), Table((), (), notes=tuple(notes))
 
     def data_table(self) -> Table:
         """Return counts, distributions, and findings with examples as unformatted values."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from rankgauge.core.exact_sum import TOLERANCE
@@ -43,7 +44,7 @@ from rankgauge.explanation.cases import (
 from rankgauge.explanation.graded import MODELS, MOST_RANKS, orders_of, tie_mean
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Cell, Table
+from rankgauge.rendering.tables import Detail, Table, by_column
 
 # Modules that register calculations.
 _FAMILIES = (binary, graded)
@@ -138,41 +139,14 @@ class Explanation(Result):
         """Return the ranking with the contribution of each document."""
         return self.tables()[0]
 
-    def tables(self, *, full: bool = True) -> tuple[Table, ...]:
-        """Return tables of the ranking with the contributions, and of the ideal ranking.
+    def tables(self) -> tuple[Table, ...]:
+        """Return tables of the ranking with the contributions, and of the ideal ranking if any.
 
-        Args:
-            full: Whether to show the first ranks even if they contribute nothing.
+        Documents that contribute nothing, scores, and the ideal ranking are details.
         """
+        ranking = _ranking(self.measure, self.calculation, self.ranking)
         title = f"{self.measure} = {number(self.value)} for query {self.query} in {self.run_name}"
-        first = replace(self._ranking(_HEAD if full else 0), title=title)
-        return (first, _ideal(self.calculation)) if self.calculation.ideal else (first,)
-
-    def _ranking(self, head: int) -> Table:
-        level, k = level_of(self.measure, self.ranking), dict(self.measure.params).get("k")
-        documents, shown = self.ranking.documents, shown_rows(self.calculation, head)
-        ties = any(row.ranked.tied for row in shown)
-        binary = self.measure.declaration.reads == "binary" and "rel" in self.measure.declaration.words
-        extra = (*(("tie",) if ties else ()), "grade", *(("relevant",) if binary else ()))
-        heads = ("rank", "document", "score", *extra, *self.calculation.columns)
-        rows: list[tuple[Cell, ...]] = []
-        best: set[tuple[int, int]] = set()
-        last = 0
-        for row, terms in zip(shown, terms_of([row.terms for row in shown]), strict=True):
-            doc = row.ranked
-            if doc.rank > last + 1:
-                rows.append(_line(_between(documents[last : doc.rank - 1], level, k), heads))
-            last = doc.rank
-            if row.counts:
-                best.add((len(rows), 1))
-            tie = [f"{doc.first}-{doc.last}" if doc.tied else ""] if ties else []
-            relevant = ["yes" if doc.reaches(level) else ""] if binary else []
-            # Enough digits to distinguish a score from its neighbors.
-            score = f"{doc.score:.10g}"
-            rows.append((str(doc.rank), doc.document, score, *tie, grade_of(doc.grade), *relevant, *terms))
-        if documents[last:]:
-            rows.append(_line(_between(documents[last:], level, k), heads))
-        return Table(columns=heads, rows=tuple(rows), best=frozenset(best), right=_right(heads))
+        return replace(ranking, title=title), *([_ideal(self.calculation)] if self.calculation.ideal else [])
 
     def _data(self) -> dict[str, Any]:
         return {
@@ -407,19 +381,47 @@ def _notes(case: Case, ranking: RankedQuery, calculation: Calculation | None, ke
         yield f"undefined: {'excluded from' if skipped else 'counted 0 in'} the mean"
 
 
-# ---- tables: the rows that count, with a line for omitted ranks
+# ---- tables: the rows that count, with notes on omitted ranks
 
 UNJUDGED = "·"
-GAP = "..."
 # The first ranks are always shown; below them, only rows that count, up to a limit.
 _HEAD, _MOST = 10, 25
 _WORDS = {"document", "relevant", "tie"}
 
 
-def shown_rows(calculation: Calculation, head: int = _HEAD) -> list[Step]:
+def shown_rows(calculation: Calculation) -> list[Step]:
     """Return the first rows, and below them the rows that count."""
-    most = _MOST if head else _HEAD
-    return [row for place, row in enumerate(calculation.rows) if place < head or row.counts][:most]
+    return [row for place, row in enumerate(calculation.rows) if place < _HEAD or row.counts][:_MOST]
+
+
+def _ranking(measure: Measure, calculation: Calculation, ranking: RankedQuery) -> Table:
+    level, shown = level_of(measure, ranking), shown_rows(calculation)
+    k = dict(measure.params).get("k")
+    binary = measure.declaration.reads == "binary" and "rel" in measure.declaration.words
+    counted = [row for row in shown if row.counts][:_HEAD]
+    ranks = [row.ranked for row in shown]
+    terms = terms_of([row.terms for row in shown])
+    columns, rows = by_column(
+        ("rank", (str(row.ranked.rank) if row in counted else Detail(row.ranked.rank) for row in shown)),
+        ("document", (one.document for one in ranks)),
+        # Enough digits to distinguish a score from its neighbors.
+        (Detail("score"), (f"{one.score:.10g}" for one in ranks)),
+        any(one.tied for one in ranks) and ("tie", (f"{one.first}-{one.last}" if one.tied else "" for one in ranks)),
+        ("grade", (grade_of(one.grade) for one in ranks)),
+        binary and (Detail("relevant"), ("yes" if one.reaches(level) else "" for one in ranks)),
+        *((name, [cells[place] for cells in terms]) for place, name in enumerate(calculation.columns)),
+    )
+    places = [0, *(one.rank for one in ranks), len(ranking.documents) + 1]
+    gaps = (ranking.documents[above : below - 1] for above, below in pairwise(places) if below > above + 1)
+    return Table(
+        columns,
+        rows,
+        best=frozenset((place, 1) for place, row in enumerate(shown) if row.counts),
+        right=_right(columns),
+        notes=tuple(_omitted(documents, level, k) for documents in gaps),
+        shortened=frozenset({1}),
+        unit="document",
+    )
 
 
 def _right(heads: Sequence[str]) -> frozenset[int]:
@@ -427,34 +429,30 @@ def _right(heads: Sequence[str]) -> frozenset[int]:
     return frozenset(place for place, head in enumerate(heads) if head not in _WORDS)
 
 
-def _line(text: str, heads: Sequence[str]) -> tuple[Cell, ...]:
-    return (GAP, text, *([""] * (len(heads) - 2)))
-
-
-def _between(documents: Sequence[RankedDocument], level: float, k: Value) -> str:
-    """Return a description of omitted rows."""
+def _omitted(documents: Sequence[RankedDocument], level: float, k: Value) -> str:
+    """Return a note on omitted rows."""
+    first, last = documents[0].rank, documents[-1].rank
     cut = k if isinstance(k, int) else math.inf
     hits = [doc.rank for doc in documents if doc.reaches(level)]
-    below = " below the cut-off"
     text = "none relevant"
     if hits:
-        where = below if hits[0] > cut >= documents[0].rank else ""
+        where = " below the cut-off" if hits[0] > cut >= first else ""
         shown = ", ".join(map(str, hits[:3])) + (", ..." * (len(hits) > 3))
         text = f"{len(hits)} relevant{where}, at {shown}"
-    return f"{many(len(documents), 'more document')}{below * (documents[0].rank > cut)}, {text}"
+    where = " (below the cut-off)" if first > cut else ""
+    return f"not listed: {f'rank {first}' if first == last else f'ranks {first} to {last}'}{where}, {text}"
 
 
 def _ideal(calculation: Calculation) -> Table:
     ideal = calculation.ideal
     heads = ("rank", "document", "grade", *calculation.columns)
-    rows: list[tuple[Cell, ...]] = [
+    rows = (
         (str(row.rank), row.document, grade_of(row.grade), *written)
         for row, written in zip(ideal[:_HEAD], terms_of([row.terms for row in ideal]), strict=False)
-    ]
-    if len(ideal) > _HEAD:
-        more = many(len(ideal) - _HEAD, "more document")
-        rows.append(_line(f"{more}, sum {number(ideal[-1].terms[-1] or 0.0)}", heads))
-    return Table(heads, tuple(rows), title="the ideal ranking", right=_right(heads))
+    )
+    more = many(len(ideal) - _HEAD, "more document")
+    notes = (f"{more}, sum {number(ideal[-1].terms[-1] or 0.0)}",) if len(ideal) > _HEAD else ()
+    return Table(heads, tuple(rows), title=Detail("the ideal ranking"), right=_right(heads), notes=notes)
 
 
 def terms_of(rows: Sequence[tuple[Term, ...]]) -> list[tuple[str, ...]]:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.recommendations import next_step
-from rankgauge.core.text import many
+from rankgauge.core.text import lower_first, many
 from rankgauge.errors import InputError
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.plot_drawing import Panel, Plot, Series
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Cell, Table
+from rankgauge.rendering.tables import Cell, Detail, Table, first_rows
 
 GateVerdict: TypeAlias = Literal[
     "PASS", "IDENTICAL", "PASS unless rare collapse", "INCONCLUSIVE", "NOT COMPARABLE", "FAIL"
@@ -34,6 +35,7 @@ _SEVERITY = {verdict: place for place, verdict in enumerate(_CODES)}
 UNSURE = frozenset({"PASS unless rare collapse", "INCONCLUSIVE"})
 _STRICT_UNSURE = 3
 _SHOWN = 9
+_LOSERS = 3  # losers in a short table
 
 
 @dataclass(frozen=True)
@@ -222,27 +224,46 @@ class GateResult(Result):
                 state += "" if anchored else " with a loss"
         return next_step(f"gate: {state}", units=units, number=number)
 
+    def tables(self) -> tuple[Table, ...]:
+        """Return the checks, the queries with the largest losses, and the next step."""
+        losers, step = self.losers_table(), f"next step: {lower_first(self.next_step())}"
+        return self.table(), *([losers] if losers.rows else []), Table((), (), notes=(step,))
+
     def table(self) -> Table:
-        """Return one row for each check, with the reasons below."""
+        """Return one row for each check, with the reasons below; margins and most notes on the method are details."""
         return Table(
-            columns=("check", "verdict", "before", "now", "gain", "bounds", "margin", "W/T/L"),
+            # The conclusions name the margin.
+            columns=("check", "verdict", "before", "now", "gain", "bounds", Detail("margin"), Detail("W/T/L")),
             rows=tuple(map(_row, self.checks)),
             title=f"{self.verdict}: {self.run_name}",
             right=frozenset({2, 3, 4}),
-            notes=(*self.limits(), *self.sentences(), *(f"WARNING: {text}" for text in self.warnings), *self.notes),
+            notes=(
+                *self.limits(),
+                *self.sentences(),
+                *(f"WARNING: {text}" for text in self.warnings),
+                *self.notes[:1],
+                *map(Detail, self.notes[1:]),
+            ),
         )
 
     def losers_table(self, n: int = _SHOWN) -> Table:
-        """Return the queries with the largest losses, for each measure that did not pass."""
-        rows: list[tuple[Cell, ...]] = [
+        """Return the queries with the largest losses, for each measure that did not pass; most are details."""
+        rows: Iterator[tuple[Cell, ...]] = (
             (f"{check.kind} {check.name}", q.query, q.before, q.after, q.moved)
             for check in self.checks
             if check.numbers is not None and check.verdict != "PASS"
             for q in check.numbers.losers[:n]
-        ]
+        )
         columns = ("check", self.unit, "before", "now", "relevant documents that fell")
         plural = "Questions" if self.unit == "question" else "Queries"
-        return Table(columns, tuple(rows), title=f"{plural} with the largest losses", digits=3)
+        return Table(
+            columns,
+            tuple(first_rows(rows, _LOSERS)),
+            title=f"{plural} with the largest losses",
+            digits=3,
+            abridged=frozenset({4}),
+            unit=self.unit,
+        )
 
     def plot(self) -> Plot:
         """Plot the gain by each measure with its bounds, in units of the margin.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rankgauge.comparison.comparison import main_measures
 from rankgauge.comparison.conclusions import no_verdicts, units, withheld_runs, withhold_verdict, withholding
 from rankgauge.comparison.differences import Design, Difference, describe_difference, differences, seed_of, select
 from rankgauge.core.text import many
@@ -15,7 +16,7 @@ from rankgauge.evaluation.result import Evaluation, settings_change
 from rankgauge.history.entries import HistoryEntry
 from rankgauge.measures.measure import Measure, parse, parse_all
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Table
+from rankgauge.rendering.tables import Detail, Table
 
 # Both evaluations may be of the same run: name them by their order instead.
 _BEFORE, _AFTER = "before", "after"
@@ -58,12 +59,13 @@ class HistoryComparison(Result):
                 return f"{pair}: difference {spread}: cannot tell"
 
     def table(self) -> Table:
-        """Return one row for each measure, with the sentences below."""
+        """Return one row for each measure, with the sentences below; most measures and notes are details."""
+        main = main_measures([d.measure for d in self.differences], [self.differences[0].measure])
         return Table(
             columns=("measure", str(self.before.id), str(self.after.id), "Δ", "95% CI", "W/T/L", "p", "verdict"),
             rows=tuple(
                 (
-                    d.name,
+                    d.name if d.measure in main else Detail(d.name),
                     d.baseline_mean,
                     d.mean,
                     f"{d.difference:+.3f}",
@@ -75,7 +77,12 @@ class HistoryComparison(Result):
                 for d in self.differences
             ),
             title=f"{self.after.name} against {self.before.name}",
-            notes=(*(f"WARNING: not comparable: {text}" for text in self.differs), self.sentence, *self.notes),
+            notes=(
+                *(f"WARNING: not comparable: {text}" for text in self.differs),
+                self.sentence,
+                *(note if note.startswith("no verdict") else Detail(note) for note in self.notes),
+            ),
+            unit="measure",
         )
 
     def data_table(self) -> Table:

@@ -16,6 +16,7 @@ from rankgauge.core.text import Ratio, many
 from rankgauge.errors import InputError
 from rankgauge.judging.events import GoldTask, Judge, Judgment
 from rankgauge.rendering import Result, Table
+from rankgauge.rendering.tables import Detail
 from rankgauge.stats import Agreement, bootstrap_interval, cohen_kappa, krippendorff_alpha, percent_agreement
 
 
@@ -121,6 +122,11 @@ class JudgingAgreement(Result):
     people: int
     tasks: int
 
+    _columns = (
+        "rows measure group name scale value=estimate.value low=estimate.low high=estimate.high level=estimate.level "
+        "units=estimate.units ratings=estimate.ratings reason=estimate.reason"
+    )
+
     def estimate(
         self, measure: str = "alpha", group: str = "people", name: str = "", scale: str = "choices"
     ) -> Agreement:
@@ -138,49 +144,36 @@ class JudgingAgreement(Result):
             fix="print the agreement to see its rows",
         )
 
-    def table(self, *, full: bool = False) -> Table:
+    def table(self) -> Table:
         """Return one row for each coefficient of people, repeats, models, and hidden tests.
 
-        Args:
-            full: Whether to add the coefficients of each judge, criterion, and pair, and the
-                reasons for undefined coefficients and intervals.
+        Coefficients of most judges, criteria, and pairs are details.
         """
-        rows = self.rows if full else self._main_rows()
+        main = [row for row in self.rows if row.group in {"people", "repeats"}]
+        main += [row for row in self.rows if row.group == "model"][:_MODELS]
+        judges = [row for row in self.rows if row.group == "judge" and row.measure in {"alpha", "accepted answers"}]
+        judges = [row for row in judges if row.estimate.defined]
+        main += sorted(judges, key=lambda row: row.estimate.value)[:_LOWEST]
         return Table(
-            columns=("agreement", "of", "on", "tasks", "value", "95% CI", "note")[: 6 + full],
+            columns=("agreement", "of", "on", "tasks", "value", "95% CI", Detail("note")),
             rows=tuple(
                 (
-                    row.measure,
+                    row.measure if row in main else Detail(row.measure),
                     f"{row.group} {row.name}".strip(),
                     row.scale,
                     row.estimate.units,
                     f"{Ratio(row.estimate.value):.2f}" if row.estimate.defined else None,
                     _interval(row.estimate),
                     row.estimate.reason,
-                )[: 6 + full]
-                for row in rows
+                )
+                for row in self.rows
             ),
             title=self.summary(),
-            notes=tuple(self._notes(rows)),
+            notes=tuple(self._notes()),
             right=frozenset({4}),
-            shortened=frozenset() if full else frozenset({1}),
+            abridged=frozenset({1}),
+            unit="coefficient",
         )
-
-    def _main_rows(self) -> tuple[AgreementRow, ...]:
-        """Return the rows of all people, of models, and of the judges with the lowest agreement."""
-        of_all = [row for row in self.rows if row.group in {"people", "repeats"}]
-        models = [row for row in self.rows if row.group == "model"]
-        judges = [row for row in self.rows if row.group == "judge" and row.estimate.defined]
-        lowest = sorted(
-            (row for row in judges if row.measure in {"alpha", "accepted answers"}), key=lambda row: row.estimate.value
-        )
-        return (*of_all, *models[:_MODELS], *lowest[:_LOWEST])
-
-    def data_table(self) -> Table:
-        """Return the coefficients as plain values, one row each."""
-        rows = tuple((row.measure, row.group, row.name, row.scale, *asdict(row.estimate).values()) for row in self.rows)
-        names = ("measure", "group", "name", "scale", *Agreement.__dataclass_fields__)
-        return Table(columns=names, rows=rows)
 
     def summary(self) -> str:
         """Return the alpha of people with its interval and number of tasks."""
@@ -211,14 +204,11 @@ class JudgingAgreement(Result):
             ],
         }
 
-    def _notes(self, rows: Sequence[AgreementRow]) -> Iterator[str]:
+    def _notes(self) -> Iterator[str]:
         if not self.rows:
             yield "nobody has judged documents yet"
         elif self.tasks < _FEW:
             yield f"fewer than {_FEW} tasks by two people: intervals are wide"
-        if len(rows) < len(self.rows):
-            more = many(len(self.rows) - len(rows), "more coefficient")
-            yield f"--full lists {more} of judges, criteria, and pairs"
         open_ones = sum(each.verdict is None for each in self.disagreements)
         if open_ones:
             without = many(open_ones, "disagreement")

@@ -21,6 +21,7 @@ from rankgauge.judging.pools import pool_warning
 from rankgauge.judging.project import JudgingProject
 from rankgauge.judging.questions import advice
 from rankgauge.rendering import Result, Table
+from rankgauge.rendering.tables import first_rows
 from rankgauge.stats import detectable_difference, moments, planning_sd, queries_needed, units_needed
 
 _JUDGES = 4  # judges in a short table
@@ -90,12 +91,8 @@ class ProjectStatus(Result):
     next_step: str
     warning: str = ""
 
-    def table(self, *, full: bool = False) -> Table:
-        """Return one row for each part of the project and for the judges with the most tasks.
-
-        Args:
-            full: Whether to list all judges.
-        """
+    def table(self) -> Table:
+        """Return one row for each part of the project and each judge; most judges are details."""
         time = _duration(self.left * self.seconds) if self.seconds and self.left else ""
         rows = [
             ("questions", self.questions, ""),
@@ -104,17 +101,16 @@ class ProjectStatus(Result):
             ("tasks judged", self.judged, ""),
             ("tasks left", self.left, f"at most{time}" if self.left else ""),
         ]
-        judges = self.judges
-        if not full and len(judges) > _JUDGES:
-            judges = tuple(sorted(judges, key=lambda each: -each.finished)[:_JUDGES])
-        rows += [(f"{each.kind} {each.name}", each.finished, ", ".join(_described(each))) for each in judges]
+        judges = sorted(self.judges, key=lambda judge: -judge.finished) if len(self.judges) > _JUDGES else self.judges
+        listed = ((f"{judge.kind} {judge.name}", judge.finished, ", ".join(_described(judge))) for judge in judges)
         return Table(
             ("what", "number", "detail"),
-            tuple(rows),
+            (*rows, *first_rows(listed, _JUDGES)),
             title=self._heading(),
             subtitle=f"{self.title} ({self.mode}): {self.where}",
-            notes=tuple(self._notes(len(judges))),
-            shortened=frozenset() if full else frozenset({0}),
+            notes=tuple(self._notes()),
+            abridged=frozenset({0}),
+            unit="judge",
         )
 
     def summary(self) -> str:
@@ -127,9 +123,7 @@ class ProjectStatus(Result):
             f"{self.complete} of {many(self.questions, 'question')} complete"
         )
 
-    def _notes(self, judges: int) -> Iterator[str]:
-        if judges < len(self.judges):
-            yield f"{judges} of {len(self.judges)} judges, by tasks; --full lists all"
+    def _notes(self) -> Iterator[str]:
         other = ", ".join(
             f"{status} ({number})" for status, number in self.statuses.items() if status != "counted" and number
         )

@@ -15,7 +15,7 @@ from rankgauge.errors import InputError
 from rankgauge.judging.events import Judgment
 from rankgauge.judging.tasks import QuestionState, fit_question, is_resolved
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Table, by_column
+from rankgauge.rendering.tables import Detail, Table, by_column, first_rows
 from rankgauge.stats import NoneRate, none_rates, wilson_interval
 
 _ROWS = 8  # rows of a short table
@@ -117,37 +117,38 @@ class Relevance(Result):
             )
         return tuple(each for each in self.documents if each.question == question)
 
-    def table(self, *, full: bool = False) -> Table:
-        """Return the top judged documents of each question, best first.
+    def table(self) -> Table:
+        """Return the documents of each question, best first.
 
-        Args:
-            full: Whether to list all documents (unjudged documents last), with the interval of
-                chosen/shown and the number of judgments that do not count.
+        Documents after the top judged ones, the interval of chosen/shown, and the number of judgments that do not
+        count are details.
         """
-        graded = any(each.grades for each in self.documents)
-        chosen = any(each.shown for each in self.documents) or not graded
-        judged = [each for each in self.documents if each.judged]
+        graded = any(document.grades for document in self.documents)
+        chosen = any(document.shown for document in self.documents) or not graded
+        shown = [document for document in self.documents if document.judged]
+        shown += [document for document in self.documents if not document.judged]
         level = f"{self.level:.0%} CI"
-        shown = self.documents if full else judged[:_ROWS]
+        columns, rows = by_column(
+            ("question", (each.question for each in shown)),
+            ("document", (each.document for each in shown)),
+            chosen and ("chosen/shown", (f"{each.chosen}/{each.shown}" for each in shown)),
+            chosen and (Detail(level), (_range(each.share_low, each.share_high) for each in shown)),
+            chosen and ("relevance (fit)", (each.fit for each in shown)),
+            chosen and (level, (_range(each.fit_low, each.fit_high) for each in shown)),
+            graded and (Detail("grades") if chosen else "grades", (len(each.grades) for each in shown)),
+            graded and ("mean grade", (each.mean_grade for each in shown)),
+            any(each.excluded for each in shown)
+            and (Detail("not counted"), (_counts(each.excluded) for each in shown)),
+        )
         return Table(
-            *by_column(
-                ("question", (each.question for each in shown)),
-                ("document", (each.document for each in shown)),
-                chosen and ("chosen/shown", (f"{each.chosen}/{each.shown}" for each in shown)),
-                chosen and full and (level, (_range(each.share_low, each.share_high) for each in shown)),
-                chosen and ("fit" if full else "relevance (fit)", (each.fit for each in shown)),
-                chosen and (level, (_range(each.fit_low, each.fit_high) for each in shown)),
-                graded and (full or not chosen) and ("grades", (len(each.grades) for each in shown)),
-                graded and ("mean grade", (each.mean_grade for each in shown)),
-                full
-                and any(each.excluded for each in shown)
-                and ("not counted", (_counts(each.excluded) for each in shown)),
-            ),
+            columns,
+            tuple(first_rows(rows, min(_ROWS, sum(document.judged for document in shown)))),
             title=self.summary(),
             digits=2,
-            notes=tuple(self._notes(0 if full else len(judged) - len(shown))),
+            notes=tuple(self._notes()),
             right=frozenset({2} if chosen else ()),
             shortened=frozenset({0, 1}),
+            unit="document",
         )
 
     def data_table(self) -> Table:
@@ -173,11 +174,9 @@ class Relevance(Result):
             "none_rates": [asdict(each) | {"consistent": each.consistent} for each in self.none_rates],
         }
 
-    def _notes(self, more: int) -> Iterable[str]:
+    def _notes(self) -> Iterable[str]:
         if self.warning:
             yield self.warning
-        if more:
-            yield (f"{many(more, 'more judged document')}: --full lists all, --question ID those of one question")
         unjudged = sum(not each.judged for each in self.documents)
         if unjudged:
             ranked = any("not ranked" in each.excluded for each in self.documents)

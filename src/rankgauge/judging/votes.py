@@ -16,7 +16,7 @@ from rankgauge.formats.records import row_cells
 from rankgauge.judging.events import CHANGES, Answer, Choice, Judge, Judgment, Presentation, Settings
 from rankgauge.judging.project import JudgingProject
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Table, by_column
+from rankgauge.rendering.tables import Detail, Table, first_rows
 
 _ROWS = 8  # rows of a short table
 _WINNERS = ("left", "right", "both good", "both bad", "tie", "cannot tell")
@@ -139,43 +139,49 @@ class VoteReport(Result):
     credited: int
     uncredited: Mapping[str, int]
 
-    def table(self, *, full: bool = False) -> Table:
-        """Return one row for each pair of systems and kind of voter.
+    _columns = "pairs " + " ".join(PairVotes.__slots__)
 
-        Args:
-            full: Whether to include votes without a preference.
-        """
-        kinds = full or len({each.kind for each in self.pairs}) > 1
-        shown = self.pairs if full else self.pairs[:_ROWS]
-        rates = (None if each.rate is None else f"{each.low:.3f} to {each.high:.3f}" for each in shown)
+    def table(self) -> Table:
+        """Return one row for each pair of systems and kind of voter; votes without a preference are details."""
+        kinds = len({pair.kind for pair in self.pairs}) > 1
+        rows = (
+            (
+                pair.system,
+                pair.other,
+                pair.kind,
+                pair.wins,
+                pair.losses,
+                pair.both_good,
+                pair.both_bad,
+                pair.ties,
+                pair.cannot_tell,
+                pair.rate,
+                None if pair.rate is None else f"{pair.low:.3f} to {pair.high:.3f}",
+            )
+            for pair in self.pairs
+        )
         return Table(
-            *by_column(
-                ("system", (each.system for each in shown)),
-                ("other system", (each.other for each in shown)),
-                kinds and ("voters", (each.kind for each in shown)),
-                ("wins", (each.wins for each in shown)),
-                ("losses", (each.losses for each in shown)),
-                full and ("both good", (each.both_good for each in shown)),
-                full and ("both bad", (each.both_bad for each in shown)),
-                full and ("ties", (each.ties for each in shown)),
-                full and ("cannot tell", (each.cannot_tell for each in shown)),
-                ("win rate", (each.rate for each in shown)),
-                ("95% CI", rates),
+            columns=(
+                "system",
+                "other system",
+                "voters" if kinds else Detail("voters"),
+                "wins",
+                "losses",
+                *map(Detail, ("both good", "both bad", "ties", "cannot tell")),
+                "win rate",
+                "95% CI",
             ),
+            rows=tuple(first_rows(rows, _ROWS)),
             title=self.summary(),
             digits=3,
-            right=frozenset({5 + kinds + 4 * full}),
-            notes=tuple(self._notes(len(self.pairs) - len(shown))),
-            shortened=frozenset() if full else frozenset({0, 1}),
+            right=frozenset({10}),
+            notes=tuple(self._notes()),
+            abridged=frozenset({0, 1}),
+            unit="pair",
         )
 
-    def data_table(self) -> Table:
-        """Return the attributes of each pair of systems and kind of voter."""
-        names = tuple(PairVotes.__slots__)
-        return Table(names, tuple(tuple(getattr(one, name) for name in names) for one in self.pairs))
-
     def _data(self) -> dict[str, Any]:
-        return super()._data() | {"notes": list(self._notes(0))}
+        return super()._data() | {"notes": list(self._notes())}
 
     def summary(self) -> str:
         """Return the number of votes and the first pair whose interval excludes 0.5."""
@@ -190,9 +196,7 @@ class VoteReport(Result):
         other = one.other if best == one.system else one.system
         return f"{text} {best} wins {Ratio(rate or 0):.1%} against {other} ({one.kind} votes)."
 
-    def _notes(self, more: int) -> Iterator[str]:
-        if more:
-            yield f"{many(more, 'more pair')} of systems: --full lists all"
+    def _notes(self) -> Iterator[str]:
         yield (
             "win rate = wins / (wins + losses), 95% Wilson interval; both good, both bad, and "
             "ties are excluded; the interval treats votes as independent"

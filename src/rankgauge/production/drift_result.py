@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from rankgauge.evaluation.result import Evaluation
 from rankgauge.production.clusters import ALPHA, Addition, MarkingWord, Outlier, QuestionCluster
 from rankgauge.production.distinct_questions import Traits
 from rankgauge.rendering import Panel, Plot, Result, Series, Table
-from rankgauge.rendering.tables import Cell
+from rankgauge.rendering.tables import Cell, Detail, first_rows
 
 _POWER = 0.8
 SMALL = 0.55  # areas: smaller differences are small
@@ -257,24 +257,58 @@ class DriftReport(Result):
             return f"{topic} of even half of the log may go undetected at this size."
         return f"{topic} of less than {least:.0%} of the log may go undetected at this size."
 
-    def table(self, *, full: bool = False) -> Table:
-        """Return one row for each cluster, significant differences first."""
-        marked = sorted(self.clusters, key=lambda each: (each.p > ALPHA, -abs(each.excess), each.number))
-        shown = marked if full else marked[:_SHOWN]
-        rows = tuple(map(self._row, shown))
-        return Table(
-            ("cluster", "evaluation", "log", "asked", "", "typical question"),
-            rows,
-            title="Evaluation and log questions by cluster",
-            notes=tuple(self._notes()),
-            shortened=frozenset({0, 5}),
-        )
+    def tables(self) -> tuple[Table, ...]:
+        """Return the clusters, and as details the questions to add, the outliers, and the power of the test."""
+        more = (self.additions_table(), self.outliers_table(), self.power_table())
+        return (self.table(), *(replace(table, title=Detail(table.title)) for table in more if table.rows))
 
-    def _row(self, cluster: QuestionCluster) -> tuple[Cell, ...]:
-        typical = cluster.typical_log or cluster.typical_evaluation
-        name = f"{cluster.number} {' '.join(cluster.terms[:3])}"
-        shares = (cluster.evaluation_share, cluster.log_share, cluster.traffic_share)
-        return (name, *(f"{Ratio(share):.0%}" for share in shares), self.mark(cluster), typical[0])
+    def table(self) -> Table:
+        """Return one row for each cluster, significant differences first.
+
+        Further clusters, intervals, p-values, and most typical questions are details.
+        """
+        marked = sorted(self.clusters, key=lambda cluster: (cluster.p > ALPHA, -abs(cluster.excess), cluster.number))
+        rows = (
+            (
+                f"{cluster.number} {' '.join(cluster.terms)}",
+                f"{Ratio(cluster.evaluation_share):.1%}",
+                _range(cluster.evaluation_interval),
+                f"{Ratio(cluster.log_share):.1%}",
+                _range(cluster.log_interval),
+                f"{Ratio(cluster.traffic_share):.1%}",
+                f"{cluster.p:.3f}",
+                self.mark(cluster),
+                (cluster.typical_log or cluster.typical_evaluation)[0],
+                " · ".join(cluster.typical_evaluation),
+                " · ".join(cluster.typical_log),
+            )
+            for cluster in marked
+        )
+        return Table(
+            (
+                "cluster",
+                "evaluation",
+                Detail("95% CI"),
+                "log",
+                Detail("95% CI"),
+                "asked",
+                Detail("p"),
+                "",
+                "typical question",
+                Detail("evaluation questions"),
+                Detail("questions of users"),
+            ),
+            tuple(first_rows(rows, _SHOWN)),
+            title="Evaluation and log questions by cluster",
+            notes=(
+                *self._notes(),
+                Detail("intervals are simultaneous over all shares; p is corrected for the number of clusters"),
+                Detail("asked: the share of what users asked, repeated questions included"),
+            ),
+            right=frozenset(range(1, 7)),
+            shortened=frozenset({0, 8}),
+            unit="cluster",
+        )
 
     def _notes(self) -> list[str]:
         areas = "; ".join(
@@ -463,3 +497,7 @@ def reweight(evaluation: Evaluation, weights: Mapping[str, float], uncovered: fl
         effective_size=float(chosen.sum() ** 2 / (chosen @ chosen)),
         uncovered=uncovered,
     )
+
+
+def _range(ends: tuple[float, float]) -> str:
+    return f"{Ratio(ends[0]):.1%} to {Ratio(ends[1]):.1%}"

@@ -16,6 +16,7 @@ from rankgauge.errors import InputError
 from rankgauge.production.log import EventLog
 from rankgauge.production.metrics import OnlineMetric, metrics_of
 from rankgauge.rendering import Panel, Plot, Result, Series, Table
+from rankgauge.rendering.tables import Detail
 
 ALPHA = 0.05
 # A mismatch with a smaller p-value indicates a fault in the assignment or the log.
@@ -124,12 +125,8 @@ class ExperimentResult(Result):
         """Whether the arm sizes contradict the intended ratio, so that verdicts are withheld."""
         return self.mismatch < MISMATCH
 
-    def table(self, *, full: bool = False) -> Table:
-        """Return one row for each metric, primary metric first.
-
-        Args:
-            full: Whether to add the definitions of the metrics.
-        """
+    def table(self) -> Table:
+        """Return one row for each metric, primary metric first; the definitions of the metrics are details."""
         rows = tuple(
             (
                 each.metric.name,
@@ -143,30 +140,25 @@ class ExperimentResult(Result):
             for each in self.differences
         )
         head = ("metric", *self.arms, "Δ", "95% CI", "p", "verdict")
-        notes = [*self._notes()]
-        if full:
-            notes += [f"{each.metric.name}: {each.metric.definition} ({each.metric.unit})" for each in self.differences]
+        metrics = [each.metric for each in self.differences]
         return Table(
             head,
             rows,
             title=self.summary(),
-            notes=tuple(notes),
+            notes=(*self._notes(), *(Detail(f"{each.name}: {each.definition} ({each.unit})") for each in metrics)),
             digits=3,
             right=frozenset({3, 4, 5}),
             shortened=frozenset({1, 2}),
         )
 
-    def day_table(self) -> Table:
-        """Return the confidence sequence of the primary metric, one row per day."""
-        rows = tuple(
+    def tables(self) -> tuple[Table, ...]:
+        """Return the metrics, and as a detail the confidence sequence of the primary metric, one row per day."""
+        days = tuple(
             (each.day, _signed(each.difference), _interval(each.low, each.high), _p(each.p)) for each in self.days
         )
-        return Table(
-            ("until", "Δ", "95% CI", "p"),
-            rows,
-            right=frozenset({1, 2, 3}),
-            title=f"{self.primary.metric.name} by day: confidence sequence, valid at every look",
-        )
+        title = f"{self.primary.metric.name} by day: confidence sequence, valid at every look"
+        by_day = Table(("until", "Δ", "95% CI", "p"), days, right=frozenset({1, 2, 3}), title=Detail(title))
+        return (self.table(), by_day) if days else (self.table(),)
 
     def summary(self) -> str:
         """Return the verdict on the primary metric, or the reason for its absence."""

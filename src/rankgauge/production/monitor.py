@@ -12,7 +12,7 @@ import numpy as np
 
 from rankgauge import stats
 from rankgauge.core.arguments import number, of_kind
-from rankgauge.core.text import Ratio, many
+from rankgauge.core.text import Ratio
 from rankgauge.errors import InputError
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
@@ -20,6 +20,7 @@ from rankgauge.production.log import EventLog
 from rankgauge.production.online import online_metrics
 from rankgauge.production.online_result import MetricChange, signed
 from rankgauge.rendering import Result, Table
+from rankgauge.rendering.tables import Cell, Detail
 
 State: TypeAlias = Literal["worse", "better", "steady", "cannot tell"]
 HealthVerdict: TypeAlias = Literal["REFRESH", "WORSE", "OFFLINE ONLY", "STEADY", "USERS ONLY", "CANNOT TELL"]
@@ -118,22 +119,20 @@ class ProductionHealth(Result):
     margin: float
     offline_margin: float
 
-    def table(self, *, full: bool = False) -> Table:
-        """Return one row per week, with the verdict above.
-
-        Args:
-            full: Whether to list all weeks instead of only the latest.
-        """
-        shown = self.weeks if full else self.weeks[-_ROWS:]
+    def table(self) -> Table:
+        """Return one row per week, with the verdict above; weeks before the latest are details."""
         names = [signal.name for signal in self.online]
+        rows: list[tuple[Cell, ...]] = [
+            (w.start, Ratio(w.offline), *(Ratio(w.online[name]) for name in names)) for w in self.weeks
+        ]
+        older = [(Detail(week), *values) for week, *values in rows[:-_ROWS]]
         return Table(
             ("week", self.measure, *names),
-            tuple(
-                (w.start, *(Ratio(value) for value in (w.offline, *(w.online[name] for name in names)))) for w in shown
-            ),
+            (*older, *rows[-_ROWS:]),
             title=f"{self.verdict}: {self.sentence}",
-            notes=tuple(self._notes(len(self.weeks) - len(shown))),
+            notes=tuple(self._notes()),
             digits=3,
+            unit="week",
         )
 
     def data_table(self) -> Table:
@@ -152,7 +151,7 @@ class ProductionHealth(Result):
         """Return the verdict as a sentence."""
         return f"{self.verdict}: {self.sentence}"
 
-    def _notes(self, left_out: int) -> Iterator[str]:
+    def _notes(self) -> Iterator[str]:
         yield f"offline: {self.offline.sentence}"
         yield from (f"online: {signal.sentence}" for signal in self.online)
         if self.drift is None:
@@ -162,8 +161,6 @@ class ProductionHealth(Result):
         yield (
             f"changes for the worse below {self.offline_margin:g} (offline) or {self.margin:g} (online) count as steady"
         )
-        if left_out:
-            yield f"the latest {many(len(self.weeks) - left_out, 'week')} of {len(self.weeks)}"
 
 
 def production_health(

@@ -13,7 +13,7 @@ from rankgauge.core.text import Ratio
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.production.metrics import OnlineMetric, Threshold, ThresholdCheck, ThresholdVerdict, metrics_of
 from rankgauge.rendering import Plot, Result
-from rankgauge.rendering.tables import Cell, Table
+from rankgauge.rendering.tables import Detail, Table
 
 PERIODS = ("day", "week")
 _FEW = 2  # number of undefined metrics that a note explains
@@ -173,67 +173,54 @@ class OnlineMetrics(Result):
         verdicts = {check.verdict for check in self.checks}
         return next((code for verdict, code in codes.items() if verdict in verdicts), 0)
 
-    def table(self, *, full: bool = False) -> Table:
+    def table(self) -> Table:
         """Return one row per metric; with groups, one row per group.
 
-        Args:
-            full: Whether to show all metrics; with groups, all groups and all defined metrics.
+        Undefined metrics, and with groups most groups and metrics, are details.
         """
-        return self._by_group(full=full) if self.by else self._overall(full=full)
-
-    def _overall(self, *, full: bool) -> Table:
-        shown = [each for each in self.overall if full or each.defined]
-        rows: list[tuple[Cell, ...]] = [
-            (each.metric.name, _figure(each.metric, each.value), each.interval_text(), each.basis()) for each in shown
-        ]
+        if self.by:
+            return self._by_group()
+        rows = (
+            (
+                each.metric.name if each.defined else Detail(each.metric.name),
+                _figure(each.metric, each.value),
+                each.interval_text(),
+                each.basis(),
+            )
+            for each in self.overall
+        )
         return Table(
             ("metric", "value", "95% interval", "numerator / denominator"),
             tuple(rows),
             title=self._title(),
-            notes=tuple(self._all_notes(full=full)),
+            notes=tuple(self._notes()),
             right=frozenset({1}),
+            unit="metric",
         )
 
-    def _by_group(self, *, full: bool) -> Table:
+    def _by_group(self) -> Table:
         defined = [each.metric for each in self.overall if each.defined]
-        notes = list(self._all_notes(full=full))
-        names_of: list[str | None] = list(self.group_names)
-        if not full and len(names_of) > _ROWS:
-            names_of = names_of[-_ROWS:] if self.by in PERIODS else names_of[:_ROWS]
-            which = "latest" if self.by in PERIODS else "first"
-            notes.append(f"the {which} {_ROWS} of {len(self.group_names)} are shown (all: --full)")
-        if len(defined) == 1:
-            rows: list[tuple[Cell, ...]] = [
-                (str(each.group), _figure(each.metric, each.value), each.interval_text(), each.basis())
-                for each in (*self._of(defined[0]), self.value(defined[0].name))
-                if each.group is None or each.group in names_of
-            ]
-            rows[-1] = ("all", *rows[-1][1:])
-            return Table(
-                (str(self.by), defined[0].name, "95% interval", "numerator / denominator"),
-                tuple(rows),
-                title=self._title(),
-                notes=tuple(notes),
-                right=frozenset({1}),
-            )
-        shown = defined if full else defined[:_COLUMNS]
-        if len(shown) < len(defined):
-            names = ", ".join(metric.name for metric in defined[_COLUMNS:])
-            notes.append(f"also computed (--full, or -m NAME for intervals): {names}")
+        main = self.group_names[-_ROWS:] if self.by in PERIODS else self.group_names[:_ROWS]
+        names = [(name, name if name in main else Detail(name)) for name in self.group_names]
         values = {(each.metric.name, each.group): each for each in (*self.groups, *self.overall)}
-        lines = [
-            (
-                "all" if group is None else group,
-                *(_figure(metric, values[metric.name, group].value) for metric in shown),
-            )
-            for group in (*names_of, None)
+        columns: tuple[str, ...] = tuple(metric.name for metric in defined)
+        rows = [
+            (shown, *(_figure(metric, values[metric.name, group].value) for metric in defined))
+            for group, shown in (*names, (None, "all"))
         ]
+        if len(defined) == 1:
+            several = [values[columns[0], group] for group in (*self.group_names, None)]
+            rows = [(*row, value.interval_text(), value.basis()) for row, value in zip(rows, several, strict=True)]
+            columns = (*columns, "95% interval", "numerator / denominator")
+        elif defined:
+            columns = (*columns[:_COLUMNS], *map(Detail, columns[_COLUMNS:]))
         return Table(
-            (str(self.by), *(metric.name for metric in shown)),
-            tuple(lines),
+            (str(self.by), *columns),
+            tuple(rows),
             title=self._title(),
-            notes=tuple(notes),
-            right=frozenset(range(1, len(shown) + 1)),
+            notes=tuple(self._notes()),
+            right=frozenset({1} if len(defined) == 1 else range(1, len(columns) + 1)),
+            unit="group",
         )
 
     def data_table(self) -> Table:
@@ -345,27 +332,20 @@ class OnlineMetrics(Result):
             f"{self.first:%Y-%m-%d} to {self.last:%Y-%m-%d} (UTC)"
         )
 
-    def _all_notes(self, *, full: bool) -> Iterator[str]:
+    def _notes(self) -> Iterator[str]:
         yield from (f"{check.verdict}: {check.sentence}" for check in self.checks)
         if self.by in PERIODS:
-            found = [change.sentence for change in self.changes if change.shifts]
-            yield from found or [_no_change(self.changes, str(self.by))]
+            shifted = [change.sentence for change in self.changes if change.shifts]
+            yield from shifted or [_no_change(self.changes, str(self.by))]
         yield from self.notes
         missing = {each.metric.name: each.reason for each in self.overall if not each.defined}
-        if full:
-            if self.by:
-                for why in dict.fromkeys(missing.values()):
-                    names = ", ".join(name for name, reason in missing.items() if reason == why)
-                    yield f"not defined: {names} ({why})"
-            yield from (
-                f"{m.name}: {self._definition(m)}" for m in self.metrics if not self.by or m.name not in missing
-            )
-            return
-        if len(missing) > _FEW:
-            yield f"not defined (reasons: --full): {', '.join(missing)}"
-        else:
-            yield from (f"{name} is not defined: {why}" for name, why in missing.items())
-        yield "units and definitions: --full"
+        for why in dict.fromkeys(missing.values()):
+            names = ", ".join(name for name, reason in missing.items() if reason == why)
+            note = f"not defined: {names} ({why})"
+            yield note if len(missing) <= _FEW else Detail(note)
+        yield from (
+            Detail(f"{m.name}: {self._definition(m)}") for m in self.metrics if not self.by or m.name not in missing
+        )
 
 
 def _no_change(changes: Iterable[MetricChange], by: str) -> str:

@@ -27,6 +27,8 @@ class Result:
     _schema: ClassVar[str] = ""
     # Attributes in `to_dict`, by name, or name=attribute; "*" for all; empty for rows and notes.
     _attributes: ClassVar[str] = ""
+    # Attribute with the rows of `data_table`, and its columns as attributes of each row, by name, or name=attribute.
+    _columns: ClassVar[str] = ""
 
     def __init_subclass__(cls, **words: Any) -> None:
         super().__init_subclass__(**words)
@@ -37,13 +39,20 @@ class Result:
         """Return the result as one formatted table."""
         raise NotImplementedError
 
-    def short_table(self) -> Table:
-        """Return the table of a short report on a terminal."""
-        return self.table()
+    def tables(self) -> tuple[Table, ...]:
+        """Return all tables of a report; each :class:`~rankgauge.rendering.tables.Detail` is for a full output only."""
+        return (self.table(),)
 
     def data_table(self) -> Table:
         """Return the result as one table of unformatted values."""
-        return self.table()
+        if not self._columns:
+            return self.table()
+        from rankgauge.rendering.tables import Table
+
+        rows, *columns = self._columns.split()
+        names = tuple(word.partition("=")[0] for word in columns)
+        cells = attrgetter(*(word.rpartition("=")[2] for word in columns))
+        return Table(names, tuple(map(cells, attrgetter(rows)(self))))
 
     def summary(self) -> str:
         """Return one or two sentences, with the conclusion first."""

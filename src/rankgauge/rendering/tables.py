@@ -14,24 +14,37 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from rankgauge.core.escaping import for_csv, for_latex, for_markdown, for_terminal, templates
+from rankgauge.core.text import many
 
 Cell: TypeAlias = str | float | None
 Format: TypeAlias = Literal["table", "markdown", "latex", "html", "csv", "json"]
 
 _NONE = "–"
 _STAR = "*"
-BEST = f"{_STAR} best run"
+_BEST = f"{_STAR} best run"
 WIDTH = 80
 _LEAST = 8  # minimum width of a truncated column
 _PROSE = 24  # width above which a text is wrapped, and minimum width of a wrapped column
+_NAMED = 2  # columns or tables that the last note of a short output names
 _GAPS = (3, 2)  # spaces between columns; fewer if a table is too wide
+# Colors of cells on a terminal.
+_STYLES = {"error": "31;1", "warning": "33;1", "info": "36;1", "FAIL": "31;1", "PASS": "32;1"}
 # Non-Latin characters in our tables that are one cell wide.
 _NARROW = frozenset("Δ–−•…“”≥≤→↑↓█†‡─")
 
 
+class Detail(str):
+    """Text in a table that only a full output shows.
+
+    A heading, cell, or title marks the whole column, row, or table.
+    """
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class Table:
-    """A table with title and notes; without columns, only these.
+    """A table with title and notes; without columns, only these. Short outputs omit each :class:`Detail`.
 
     Attributes:
         columns: Column headings.
@@ -43,14 +56,16 @@ class Table:
             are wrapped; columns that still do not fit continue in a table below.
         digits: Decimals of numbers that are not of type ``int``.
         best: (row, column) of the best values, shown in bold if the format supports it.
-        starred: Whether best values also have a star on a terminal; a note must explain it.
+        starred: Whether best values also have a star on a terminal, with a note.
         marks: (row, column) to a suffix of the cell, such as a significance mark that a note
             explains; CSV and JSON omit it.
         right: Right-aligned columns whose numbers are formatted text with varying precision.
         shortened: Columns whose texts are truncated on a terminal, the longest first, until the
             table fits `width`.
+        abridged: Columns that are also `shortened` in a short output.
         fixed: Columns in which spaces matter, such as a text plot; in HTML, Markdown, and LaTeX,
             they are preformatted in a monospaced font.
+        unit: Noun for a row, if details are counted.
     """
 
     columns: tuple[str, ...]
@@ -65,7 +80,9 @@ class Table:
     marks: Mapping[tuple[int, int], str] = field(default_factory=dict, hash=False)
     right: frozenset[int] = field(default_factory=frozenset)
     shortened: frozenset[int] = field(default_factory=frozenset)
+    abridged: frozenset[int] = field(default_factory=frozenset)
     fixed: frozenset[int] = field(default_factory=frozenset)
+    unit: str = "row"
 
     def records(self) -> list[dict[str, Cell]]:
         """Return each row as a mapping of column to cell."""
@@ -113,6 +130,7 @@ class Table:
             marks={moved(at): mark for at, mark in self.marks.items() if min(moved(at)) >= 0},
             right=frozenset(column_of[n] for n in self.right if n in column_of),
             shortened=frozenset(column_of[n] for n in self.shortened if n in column_of),
+            abridged=frozenset(column_of[n] for n in self.abridged if n in column_of),
             fixed=frozenset(column_of[n] for n in self.fixed if n in column_of),
         )
 
@@ -154,8 +172,63 @@ def by_column(*columns: tuple[str, Iterable[Cell]] | bool) -> tuple[tuple[str, .
     return tuple(name for name, _ in shown), tuple(zip(*(cells for _, cells in shown), strict=True))
 
 
+def first_rows(rows: Iterable[tuple[Cell, ...]], shown: int) -> Iterator[tuple[Cell, ...]]:
+    """Yield rows, those after the first as details."""
+    for place, (head, *cells) in enumerate(rows):
+        yield (head if place < shown else Detail(head), *cells)
+
+
+def short_tables(parts: Iterable[Table | str]) -> list[Table | str]:
+    """Return the parts of a short output: the first warning, and no details; the last note counts the rest.
+
+    Example:
+        >>> short_tables([Table(("run", Detail("depth")), (("a", 5),), notes=("kept", Detail("why")))])[0].notes
+        ('kept', 'depth, 1 more note: --full (full=True)')
+    """
+    shown: list[Table | str] = []
+    rows: dict[str, int] = {}  # numbers of omitted rows by noun
+    columns: list[str] = []
+    tables: list[str] = []
+    notes = {"warning": 0, "note": 0}
+    warned = False
+    for part in parts:
+        if isinstance(part, str):
+            shown += [] if isinstance(part, Detail) else [part]
+            continue
+        if isinstance(part.title, Detail):
+            tables.append(part.title.partition(":")[0])
+            continue
+        kept = []
+        for note in part.notes:
+            warning = "WARNING" in note
+            if isinstance(note, Detail) or (warning and warned):
+                notes["warning" if warning else "note"] += 1
+            else:
+                kept.append(note)
+            warned |= warning
+        down = [place for place, row in enumerate(part.rows) if not any(isinstance(cell, Detail) for cell in row)]
+        across = [place for place, name in enumerate(part.columns) if not isinstance(name, Detail)]
+        # Tables of the same unit show the same things.
+        rows[part.unit] = max(rows.get(part.unit, 0), len(part.rows) - len(down))
+        columns += [name for name in part.columns if isinstance(name, Detail)]
+        short = part.part(rows=down, columns=across)
+        shown.append(replace(short, shortened=short.shortened | short.abridged, notes=tuple(kept)))
+    columns, tables = list(dict.fromkeys(columns)), list(dict.fromkeys(tables))
+    counts = rows | {"column": len(columns[_NAMED:]), "table": len(tables[_NAMED:])} | notes
+    omitted = [*columns[:_NAMED], *tables[:_NAMED], *(many(n, f"more {noun}") for noun, n in counts.items() if n)]
+    if omitted:
+        last, closing = shown[-1], f"{', '.join(filter(None, omitted))}: --full (full=True)"
+        if isinstance(last, Table):
+            shown[-1] = replace(last, notes=(*last.notes, closing))
+        else:
+            shown.append(Table((), (), notes=(closing,)))
+    return shown
+
+
 def to_terminal(table: Table, *, color: bool = False) -> str:
     """Format for a terminal: wrapped to its width, without truncating numbers."""
+    if table.starred and table.best:
+        table = replace(table, notes=(_BEST, *table.notes))
     table, gap = _fitted(table.escaped(for_terminal))
     parts = (_lines(part, gap, color=color) for part in _split(table, gap))
     return "\n".join("".join(f"{line.rstrip()}\n" for line in lines) for lines in parts)
@@ -207,6 +280,10 @@ def _folded_cells(table: Table, widths: Sequence[int], cut: Collection[int]) -> 
         rows += itertools.zip_longest(*columns, fillvalue="")
     return replace(
         table,
+        columns=tuple(
+            shorten(name, widths[place], is_name=True) if place in cut else name
+            for place, name in enumerate(table.columns)
+        ),
         rows=tuple(rows),
         best=frozenset((first[row], column) for row, column in table.best if row in first),
         marks={(first[row], n): mark for (row, n), mark in table.marks.items() if row in first},
@@ -238,7 +315,11 @@ def _split(table: Table, gap: int) -> list[Table]:
         if len(even) == len(groups):
             groups = even
             break
-    parts = [_without_blank_rows(table.part(columns=group)) for group in groups]
+    parts = []
+    for group in groups:
+        part = table.part(columns=group)
+        # Omit rows that only continue wrapped texts of another part.
+        parts.append(part.part(rows=[n for n, row in enumerate(part.rows) if any(cell != "" for cell in row)]))
     heads = replace(table, rows=()) if len(parts) > 1 else table
     return [
         replace(
@@ -249,12 +330,6 @@ def _split(table: Table, gap: int) -> list[Table]:
         )
         for place, part in enumerate(parts)
     ]
-
-
-def _without_blank_rows(part: Table) -> Table:
-    """Return the table without rows that only continue wrapped texts of another part."""
-    shown = [n for n, row in enumerate(part.rows) if any(cell != "" for cell in row)]
-    return part.part(rows=shown)
 
 
 def _groups(widths: Sequence[int], first: int, gap: int, width: int) -> list[list[int]]:
@@ -285,7 +360,7 @@ def _lines(table: Table, gap: int, *, color: bool) -> Iterator[str]:
     """Yield title, columns, and notes; in color, heads and best values are bold, and warnings yellow."""
 
     def styled(text: str, style: str = "1") -> str:
-        return f"\x1b[{style}m{text}\x1b[0m" if color else text
+        return f"\x1b[{style}m{text}\x1b[0m" if color and style else text
 
     if table.title:
         yield styled(_folded(table.title, table.width))
@@ -298,7 +373,12 @@ def _lines(table: Table, gap: int, *, color: bool) -> Iterator[str]:
         width = max(map(text_width, (name, *cells)))
         right = table.numeric(number)
         shown = [
-            _padded(cell, styled(cell) if (place, number) in table.best else cell, width, right=right and not marked)
+            _padded(
+                cell,
+                styled(cell, "1" if (place, number) in table.best else _STYLES.get(cell, "")),
+                width,
+                right=right and not marked,
+            )
             for place, cell in enumerate(cells)
         ]
         columns.append([_padded(name, styled(name), width, right=right), "─" * width, *shown])

@@ -10,38 +10,23 @@ from dataclasses import replace
 from rankgauge.answers import (
     AnswerDiagnosis,
     AnswerEvaluation,
-    Blame,
     BlamedAnswer,
     JudgedAnswer,
     items_of,
 )
-from rankgauge.answers.diagnosis import CAUSES, JUDGE_NOTE, RULES_NOTE, most_frequent
+from rankgauge.answers.diagnosis import CAUSES, MAIN_MEASURES
 from rankgauge.comparison.comparison import compare
-from rankgauge.core.recommendations import next_step
 from rankgauge.core.text import lower_first, many
 from rankgauge.errors import RankgaugeError
 from rankgauge.evaluation.result import Evaluation
-from rankgauge.rendering.tables import Cell, Table, shorten
+from rankgauge.rendering.tables import Cell, Detail, Table, shorten
 from rankgauge.reports import evaluations
 from rankgauge.reports.registry import Options, Report
 from rankgauge.reports.sections import Details, Part, Section, comparison_result
 
-# Measures of answers in a short report.
-_FIRST = (
-    "AnswerCorrectness",
-    "Faithfulness",
-    "AnswerRelevance",
-    "Completeness",
-    "Contradicted",
-    "NotStated",
-    "TokenF1",
-    "KPrecision",
-)
 _BY_JUDGE = " (by judge)"
 _RETRIEVAL = ("R@", "nDCG@")  # measures of rankings in a short comparison of systems
-_CAUSES = 3  # causes in a short report
 _WORST = 3  # examples per cause
-_BAR = 12
 _TEXT = 1_200  # characters of an answer or context
 _ROWS = 40  # claims per answer
 # The first of these labels that any context has decides on the claim.
@@ -54,11 +39,12 @@ def answer_sections(found: AnswerDiagnosis) -> Iterator[Section]:
     Args:
         found: Returned by :func:`rankgauge.answers.diagnose_answers`.
     """
-    yield Section("Retrieval and generation", (_stages(found),))
-    parts: list[Part] = [_causes(found.blame)]
-    if len(found.blame.by_group()) > 1:
-        parts.append(_groups(found.blame))
-    yield Section("Causes of failures", tuple(parts))
+    # The head of the page names the judge.
+    stages = found.table()
+    yield Section(
+        "Retrieval and generation", (replace(stages, title="Measures of both stages", notes=stages.notes[1:]),)
+    )
+    yield Section("Causes of failures", found.blame.tables())
     worst = tuple(_examples(found))
     if worst:
         yield Section("Worst answers by cause", worst)
@@ -67,61 +53,7 @@ def answer_sections(found: AnswerDiagnosis) -> Iterator[Section]:
 def answer_conclusions(found: AnswerDiagnosis) -> Iterator[tuple[str, str]]:
     """Yield headings and conclusions of a diagnosis of answers, ending with the next step."""
     yield "Limiting stage", "; ".join((found.summary(), *found.retrieval_first[1:]))
-    yield "Next step", _next_step(found)
-
-
-def _stages(found: AnswerDiagnosis) -> Table:
-    # The head of the page names the judge.
-    _, *doubts = _doubts(found)
-    return replace(found.table(), title="Measures of both stages", notes=tuple(doubts))
-
-
-def _doubts(found: AnswerDiagnosis) -> Iterator[str]:
-    yield found.answers.judge_note
-    judge = found.answers.judge
-    if found.blame.stages() and not judge.get("person"):
-        yield RULES_NOTE if judge.get("name") == "rules" else JUDGE_NOTE
-    if found.retrieval is None:
-        yield "rankings were not measured: no documents with the answer are known (gold)"
-    for one in found.answers.findings:
-        if one.severity == "warning" and not one.message.startswith(("judge: ", "verdicts are ")):
-            yield one.note
-    missing = {name: count for name, count in found.answers.missing().items() if count}
-    if missing:
-        name, count = max(missing.items(), key=lambda pair: pair[1])
-        low, high = found.answers.bounds()[name]
-        most = f"{many(count, 'verdict')} missing for {name}: if all were judged,"
-        yield f"{most} {low:.3f} to {high:.3f}"
-
-
-def _causes(blame: Blame) -> Table:
-    """Return the causes with a bar for the number of questions."""
-    most = max(blame.totals().values(), default=1)
-    rows = tuple((*row[:3], "█" * math.ceil(_BAR * int(str(row[2])) / most), *row[3:]) for row in blame.table().rows)
-    return Table(
-        columns=("cause", "stage", "questions", "", "gain at most", "suggested fix"),
-        rows=rows,
-        title=f"First step that failed, of {many(len(blame.answers), 'question')}",
-        notes=("gain at most: of mean answer correctness, if all answers with this cause were correct",),
-        digits=3,
-    )
-
-
-def _groups(blame: Blame) -> Table:
-    rows: list[tuple[Cell, ...]] = []
-    for group, totals in blame.by_group().items():
-        known = [each.correctness for each in blame.answers if each.group == group and not math.isnan(each.correctness)]
-        mean = math.fsum(known) / len(known) if known else None
-        faults = {cause: count for cause, count in totals.items() if cause in CAUSES}
-        first = most_frequent(faults)
-        cause = f"tie of {many(len(first), 'cause')}" if len(first) > 1 else "".join(first)
-        rows.append((group or "none", sum(totals.values()), mean, sum(faults.values()), cause))
-    return Table(
-        columns=("group", "questions", "correctness", "with a fault", "most frequent cause"),
-        rows=tuple(rows),
-        title="By group",
-        digits=3,
-    )
+    yield "Next step", found.next_step()
 
 
 def _examples(found: AnswerDiagnosis) -> Iterator[Details]:
@@ -197,105 +129,45 @@ def _short(text: str, most: int = _TEXT) -> str:
     return shorten(" ".join(text[: 4 * most].split()), most)
 
 
-# ---- terminal
+# ---- several systems side by side
 
 
-def _blocks(several: Sequence[AnswerDiagnosis], options: Options) -> Iterator[Table | str]:
-    """Yield one system, or several side by side and, for full reports, each system in detail."""
+def _blocks(several: Sequence[AnswerDiagnosis], _options: Options) -> Iterator[Table]:
+    """Yield one system, or several side by side and, as details, each system."""
     if len(several) == 1:
-        yield from _one(several[0], options)
+        yield from several[0].tables()
         return
-    yield from _side_by_side(several, options)
-    if not options.short:
-        for found in several:
-            yield from _one(found, options)
-
-
-def _one(found: AnswerDiagnosis, options: Options) -> Iterator[Table]:
-    if options.on_terminal:
-        yield _text(f"{found.summary()}.")
-        yield from _screen(found, full=options.full)
-        yield _next(found, "Next step", options)
-        return
-    yield replace(found.table(), notes=(found.summary(), *_doubts(found)))
-    yield found.blame.table()
-    if len(found.blame.by_group()) > 1:
-        yield _groups(found.blame)
-
-
-def _text(text: str) -> Table:
-    return Table((), (), title=text)
-
-
-def _next(found: AnswerDiagnosis, what: str, options: Options) -> Table:
-    more = "" if options.full else "; --full shows all measures, causes, and groups"
-    return _text(f"{what}: {lower_first(_next_step(found))}{more}")
-
-
-def _screen(found: AnswerDiagnosis, *, full: bool) -> Iterator[Table]:
-    table = found.table()
-    retrieval = [row for row in table.rows if row[0] == "retrieval"]
-    generation = [row for row in table.rows if row[0] != "retrieval"]
-    some = [row for row in generation if row[1] in _FIRST]
-    shown = retrieval + (generation if full or not some else some)
-    # Without a column for the means by the judge, which would be too wide.
-    yield replace(
-        table,
-        columns=(*table.columns[1:4], *table.columns[5:]),
-        rows=tuple(
-            (*row[1:4], *row[5:])
-            if row[4] is None or row[2] is not None
-            else (row[1], row[4], _BY_JUDGE.strip(), *row[5:])
-            for row in shown
-        ),
-        notes=tuple(_doubts(found)),
-    )
-    causes = [row for row in found.blame.table().rows if row[1]]
-    causes.sort(key=lambda row: -int(str(row[2])))
-    if causes:
-        columns = ("cause", "stage", "questions", "gain at most")
-        yield Table(columns, tuple(row[:4] for row in causes[: None if full else _CAUSES]), digits=3)
-        if full:
-            yield Table(("cause", "fix"), tuple((row[0], row[4]) for row in causes))
-    if full and len(found.blame.by_group()) > 1:
-        yield _groups(found.blame)
-
-
-def _side_by_side(several: Sequence[AnswerDiagnosis], options: Options) -> Iterator[Table]:
-    """Yield the means of each system, the verdict, and the limits of each system."""
     answers = [found.answers for found in several]
     means = [dict(found.retrieval.mean() if found.retrieval else {}) | _means(found.answers) for found in several]
-    if options.short:
-        means = [
-            {k: v for k, v in mean.items() if k.removesuffix(_BY_JUDGE) in _FIRST or k.startswith(_RETRIEVAL)}
-            for mean in means
-        ]
     notes = (
         *(f"{found.answers.run_name}: {lower_first(found.summary())}" for found in several),
         *dict.fromkeys(each.judge_note for each in answers),
     )
     result, best = _verdict(answers)
-    yield from _means_tables(answers, means, (result, *notes), options)
-    if options.on_terminal:
-        chosen = next(found for found in several if found.answers.run_name == best)
-        yield _next(chosen, f"Next step for {best}", options)
+    yield from _means_tables(answers, means, result, notes)
+    for found in several:
+        *tables, step = found.tables()
+        yield from (replace(table, title=Detail(table.title)) for table in tables)
+        yield step if found.answers.run_name == best else replace(step, title=Detail(step.title))
 
 
 def _means_tables(
-    systems: Sequence[AnswerEvaluation], means: Sequence[Mapping[str, float]], notes: Sequence[str], options: Options
+    systems: Sequence[AnswerEvaluation], means: Sequence[Mapping[str, float]], result: str, notes: Iterable[str]
 ) -> Iterator[Table]:
-    """Yield the means of the systems side by side, and the conclusion, which is the first note."""
-    table = Table(
+    """Yield the conclusion, and the means of the systems side by side."""
+    yield Table((), (), title=f"{result}.")
+    names = dict.fromkeys(itertools.chain.from_iterable(means))
+    main = [name for name in names if name.removesuffix(_BY_JUDGE) in MAIN_MEASURES or name.startswith(_RETRIEVAL)]
+    yield Table(
         columns=("measure", *(each.run_name for each in systems)),
         rows=tuple(
-            (name, *(mean.get(name) for mean in means)) for name in dict.fromkeys(itertools.chain.from_iterable(means))
+            (name if name in main or not main else Detail(name), *(mean.get(name) for mean in means)) for name in names
         ),
         title=" and ".join(dict.fromkeys(many(len(each.query_ids), "question") for each in systems)),
         digits=3,
+        notes=tuple(notes),
+        unit="measure",
     )
-    if options.on_terminal:
-        yield _text(f"{notes[0]}.")
-    yield replace(table, notes=tuple(notes[options.on_terminal :]))
 
 
 def _means(answers: AnswerEvaluation) -> dict[str, float]:
@@ -320,20 +192,6 @@ def _verdict(systems: Sequence[AnswerEvaluation]) -> tuple[str, str]:
     return comparison_result(compared), systems[best[0]].run_name
 
 
-def _next_step(found: AnswerDiagnosis) -> str:
-    if found.retrieval_first:
-        return next_step("answers: retrieval limits")
-    totals = {cause: n for cause, n in found.blame.totals().items() if cause in CAUSES}
-    if not totals:
-        return next_step("answers: no cause")
-    steps = []
-    for stage in found.blame.limiting():
-        own = {cause: count for cause, count in totals.items() if CAUSES[cause][0] == stage}
-        steps += [f"{CAUSES[cause][1]} ({cause}: {many(own[cause], 'answer')})" for cause in most_frequent(own)]
-    text = "; ".join(steps)
-    return f"{text[:1].upper()}{text[1:]}"
-
-
 # ---- evaluations of one or more systems
 
 
@@ -342,23 +200,9 @@ def _compared(systems: Sequence[AnswerEvaluation], options: Options) -> Iterable
     if options.per_query:
         return _PLAIN.blocks(systems, options)
     if len(systems) == 1:
-        return [_short_table(systems[0]) if options.on_terminal else systems[0].table()]
-    notes = evaluations.notes_of(systems)
-    if options.on_terminal:
-        notes = list(dict.fromkeys(one.note for each in systems for one in each.findings if one.severity != "info"))
-        if any(each.undefined.any() for each in systems):
-            notes.append("measures that are undefined for some questions: --as markdown")
-    return _means_tables(systems, [_means(each) for each in systems], (_verdict(systems)[0], *notes), options)
-
-
-def _short_table(found: AnswerEvaluation) -> Table:
-    """Return means with warnings; other formats explain undefined values."""
-    table = found.table()
-    notes = [one.note for one in found.findings if one.severity != "info"]
-    notes += [note for note in table.notes if note.startswith("judge: ")]
-    if any(row[-1] != len(found.query_ids) for row in table.rows):
-        notes.append("fewer questions: the others have no value (reasons: --as markdown)")
-    return replace(table, notes=tuple(notes))
+        return systems[0].tables()
+    notes = [note if "WARNING" in note else Detail(note) for note in evaluations.notes_of(systems)]
+    return _means_tables(systems, [_means(each) for each in systems], _verdict(systems)[0], notes)
 
 
 def _diagnosis_data(several: Sequence[AnswerDiagnosis], _options: Options) -> Table:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 
 from rankgauge.core.text import inflect, many
 from rankgauge.diagnosis.causes import CAUSES, GAP, IGNORED, UNJUDGED, QueryDiagnosis, first_step
 from rankgauge.diagnosis.diagnosis import Diagnosis
 from rankgauge.diagnosis.fixes import FIXES
-from rankgauge.diagnosis.quality import ENOUGH, OWN_CUTS, Slice
-from rankgauge.rendering.tables import Cell, Table, shorten
-from rankgauge.reports.registry import Options, Report
+from rankgauge.diagnosis.quality import ENOUGH, OWN_CUTS
+from rankgauge.rendering.tables import Cell, Detail, Table, shorten
+from rankgauge.reports.registry import Report
 
-_FULL = Options(full=True)
 _SHOWN = 5
-_NEXT = "gain of each fix, the worst queries, other cut-offs, thresholds: --full (full=True)"
 _SCORES = (
     "one threshold for all queries needs comparable scores: cosine similarities may be, BM25 "
     "scores and fused ranks are not"
@@ -31,74 +28,54 @@ _OF_TERMS = (GAP.name, IGNORED.name)
 _FIX_OF = {cause.name: cause.fix for cause in CAUSES}
 
 
-def diagnosis_tables(found: Diagnosis, options: Options = _FULL) -> Iterator[Table]:
-    """Yield quality, causes, worst queries, and fixes, then gains, cut-offs, and slices."""
+def diagnosis_tables(found: Diagnosis) -> Iterator[Table]:
+    """Yield quality, causes, gains, and fixes, then cut-offs and groups, and the worst queries."""
     if found.withheld:
-        yield _withheld(found)
-        return
-    if not options.full:
-        yield from _short(found)
+        texts = [f"no diagnosis of {found.run_name}: {one}" for one in found.withheld]
+        yield Table(
+            columns=("measure", "mean"),
+            rows=tuple((str(one.measure), one.mean) for one in found.qualities),
+            title="; ".join(texts),
+            notes=(
+                "causes, fixes, and bands are withheld: fix the input first",
+                *(note for note in found.notes if not note.startswith("WARNING: ")),
+            ),
+        )
         return
     yield _quality(found)
     yield _causes(found)
-    yield from (_query(found, finding) for finding in found.worst)
-    yield _fixes(found)
     yield _potential(found)
-    yield _cutoffs(found)
+    yield _fixes(found)
+    cutoffs = tuple((row.k, row.precision, row.recall, row.success) for row in found.cutoffs)
+    yield Table(columns=("k", "P", "R", "Success"), rows=cutoffs, title=Detail("other cut-offs"))
     if found.sweep.thresholds:
         yield _thresholds(found)
     yield _difficulty(found)
-    yield _slices(found, found.slices)
-
-
-def _withheld(found: Diagnosis) -> Table:
-    """Return the means and the findings that invalidate them."""
-    texts = [f"no diagnosis of {found.run_name}: {one}" for one in found.withheld]
-    return Table(
-        columns=("measure", "mean"),
-        rows=tuple((str(one.measure), one.mean) for one in found.qualities),
-        title="; ".join(texts),
-        notes=(
-            "causes, fixes, and bands are withheld: fix the input first",
-            *(note for note in found.notes if not note.startswith("WARNING: ")),
-        ),
-    )
-
-
-def _short(found: Diagnosis) -> Iterator[Table]:
-    """Return quality, causes, and the suggested fix on one screen."""
-    quality, causes = _quality(found), _causes(found)
-    lines = found.precision_recall.sentences
-    # The last sentence is about drift.
-    yield replace(quality, notes=lines[:1] if found.drift is None else (lines[0], lines[-1]))
-    warnings = [note for note in found.notes if note.startswith("WARNING: ")]
-    notes = [found.summary(), *warnings[:1], *(f"not checked: {t}" for t in found.not_checked)]
-    asked = tuple(one for one in found.slices if one.by not in OWN_CUTS)
-    table = replace(causes, notes=tuple(filter(None, notes)))
-    if asked:
-        yield table
-        table = _slices(found, asked)
-        table = replace(table, notes=table.notes[:1])
-    yield replace(table, notes=(*table.notes, _NEXT))
+    yield _slices(found)
+    yield from (_query(found, finding) for finding in found.worst)
 
 
 def _quality(found: Diagnosis) -> Table:
-    rows = tuple((str(one.measure), one.mean, one.level, one.attainable, one.highest) for one in found.qualities)
-    notes = [*found.precision_recall.sentences]
-    notes += [
+    sentences = found.precision_recall.sentences
+    # The last sentence is about drift.
+    main = {0} if found.drift is None else {0, len(sentences) - 1}
+    limits = (
         f"{one.measure} cannot exceed {one.attainable:.2f} ({one.highest}) with these judgments, whatever is retrieved"
         for one in found.qualities
         if one.highest not in {None, "Excellent"}
-    ]
-    notes.append(
-        "bands are a rule of thumb, lower bounds inclusive; attainable is the mean of the best "
-        "rankings that the judgments allow"
     )
     return Table(
         columns=("measure", "mean", "band", "attainable", "attainable band"),
-        rows=rows,
+        rows=tuple((str(one.measure), one.mean, one.level, one.attainable, one.highest) for one in found.qualities),
         title=f"Diagnosis of {found.run_name}: quality",
-        notes=tuple(notes),
+        notes=(
+            *(text if place in main else Detail(text) for place, text in enumerate(sentences)),
+            *map(Detail, limits),
+            Detail(
+                "bands are a rule of thumb, lower bounds inclusive; attainable is the mean of the best "
+                "rankings that the judgments allow"
+            ),
+        ),
     )
 
 
@@ -117,20 +94,21 @@ def _causes(found: Diagnosis) -> Table:
     )
     if not rows and not found.failing:
         title = f"likely causes: none in {many(found.queries, 'query')}"
+    notes = [
+        found.summary(),
+        *(note for note in found.notes if note.startswith("WARNING: ")),
+        *(f"not checked: {text}" for text in found.not_checked),
+    ]
     unjudged = [len(finding.unjudged) for finding in found.diagnoses if finding.unjudged]
-    notes = [f"not checked: {text}" for text in found.not_checked]
+    if unjudged:
+        text = f"{many(sum(unjudged), 'document')} of {many(len(unjudged), 'query')} with something to fix"
+        notes.append(Detail(f"unjudged in the first {found.k}: {text}; judge these first"))
     none = sum(not one.causes for one in found.diagnoses)
     if none:
-        notes.insert(0, f"{many(none, 'query')} without a cause: only ranks below have a worse order")
-    if unjudged:
-        notes.insert(
-            0,
-            f"unjudged in the first {found.k}: {many(sum(unjudged), 'document')} of "
-            f"{many(len(unjudged), 'query')} with something to fix; judge these first",
-        )
+        notes.append(Detail(f"{many(none, 'query')} without a cause: only ranks below have a worse order"))
     absent = [t.cause.name for t in found.totals if not t.queries and t.checked]
     if absent:
-        notes.append(f"also checked: {', '.join(absent)}")
+        notes.append(Detail(f"also checked: {', '.join(absent)}"))
     return Table(
         columns=("cause", "queries", "primary in", "documents", "suggested fix"),
         rows=rows or (("none", 0, 0, 0, ""),),
@@ -172,7 +150,7 @@ def _query(found: Diagnosis, finding: QueryDiagnosis) -> Table:
     return Table(
         columns=("missed", "grade", "rank", "evidence") if rows else ("missed",),
         rows=tuple(rows) or (("nothing",),),
-        title=(
+        title=Detail(
             f"{finding.query_id}{asked}: {found.measure} {finding.value:.2f}, "
             f"{finding.found} of {finding.relevant} relevant in the first {found.k}"
         ),
@@ -187,7 +165,11 @@ def _potential(found: Diagnosis) -> Table:
     rows: list[tuple[Cell, ...]] = [("now", *(found.now[name] for name in names), "")]
     rows += [(one.what, *(one.means[name] for name in names), one.kind) for one in found.gains]
     return Table(
-        columns=("potential gain", *names, "kind"), rows=tuple(rows), notes=("each row is an evaluation",), digits=2
+        columns=("change", *names, "kind"),
+        rows=tuple(rows),
+        title=Detail("potential gain"),
+        notes=("each row is an evaluation",),
+        digits=2,
     )
 
 
@@ -204,12 +186,7 @@ def _fixes(found: Diagnosis) -> Table:
         if one.fix not in FIXES:
             gain = f"{name} {found.now[name]:.2f} to {one.means[name]:.2f} ({one.kind})"
             rows.append((f"– {one.fix}", f"{one.what}: {gain}"))
-    return Table(columns=("fix", "evidence"), rows=tuple(rows), title="suggested fixes", notes=(_KINDS,))
-
-
-def _cutoffs(found: Diagnosis) -> Table:
-    rows = tuple((row.k, row.precision, row.recall, row.success) for row in found.cutoffs)
-    return Table(columns=("k", "P", "R", "Success"), rows=rows, title="other cut-offs")
+    return Table(columns=("fix", "evidence"), rows=tuple(rows), title=Detail("suggested fixes"), notes=(_KINDS,))
 
 
 def _thresholds(found: Diagnosis) -> Table:
@@ -220,7 +197,7 @@ def _thresholds(found: Diagnosis) -> Table:
             (f"{row.score:.4g}", f"{row.shown:.1f}", row.precision, row.recall, row.f, row.empty)
             for row in found.sweep.thresholds
         ),
-        title=f"a threshold on the score, in the first {found.k}",
+        title=Detail(f"a threshold on the score, in the first {found.k}"),
         right=frozenset({0, 1}),
         best=frozenset((place, 4) for place, row in enumerate(found.sweep.thresholds) if row == best),
         digits=2,
@@ -247,35 +224,42 @@ def _difficulty(found: Diagnosis) -> Table:
         else ()
     )
     return Table(
-        columns=(str(found.measure), "queries", ""), rows=rows, title="distribution over queries", notes=tuple(notes)
+        columns=(str(found.measure), "queries", ""),
+        rows=rows,
+        title=Detail("distribution over queries"),
+        notes=tuple(notes),
     )
 
 
-def _slices(found: Diagnosis, shown: Iterable[Slice]) -> Table:
-    rows = tuple(
+def _slices(found: Diagnosis) -> Table:
+    """Return the groups of queries; details, unless groups were passed."""
+    named = {one.by for one in found.slices} - {*OWN_CUTS}
+    rows = (
         (
-            one.by,
+            one.by if one.by in named else Detail(one.by),
             one.label,
             one.queries,
             one.mean,
-            "too few" if one.queries < ENOUGH else _interval(one.low, one.high),
+            "too few"
+            if one.queries < ENOUGH
+            else "–"
+            if one.low is None or one.high is None
+            else f"{one.low:.2f} to {one.high:.2f}",
         )
-        for one in shown
+        for one in found.slices
     )
-    notes = [f"too few: groups of fewer than {ENOUGH} queries have no interval", *found.notes]
+    notes = [f"too few: groups of fewer than {ENOUGH} queries have no interval"]
     if not found.sweep.thresholds:
-        notes.insert(1, f"no threshold on the score: {found.sweep.why_not}")
+        notes.append(Detail(f"no threshold on the score: {found.sweep.why_not}"))
+    title = "groups of queries"
     return Table(
         columns=("by", "group", "queries", str(found.measure), "95% interval"),
-        rows=rows,
-        title="groups of queries",
-        notes=tuple(notes),
+        rows=tuple(rows),
+        title=title if named else Detail(title),
+        notes=(*notes, *(Detail(note) for note in found.notes if not note.startswith("WARNING: "))),
         digits=2,
+        unit="group",
     )
 
 
-def _interval(low: float | None, high: float | None) -> str:
-    return "–" if low is None or high is None else f"{low:.2f} to {high:.2f}"
-
-
-REPORTS = {Diagnosis: Report(diagnosis_tables)}
+REPORTS = {Diagnosis: Report(lambda diagnosis, _: diagnosis_tables(diagnosis))}

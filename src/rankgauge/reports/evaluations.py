@@ -4,66 +4,45 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from rankgauge.core.escaping import for_terminal
-from rankgauge.core.text import many
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
-from rankgauge.rendering.tables import BEST, Cell, Table
+from rankgauge.rendering.tables import Cell, Detail, Table
 from rankgauge.reports.registry import Options, Report
 
-_MOST = 3  # maximum number of measures for which all group means are shown
 _NOTES = 2  # number of notes in a short report with group means
+_MOST = 3  # maximum number of measures for which all group means are shown
 
 
 def _blocks(evaluations: Sequence[Evaluation], options: Options) -> list[Table]:
     """Return the tables of a report; the last one has the notes.
 
-    Measures with cut-offs are shown as one grid per run (cut-offs by measures); otherwise there is
-    one row for each run.
+    Measures of a single run with cut-offs are shown as a grid (cut-offs by measures); otherwise there is one row for
+    each run.
     """
     if options.per_query:
-        found = [_query_table(evaluations)]
-    elif options.short and len(evaluations) > 1:
-        found = [_overview(evaluations)]
-    elif all(is_grid(evaluation.measures) for evaluation in evaluations):
-        best = _best_of(evaluations)
-        found = [
-            table
-            for e, own in zip(evaluations, best, strict=True)
-            for table in grids(e.run_name, e.measures, e.mean(), own)
-        ]
+        tables = [_query_table(evaluations)]
+    elif len(evaluations) == 1 and is_grid(evaluations[0].measures):
+        tables = [*grids(evaluations[0].run_name, evaluations[0].measures, evaluations[0].mean())]
     else:
-        found = [_run_table(evaluations)]
+        tables = [_run_table(evaluations)]
     grouped = [e for e in evaluations if e.groups is not None or e.weights is not None]
     if grouped and not options.per_query:
         from rankgauge.evaluation.groups import group_means
 
-        found += [group_means(each, _MOST).table() for each in grouped]
-    marks = [BEST] if options.on_terminal and any(table.best for table in found) else []
+        tables += [group_means(evaluation, _MOST).table() for evaluation in grouped]
     notes = notes_of(evaluations)
-    if options.short and (len(evaluations) > 1 or grouped):
-        notes = _short(evaluations, notes)
-    found[-1] = replace(found[-1], notes=(*marks, *found[-1].notes, *notes))
-    return found
-
-
-def _overview(evaluations: Sequence[Evaluation]) -> Table:
-    """Return one row for each run; if there are many cut-offs, only the largest."""
-    measures = _all_measures(evaluations)
-    if not all(is_grid(evaluation.measures) for evaluation in evaluations):
-        return _run_table(evaluations)
-    deepest = max(m.k or 0 for m in measures)
-    chosen = [m for m in measures if "k" not in dict(m.params) or m.k == deepest]
-    more = len(measures) - len(chosen)
-    notes = (f"{many(more, 'measure')} at smaller cut-offs: --full (full=True)",)
-    return replace(_run_table(evaluations, chosen), notes=notes)
+    if grouped:
+        notes = [note if place < _NOTES or "WARNING" in note else Detail(note) for place, note in enumerate(notes)]
+    tables[-1] = replace(tables[-1], notes=(*tables[-1].notes, *notes))
+    return tables
 
 
 def notes_of(evaluations: Sequence[Evaluation]) -> list[str]:
-    """Return the notes of all runs: shared notes once, the others with the name of their run.
+    """Return the notes of all runs: shared notes once, the others with the name of their run, as details.
 
     Example:
         >>> import rankgauge
@@ -72,18 +51,8 @@ def notes_of(evaluations: Sequence[Evaluation]) -> list[str]:
         '1 query: all judged queries'
     """
     shared = [note for note in evaluations[0].notes if all(note in e.notes for e in evaluations)]
-    own = [(e.run_name, note) for e in evaluations for note in e.notes if note not in shared]
-    return shared + [f"{name}: {note}" for name, note in own]
-
-
-def _short(evaluations: Sequence[Evaluation], notes: Sequence[str]) -> list[str]:
-    """Return warnings and the notes shared by all runs; for a single run, its first notes."""
-    shared = [note for note in notes if all(note in e.notes for e in evaluations)]
-    if len(evaluations) == 1:
-        shared = shared[:_NOTES]
-    warned = [note for note in notes if note not in shared and "WARNING" in note]
-    more = len(notes) - len(shared) - len(warned)
-    return [*shared, *warned, *([f"{many(more, 'more note')}: --full (full=True)"] if more else [])]
+    own = [f"{e.run_name}: {note}" for e in evaluations for note in e.notes if note not in shared]
+    return shared + [note if "WARNING" in note else Detail(note) for note in own]
 
 
 def _family(measure: Measure) -> str:
@@ -99,64 +68,23 @@ def is_grid(measures: Sequence[Measure]) -> bool:
     return len(families) > 1 and len(cutoffs) > 1 and 2 * len(cut) > cells
 
 
-def grids(
-    title: str, measures: Sequence[Measure], means: Mapping[str, float], best: Collection[Measure] = ()
-) -> Iterator[Table]:
+def grids(title: str, measures: Sequence[Measure], means: Mapping[str, float]) -> Iterator[Table]:
     """Yield a table of means (cut-offs by measures), then those without a cut-off.
 
     Args:
         title: Name of the run.
         measures: Measures.
         means: Means by name of the measure.
-        best: Measures by which the run is the best of several.
     """
     cut = [m for m in measures if "k" in dict(m.params)]
     families = list(dict.fromkeys(map(_family, cut)))
     values = {(_family(m), m.k): _cell(m, means[str(m)]) for m in cut}
     cutoffs: list[int] = sorted({int(m.k) for m in cut})  # type: ignore[arg-type] # k is a number
-    yield Table(
-        columns=("k", *families),
-        rows=tuple((k, *(values.get((name, k)) for name in families)) for k in cutoffs),
-        title=title,
-        best=frozenset(
-            (cutoffs.index(m.k), families.index(_family(m)) + 1)  # type: ignore[arg-type] # k is a number
-            for m in cut
-            if m in best
-        ),
-        starred=True,
-    )
+    rows = tuple((k, *(values.get((name, k)) for name in families)) for k in cutoffs)
+    yield Table(("k", *families), rows, title=title)
     whole = [m for m in measures if m not in cut]
     if whole:
-        yield Table(
-            columns=tuple(map(str, whole)),
-            rows=(tuple(_cell(m, means[str(m)]) for m in whole),),
-            best=frozenset((0, column) for column, m in enumerate(whole) if m in best),
-            starred=True,
-        )
-
-
-def _best_of(evaluations: Sequence[Evaluation]) -> list[set[Measure]]:
-    """Return for each run the measures by which it is the best."""
-    best: list[set[Measure]] = [set() for _ in evaluations]
-    if _disjoint(evaluations):
-        return best
-    means = [evaluation.mean() for evaluation in evaluations]
-    for measure in _all_measures(evaluations):
-        for place in _ahead(measure, [mean.get(str(measure), math.nan) for mean in means]):
-            best[place].add(measure)
-    return best
-
-
-def _disjoint(evaluations: Sequence[Evaluation]) -> bool:
-    """Return whether two runs have no query in common, so that neither is better."""
-    sets = {evaluation.query_ids: set(evaluation.query_ids) for evaluation in evaluations}
-    return any(one.isdisjoint(other) for one, other in itertools.combinations(sets.values(), 2))
-
-
-def _ahead(measure: Measure, values: Sequence[float]) -> tuple[int, ...]:
-    """Return the positions of the best values if there are several values."""
-    several = sum(not math.isnan(value) for value in values) > 1
-    return measure.best(values) if several else ()
+        yield Table(tuple(map(str, whole)), (tuple(_cell(m, means[str(m)]) for m in whole),))
 
 
 def _all_measures(evaluations: Sequence[Evaluation]) -> tuple[Measure, ...]:
@@ -164,21 +92,33 @@ def _all_measures(evaluations: Sequence[Evaluation]) -> tuple[Measure, ...]:
     return tuple(dict.fromkeys(m for evaluation in evaluations for m in evaluation.measures))
 
 
-def _run_table(evaluations: Sequence[Evaluation], measures: Sequence[Measure] | None = None) -> Table:
-    measures = measures or _all_measures(evaluations)
-    rows = []
-    for evaluation in evaluations:
-        means = evaluation.mean()
-        cells = (_cell(m, means.get(str(m), math.nan)) for m in measures)
-        rows.append((evaluation.run_name, *cells))
+def _run_table(evaluations: Sequence[Evaluation]) -> Table:
+    """Return one row for each run; in a grid of cut-offs, those below the largest are details."""
+    measures = _all_measures(evaluations)
+    deepest = max(m.k or 0 for m in measures) if all(is_grid(e.measures) for e in evaluations) else None
+    means = [evaluation.mean() for evaluation in evaluations]
+    # Without a query in common, no run is better.
+    disjoint = any(
+        set(one.query_ids).isdisjoint(other.query_ids) for one, other in itertools.combinations(evaluations, 2)
+    )
+    best: set[tuple[int, int]] = set()
+    for column, measure in enumerate(measures, start=1):
+        values = [mean.get(str(measure), math.nan) for mean in means]
+        if not disjoint and sum(not math.isnan(value) for value in values) > 1:
+            best |= {(row, column) for row in measure.best(values)}
     return Table(
-        columns=("run", *map(str, measures)),
-        rows=tuple(rows),
-        best=frozenset(
-            (row, measures.index(measure) + 1)
-            for row, best in enumerate(_best_of(evaluations))
-            for measure in best.intersection(measures)
+        columns=(
+            "run",
+            *(
+                Detail(m) if deepest is not None and "k" in dict(m.params) and m.k != deepest else str(m)
+                for m in measures
+            ),
         ),
+        rows=tuple(
+            (e.run_name, *(_cell(m, mean.get(str(m), math.nan)) for m in measures))
+            for e, mean in zip(evaluations, means, strict=True)
+        ),
+        best=frozenset(best),
         starred=True,
     )
 
@@ -211,21 +151,17 @@ def _data(evaluations: Sequence[Evaluation], options: Options) -> Table:
 
 def _trec(evaluations: Sequence[Evaluation], options: Options) -> str:
     """Format the values as trec_eval prints them."""
-    lines = (_trec_lines(one, per_query=options.per_query) for one in evaluations)
-    return "".join(line for of_one in lines for line in of_one)
-
-
-def _trec_lines(evaluation: Evaluation, *, per_query: bool) -> Iterator[str]:
-    names = [measure.trec_name() or str(measure) for measure in evaluation.measures]
-    if per_query:
-        for query, values in zip(evaluation.query_ids, evaluation.per_query.tolist(), strict=True):
-            for name, measure, value in zip(names, evaluation.measures, values, strict=True):
-                yield _trec_line(name, query, measure, value)
-    yield f"{'runid':<22}\tall\t{for_terminal(evaluation.run_name)}\n"
-    yield f"{'num_q':<22}\tall\t{len(evaluation.query_ids)}\n"
-    means = evaluation.mean()
-    for name, measure in zip(names, evaluation.measures, strict=True):
-        yield _trec_line(name, "all", measure, means[str(measure)])
+    lines = []
+    for evaluation in evaluations:
+        named = [(measure.trec_name() or str(measure), measure) for measure in evaluation.measures]
+        rows = zip(evaluation.query_ids, evaluation.per_query.tolist(), strict=True) if options.per_query else ()
+        for query, values in rows:
+            lines += [_trec_line(name, query, m, value) for (name, m), value in zip(named, values, strict=True)]
+        lines.append(f"{'runid':<22}\tall\t{for_terminal(evaluation.run_name)}\n")
+        lines.append(f"{'num_q':<22}\tall\t{len(evaluation.query_ids)}\n")
+        means = evaluation.mean()
+        lines += [_trec_line(name, "all", measure, means[str(measure)]) for name, measure in named]
+    return "".join(lines)
 
 
 def _trec_line(name: str, query: str, measure: Measure, value: float) -> str:

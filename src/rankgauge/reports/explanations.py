@@ -3,63 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
 from rankgauge.core.escaping import for_html, for_latex, for_terminal
 from rankgauge.core.text import many
 from rankgauge.explanation.calculation import Step, Term, number
-from rankgauge.explanation.explanation import GAP, UNJUDGED, Explanation, grade_of, shown_rows, terms_of
+from rankgauge.explanation.explanation import UNJUDGED, Explanation, grade_of, shown_rows, terms_of
 from rankgauge.explanation.reconciliation import QueryChange, Reconciliation
 from rankgauge.explanation.reproduction import Reproduction
-from rankgauge.rendering.tables import WIDTH, Cell, Table, render_table, shorten, wrapped
+from rankgauge.rendering.tables import WIDTH, Cell, Detail, Table, shorten, wrapped
 from rankgauge.reports.registry import Options, Report
 
-# Columns that have a separate table on a terminal.
-_FACTS = {"score", "relevant"}
 _MISSED = 5
 
 
 def _explanation_blocks(found: Explanation, options: Options) -> Iterator[Table | str]:
     """Yield the ranking, the ideal ranking, the formula with numbers, and notes."""
-    if not found.rows:
-        yield Table((), (), title=f"{found.measure} = {number(found.value)} for query {found.query}")
-    elif not options.on_terminal:
+    if found.rows:
         yield from found.tables()
     else:
-        tables = found.tables(full=options.full)
-        for table in tables[:1] if options.short else tables:
-            chosen = _without(table, _FACTS)
-            yield (_without_gaps(chosen) if options.quiet else _table_text(chosen, color=options.color))
-        if options.full:
-            yield replace(_without(tables[0], found.calculation.columns), title="scores")
+        yield Table((), (), title=f"{found.measure} = {number(found.value)} for query {found.query}")
     yield steps_text(found.steps, options.format)
-    yield Table((), (), notes=tuple(_notes(found, short=options.short)))
-
-
-def _without(table: Table, names: Container[str]) -> Table:
-    """Return a table without these columns."""
-    kept = [place for place, name in enumerate(table.columns) if name not in names]
-    return table.part(columns=kept)
-
-
-def _without_gaps(table: Table) -> Table:
-    """Return a table without the rows that count omitted rows."""
-    return table.part(rows=[place for place, row in enumerate(table.rows) if row[0] != GAP])
-
-
-def _table_text(table: Table, *, color: bool) -> str:
-    """Format a table, with rows that count omitted rows spanning all columns."""
-    gaps = {place: str(row[1]) for place, row in enumerate(table.rows) if row[0] == GAP}
-    column = table.columns.index("document")
-    rows = [(*row[:column], row[column] if row[0] != GAP else "", *row[column + 1 :]) for row in table.rows]
-    narrow = replace(table, rows=tuple(rows), shortened=frozenset({column}))
-    lines = render_table(narrow, "table", color=color).splitlines()
-    above = 3 if table.title else 2
-    for place, text in gaps.items():
-        lines[above + place] = f"{GAP:>{len(table.columns[0])}}   {text}"
-    return "".join(f"{line}\n" for line in lines)
+    yield Table((), (), notes=tuple(_notes(found)))
 
 
 def steps_text(steps: Sequence[str], format: str) -> str:
@@ -85,7 +52,7 @@ def _folded(line: str) -> str:
     return "\n".join(wrapped(line, first="  ", indent=indent))
 
 
-def _notes(found: Explanation, *, short: bool) -> Iterator[str]:
+def _notes(found: Explanation) -> Iterator[str]:
     yield from found.notes
     if found.why:
         yield f"query {found.query} was chosen: {found.why}"
@@ -93,13 +60,12 @@ def _notes(found: Explanation, *, short: bool) -> Iterator[str]:
     kind = {"arithmetic": "mean", "geometric": "geometric mean", "sum": "sum"}
     how = kind[measure.declaration.mean]
     # The reason for choosing the query may name the mean.
-    if not short or f"({number(found.mean)})" not in found.why:
-        yield f"{how} over {many(found.queries, 'query')}: {number(found.mean)}"
+    average = f"{how} over {many(found.queries, 'query')}: {number(found.mean)}"
+    yield Detail(average) if f"({number(found.mean)})" in found.why else average
     others = ", ".join(f"{other.query} ({other.what}, {number(other.value)})" for other in found.others)
     if others:
         yield f"others with --query ID: {others}"
-    head = {"head": 0} if short else {}
-    shown = [row.ranked for row in shown_rows(found.calculation, **head)]
+    shown = [row.ranked for row in shown_rows(found.calculation)]
     if any(listed.grade is None for listed in shown):
         yield f"grade {UNJUDGED}: not judged, counted as not relevant"
     if any(listed.grade is not None and listed.grade < 0 for listed in shown):
@@ -111,34 +77,52 @@ def _notes(found: Explanation, *, short: bool) -> Iterator[str]:
         names = ", ".join(f"{name} (grade {number(grade)})" for name, grade in missed[:_MISSED])
         more = ", ..." if len(missed) > _MISSED else ""
         yield f"not retrieved: {many(len(missed), 'document')} with a grade above 0: {names}{more}"
-    if short:
-        ideal = ", the ideal ranking" if found.calculation.ideal else ""
-        yield f"every rank{ideal}, and scores: --full (full=True)"
 
 
 # ---- reconciliations: steps between two numbers
 
 _QUERIES, _RANKS, _MOST = 5, 10, 20
 _FEW = 3
-_DOCUMENT, _NARROW, _STEP, _BY = 20, 13, 44, 44
+_DOCUMENT, _STEP, _BY = 20, 44, 44
 _FEWEST, _MANY = 6, 12
 _SHOWN, _WAY, _SAME = 4, 58, 3
 
 
 def _reconciliation_blocks(found: Reconciliation, options: Options) -> Iterator[Table | str]:
-    """Yield all parts, or the first ones on a terminal."""
+    """Yield the steps; the queries, and one computed both ways, are details."""
     yield _steps(found)
-    more = _largest(found) if options.short and found.moved else ()
-    yield Table((), (), notes=(*found.notes, *_summed_up(found), *more))
-    if options.short:
-        return
+    here, there = found.queries
+    averaged = f"{many(here, 'query')} averaged " + ("by both" if here == there else f"here, {there} there")
+    differ = f"{len(found.moved)} differ" if found.moved else "all have the same value there"
+    notes = [*found.notes, f"{averaged}; {differ}"]
+    if any(one.left or one.entered for one in found.contributions):
+        notes.append("queries: number changed (-excluded from the mean +added to it)")
     if found.moved:
-        yield _queries(found)
+        changes = (f"{one.query} ({_value(one.ours)} to {_value(one.theirs)})" for one in found.moved[:_FEW])
+        notes.append(f"largest changes: {', '.join(changes)}")
+    yield Table((), (), notes=tuple(notes))
+    if found.moved:
+        left = len(found.moved) - _QUERIES
+        yield Table(
+            ("query", "here", "there", "change", "largest step"),
+            tuple(
+                (
+                    one.query,
+                    _value(one.ours),
+                    _value(one.theirs),
+                    "" if math.isnan(one.change) else f"{one.change:+.4f}",
+                    _by(one),
+                )
+                for one in found.moved[:_QUERIES]
+            ),
+            title=Detail("queries with the largest changes"),
+            right=frozenset({1, 2, 3}),
+            notes=(f"{many(left, 'more query')} changed",) if left > 0 else (),
+        )
     if found.sides is not None:
-        ours, theirs = found.sides
-        yield _side_by_side(ours, theirs, _NARROW if options.on_terminal else _DOCUMENT)
-        yield steps_text(_formulas(ours, theirs), options.format)
-        yield Table((), (), notes=(first_difference(ours, theirs),))
+        yield _side_by_side(*found.sides)
+        yield Detail(steps_text(_formulas(*found.sides), options.format))
+        yield Table((), (), notes=(Detail(first_difference(*found.sides)),))
 
 
 def _steps(found: Reconciliation) -> Table:
@@ -167,47 +151,8 @@ def _digits(found: Reconciliation) -> int:
     return min(max(_FEWEST, 2 - math.floor(math.log10(least))), _MANY)
 
 
-def _summed_up(found: Reconciliation) -> Iterator[str]:
-    here, there = found.queries
-    averaged = f"{many(here, 'query')} averaged by both"
-    if here != there:
-        averaged = f"{many(here, 'query')} averaged here, {there} there"
-    if not found.moved:
-        yield f"{averaged}; all have the same value there"
-    else:
-        yield f"{averaged}; {len(found.moved)} differ"
-    if any(one.left or one.entered for one in found.contributions):
-        yield "queries: number changed (-excluded from the mean +added to it)"
-
-
-def _queries(found: Reconciliation) -> Table:
-    shown = found.moved[:_QUERIES]
-    rows: list[tuple[Cell, ...]] = [
-        (one.query, _value(one.ours), _value(one.theirs), _change(one), _by(one)) for one in shown
-    ]
-    left = len(found.moved) - len(shown)
-    notes = (f"{many(left, 'more query')} changed",) if left else ()
-    return Table(
-        ("query", "here", "there", "change", "largest step"),
-        tuple(rows),
-        title="queries with the largest changes",
-        right=frozenset({1, 2, 3}),
-        notes=notes,
-    )
-
-
-def _largest(found: Reconciliation) -> Iterator[str]:
-    said = (f"{one.query} ({_value(one.ours)} to {_value(one.theirs)})" for one in found.moved[:_FEW])
-    yield f"largest changes: {', '.join(said)}"
-    yield "more queries, and one computed both ways: --full (full=True)"
-
-
 def _value(value: float | None) -> str:
     return "left out" if value is None else f"{value:.4f}"
-
-
-def _change(one: QueryChange) -> str:
-    return "" if math.isnan(one.change) else f"{one.change:+.4f}"
 
 
 def _by(one: QueryChange) -> str:
@@ -221,30 +166,28 @@ def _by(one: QueryChange) -> str:
     return ", ".join(shown) + (f", {left} more" if left else "")
 
 
-def _side_by_side(ours: Explanation, theirs: Explanation, room: int) -> Table:
-    """Return both rankings of a query side by side, with ids shortened to fit."""
+def _side_by_side(ours: Explanation, theirs: Explanation) -> Table:
+    """Return both rankings of a query side by side."""
     pairs = list(zip_longest(ours.rows, theirs.rows))
     kept = [
         place
         for place, pair in enumerate(pairs)
         if place < _RANKS or any(row is not None and row.counts for row in pair)
     ][:_MOST]
-    sides = [_cells(one, [pairs[place][side] for place in kept], room) for side, one in enumerate((ours, theirs))]
-    rows: list[tuple[Cell, ...]] = []
-    for place, left, right in zip(kept, *sides, strict=True):
-        mark = "" if _same(*pairs[place]) else "<"
-        rows.append((str(place + 1), *left, *right, mark))
+    sides = [_cells(one, [pairs[place][side] for place in kept]) for side, one in enumerate((ours, theirs))]
+    heads = [
+        one.calculation.columns[_contribution(one)] if one.calculation.columns else "counts" for one in (ours, theirs)
+    ]
+    rows = (
+        (str(place + 1), *left, *right, "" if _compared(pairs[place][0]) == _compared(pairs[place][1]) else "<")
+        for place, left, right in zip(kept, *sides, strict=True)
+    )
     return Table(
-        ("rank", "here", "grade", _head(ours), "there", "grade", _head(theirs), ""),
+        ("rank", "here", "grade", heads[0], "there", "grade", heads[1], ""),
         tuple(rows),
-        title=f"query {ours.query} on both sides: {number(ours.value)} here, {number(theirs.value)} there",
+        title=Detail(f"query {ours.query} on both sides: {number(ours.value)} here, {number(theirs.value)} there"),
         right=frozenset({0, 2, 3, 5, 6}),
     )
-
-
-def _head(found: Explanation) -> str:
-    place = _contribution(found)
-    return found.calculation.columns[place] if found.calculation.columns else "counts"
 
 
 def _contribution(found: Explanation) -> int:
@@ -253,25 +196,19 @@ def _contribution(found: Explanation) -> int:
     return columns.index("contribution") if "contribution" in columns else len(columns) - 1
 
 
-def _cells(found: Explanation, rows: Sequence[Step | None], room: int) -> list[tuple[str, str, str]]:
+def _cells(found: Explanation, rows: Sequence[Step | None]) -> list[tuple[str, str, str]]:
     place = _contribution(found)
     terms: list[tuple[Term, ...]] = [
         (None if row is None else row.terms[place] if row.terms else ("yes" if row.counts else ""),) for row in rows
     ]
     return [
-        ("", "", "") if row is None else (shorten(row.ranked.document, room), grade_of(row.ranked.grade), term)
+        ("", "", "") if row is None else (shorten(row.ranked.document, _DOCUMENT), grade_of(row.ranked.grade), term)
         for row, (term,) in zip(rows, terms_of(terms), strict=True)
     ]
 
 
-def _same(left: Step | None, right: Step | None) -> bool:
-    if left is None or right is None:
-        return left is right
-    return _seen(left) == _seen(right) and left.counts == right.counts
-
-
-def _seen(row: Step) -> tuple[str, float | None]:
-    return row.ranked.document, row.ranked.grade
+def _compared(row: Step | None) -> tuple[str, float | None, bool] | None:
+    return None if row is None else (row.ranked.document, row.ranked.grade, row.counts)
 
 
 def _formulas(ours: Explanation, theirs: Explanation) -> tuple[str, ...]:
@@ -316,11 +253,8 @@ def _graded(row: Step) -> str:
 def _reproduction(found: Reproduction, options: Options) -> Iterator[Table | str]:
     yield _ways(found)
     yield Table((), (), notes=tuple(_fit_notes(found)))
-    if options.short:
-        steps = "steps, and the queries that differ: --full (full=True)"
-        yield replace(_steps(found.reconciliation), notes=(steps,))
-        return
-    yield from _reconciliation_blocks(found.reconciliation, options)
+    for part in _reconciliation_blocks(found.reconciliation, options):
+        yield Detail(part) if isinstance(part, str) else replace(part, title=Detail(part.title))
 
 
 def _ways(found: Reproduction) -> Table:

@@ -7,14 +7,11 @@ from dataclasses import replace
 from importlib.util import find_spec
 
 from rankgauge.core.escaping import templates
-from rankgauge.core.text import inflect, lower_first, many
+from rankgauge.core.text import many
 from rankgauge.gates.result import UNSURE, GateCheck, GateResult, GateVerdict
-from rankgauge.rendering.tables import Table
 from rankgauge.reports.registry import MOST, Annotation, Options, Report, annotation_lines
 from rankgauge.reports.sections import Section, page
 
-# Columns of the checks and number of queries in a short report.
-_COLUMNS, _LOSERS = 6, 3
 _KINDS: dict[GateVerdict, str] = {
     "FAIL": "error",
     "NOT COMPARABLE": "error",
@@ -75,51 +72,30 @@ def _sections(result: GateResult) -> Iterator[Section]:
     yield Section("Method", result.notes)
 
 
-def _blocks(result: GateResult, options: Options) -> list[Table]:
-    """Return the checks and the queries with the largest losses; short on a terminal."""
-    table, losers = result.table(), result.losers_table()
-    if options.short:
-        more = len(losers.rows) - _LOSERS
-        left = [f"{more} more {inflect(more, 'loss', 'losses')}"] if more > 0 else []
-        end = (
-            f"{', '.join([*left, 'rules', 'margins'])}: --full (full=True)",
-            f"next step: {lower_first(result.next_step())}",
-        )
-        reasons = table.notes[: len(table.notes) - len(result.notes)]
-        # The conclusions name the margin.
-        table = replace(
-            table.part(columns=range(_COLUMNS)), notes=(*reasons, *result.notes[:1], *(() if losers.rows else end))
-        )
-        losers = replace(losers, rows=losers.rows[:_LOSERS], shortened=frozenset({len(losers.columns) - 1}), notes=end)
-    return [table, losers] if losers.rows and not options.quiet else [table]
-
-
 def _github(result: GateResult, options: Options) -> str:
-    found = (
+    verdicts = list(_KINDS)
+    # Failures come first, sorted by loss relative to the margin.
+    worst_first = sorted(
+        result.checks,
+        key=lambda check: (
+            verdicts.index(check.verdict),
+            0.0 if check.numbers is None else check.numbers.gain / check.numbers.margin,
+        ),
+    )
+    annotations = (
         Annotation(
             "error" if options.strict and check.verdict in UNSURE else _KINDS[check.verdict],
             f"rankgauge {check.kind} {check.name}",
             f"{check.verdict}: {_text(check)}",
         )
-        for check in _worst_first(result)
+        for check in worst_first
         if check.verdict != "PASS" or check.note
     )
-    return annotation_lines(found, "rankgauge", ", see the summary of this step")
+    return annotation_lines(annotations, "rankgauge", ", see the summary of this step")
 
 
 def _text(check: GateCheck) -> str:
     return check.sentence + (f"; {check.note}" if check.note else "")
-
-
-def _worst_first(result: GateResult) -> list[GateCheck]:
-    """Return failures first, sorted by loss relative to the margin."""
-
-    def key(check: GateCheck) -> tuple[int, float]:
-        return list(_KINDS).index(
-            check.verdict
-        ), 0.0 if check.numbers is None else check.numbers.gain / check.numbers.margin
-
-    return sorted(result.checks, key=key)
 
 
 _JUNIT = """\
@@ -165,4 +141,4 @@ def _case(check: GateCheck, *, strict: bool) -> dict[str, str]:
     }
 
 
-REPORTS = {GateResult: Report(_blocks, formats={"junit": _junit, "github": _github})}
+REPORTS = {GateResult: Report(formats={"junit": _junit, "github": _github})}

@@ -129,8 +129,17 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
         judged = prepare_judgments(qrels, make_plan(COMPARED if measures is None else measures).reads)
         truth, sources = Qrels.of(judged), _named(runs)
         named = {name: run for name, (_, run) in sources.items()}
-        if result is None:
-            result = _measured(judged, named, measures, baseline)
+        if result is None and len(named) > 1:
+            result = compare(judged, named, measures, baseline=baseline)
+        elif result is None:
+            ((name, run),) = named.items()
+            if baseline not in {None, name}:
+                raise InputError(
+                    f"there is one run, {name!r}, and nothing to compare with {baseline!r}",
+                    where="baseline",
+                    fix="pass both runs, or omit the baseline",
+                )
+            result = evaluate(judged, run, COMPARED if measures is None else measures)
         read = collection if isinstance(collection, Collection) else collection and Collection.read(collection)
         report = _Report(result, _inputs(qrels, truth, sources), truth, named, read or Collection())
         report.check()
@@ -186,19 +195,6 @@ def _named(runs: Any) -> dict[str, tuple[Any, Run]]:
 
 def _is_path(source: Any) -> bool:
     return isinstance(source, str | os.PathLike)
-
-
-def _measured(truth: Any, runs: Mapping[str, Run], measures: Any, baseline: str | None) -> Evaluation | Comparison:
-    if len(runs) > 1:
-        return compare(truth, runs, measures, baseline=baseline)
-    (name, run), *_ = runs.items()
-    if baseline not in {None, name}:
-        raise InputError(
-            f"there is one run, {name!r}, and nothing to compare with {baseline!r}",
-            where="baseline",
-            fix="pass both runs, or omit the baseline",
-        )
-    return evaluate(truth, run, COMPARED if measures is None else measures)
 
 
 def _inputs(qrels: Any, truth: Qrels, sources: Mapping[str, tuple[Any, Run]]) -> Table:
@@ -363,6 +359,16 @@ class _Report:
     def page(self, *, title: str, date: str, sections: Sequence[Section], diagnosed: str) -> str:
         queries = Queries(self.evaluations, self.base, self.primary, self.truth, self.runs, self.texts)
         own = answer_sections(self.answers) if self.answers else ()
+        design = None if self.comparison is None else self.comparison.design
+        test = (
+            {}
+            if design is None
+            else {
+                "baseline": design.baseline,
+                "tested measures": ", ".join(map(str, design.tested)),
+                "method": design.describe(),
+            }
+        )
         return page(
             "page.html",
             script=asset("page.js"),
@@ -381,7 +387,7 @@ class _Report:
             inputs=self.inputs,
             policies=self.evaluations[0].policies.describe(),
             settings=[(e.run_name, dict(e.settings)) for e in self.evaluations if e.settings],
-            test=self._test(),
+            test=test,
             notes=notes_of(self.evaluations),
             measures=list(self._measures()),
         )
@@ -466,7 +472,16 @@ class _Report:
             # For two runs, the result at the top contains the first two sentences.
             more = (Details("Conclusions in sentences", conclusions),) if len(conclusions) > 2 else ()
             plots = self._plots("differences", "per-query")
-            yield Section("Differences", (*self._differences(), *more, *plots))
+            every = self.comparison.design.pairs == "all"
+            title = "Differences of every pair" if every else f"Differences from {self.base}"
+            notes = tuple(units(self.evaluations[0].measures))
+            full = replace(self.comparison.differences_table(), title=title, notes=notes)
+            tested = [place for place, d in enumerate(self.comparison.differences) if d.verdict is not None]
+            differences: tuple[Part, ...] = (full,)
+            if len(self.evaluations) > 2 and len(tested) < len(full.rows):
+                folded = Details(f"All {len(full.rows)} differences, tested or not", differences)
+                differences = (full.part(rows=tested), folded)
+            yield Section("Differences", (*differences, *more, *plots))
         else:
             table = replace(self.evaluations[0].table(), title="Means by measure", notes=())
             yield Section("Means", (table, *self._plots("means")))
@@ -474,22 +489,6 @@ class _Report:
             yield Section("Ranks of relevant documents", tuple(self._curves()))
         if self.plots and self.comparison:
             yield Section("Values by query and run", tuple(self._plots("heat-map")))
-
-    def _differences(self) -> Iterator[Part]:
-        """Yield the differences; for more than two runs, untested ones are collapsed."""
-        if self.comparison is None:
-            return
-        every = self.comparison.design.pairs == "all"
-        title = "Differences of every pair" if every else f"Differences from {self.base}"
-        full, tested = (
-            replace(self.comparison.differences_table(described=described), title=title, notes=tuple(units(measures)))
-            for described, measures in ((True, self.evaluations[0].measures), (False, self.comparison.tested))
-        )
-        if len(self.evaluations) == 2 or len(tested.rows) == len(full.rows):
-            yield full
-        else:
-            yield tested
-            yield Details(f"All {len(full.rows)} differences, tested or not", (full,))
 
     def _plots(self, *kinds: str) -> Iterator[Plot]:
         if self.plots:
@@ -535,13 +534,3 @@ class _Report:
             yield "Hard for every run", text, queries.details(hard)
         elif hard:
             yield "Lowest values", "Below the mean, lowest first.", queries.details(hard)
-
-    def _test(self) -> dict[str, str]:
-        if self.comparison is None:
-            return {}
-        design = self.comparison.design
-        return {
-            "baseline": design.baseline,
-            "tested measures": ", ".join(map(str, design.tested)),
-            "method": design.describe(),
-        }

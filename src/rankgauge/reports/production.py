@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from rankgauge.core.text import Ratio
 from rankgauge.production import DriftReport, QuestionPoint
-from rankgauge.rendering.tables import Table
 from rankgauge.reports.sections import Details, Section, asset, page
 
 _WIDTH, _HEIGHT, _MARGIN = 1000, 640, 24
@@ -35,6 +34,11 @@ def drift_page(report: DriftReport) -> str:
     script = asset("drift.js")
     drawn = _drawn(report.points)
     ours, theirs = report.evaluation, report.log
+    names = []  # numbers of the clusters, at the median positions of their points
+    for number in sorted({point.cluster for point in drawn}):
+        members = [point for point in drawn if point.cluster == number]
+        x, y = (statistics.median(getattr(point, axis) for point in members) for axis in "xy")
+        names.append((x, y, number))
     caption = (
         f"First two principal components of {report.encoder}: near points are similar questions. "
         "The test uses more dimensions than this map."
@@ -54,7 +58,7 @@ def drift_page(report: DriftReport) -> str:
         bottom_line=tuple(_bottom_line(report)),
         warnings=(),
         points=drawn,
-        names=_names(drawn),
+        names=names,
         width=_WIDTH,
         height=_HEIGHT,
         alt=f"Evaluation and log questions as points on a plane. {report.summary()}",
@@ -73,45 +77,16 @@ def _bottom_line(report: DriftReport) -> Iterator[tuple[str, str]]:
 
 
 def _sections(report: DriftReport) -> Iterator[Section]:
-    table = report.table(full=True)
-    shares = Table(
-        ("cluster", "evaluation", "95% CI", "log", "95% CI", "asked", "p", "in the set"),
-        tuple(
-            (
-                f"{each.number} {' '.join(each.terms)}",
-                f"{Ratio(each.evaluation_share):.1%}",
-                _interval(each.evaluation_interval),
-                f"{Ratio(each.log_share):.1%}",
-                _interval(each.log_interval),
-                f"{Ratio(each.traffic_share):.1%}",
-                f"{each.p:.3f}",
-                report.mark(each),
-            )
-            for each in report.clusters
-        ),
-        right=frozenset(range(1, 7)),
-        notes=(
-            "Intervals are simultaneous over all shares; p is corrected for the number of clusters",
-            "asked: the share of what users asked, repeated questions included",
-        ),
-    )
-    typical = Table(
-        ("cluster", "evaluation questions", "questions of users"),
-        tuple(
-            (f"{each.number} {' '.join(each.terms)}", " · ".join(each.typical_evaluation), " · ".join(each.typical_log))
-            for each in report.clusters
-        ),
-    )
+    table = report.table()
+    *statistics, simultaneous, asked = table.notes
+    shares = replace(table.part(columns=range(8)), title="", notes=(simultaneous, asked))
+    typical = replace(table.part(columns=(0, 9, 10)), title="", notes=())
     yield Section("Clusters", (shares, Details("Typical questions of each cluster", (typical,))))
     if report.additions:
         yield Section("Questions to add", (replace(report.additions_table(), title=""),))
     if report.outliers:
         yield Section("Outliers", (report.outliers_table(),))
-    yield Section("Test", (Details("Statistics", table.notes[1:]), report.power_table()))
-
-
-def _interval(given: tuple[float, float]) -> str:
-    return f"{Ratio(given[0]):.1%} to {Ratio(given[1]):.1%}"
+    yield Section("Test", (Details("Statistics", tuple(statistics[1:])), report.power_table()))
 
 
 def _drawn(points: Sequence[QuestionPoint]) -> list[QuestionPoint]:
@@ -137,14 +112,3 @@ def _drawn(points: Sequence[QuestionPoint]) -> list[QuestionPoint]:
         )
         for point, x, y in zip(chosen, *spans, strict=True)
     ]
-
-
-def _names(drawn: Sequence[QuestionPoint]) -> list[tuple[float, float, int]]:
-    """Return each cluster number at the median position of its points."""
-    found = []
-    for number in sorted({point.cluster for point in drawn}):
-        members = [point for point in drawn if point.cluster == number]
-        found.append(
-            (statistics.median(point.x for point in members), statistics.median(point.y for point in members), number)
-        )
-    return found

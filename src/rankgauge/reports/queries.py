@@ -16,7 +16,7 @@ from rankgauge.data.run import Run
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.plots import counted
-from rankgauge.rendering.tables import Cell, Table, shorten
+from rankgauge.rendering.tables import Table, shorten
 
 _DEPTH = 10
 _MOST_MISSED = 12
@@ -88,22 +88,28 @@ class Queries:
         origin = names.index(self.base)
         others = [n for n in range(len(names)) if n != origin]
         apart = others if len(others) <= _MOST_COLUMNS else []
-        columns = [counted(e, self.measure) for e in self.evaluations]
-        order = self._first(columns, origin, others)
-        texts = [self._text(query) for query in self.ids] if self.texts.queries else []
-        heads = ("query", *(["text"] if texts else []), *names, *(f"{names[n]} − {self.base}" for n in apart))
-        rows = tuple(
-            (
-                self.ids[p],
-                *([texts[p]] if texts else []),
-                *(self._cell(column[p]) for column in columns),
-                *(self._cell(columns[n][p] - columns[origin][p]) for n in apart),
-            )
-            for p in order[:_ROWS]
-        )
         common = [m for m in self.evaluations[0].measures if all(m in e.measures for e in self.evaluations)]
         few = len(self.ids) * len(names) * len(common) <= _MOST_VALUES
         shown = common if few else [self.measure]
+        values = {m: self._values(m, origin, apart) for m in {self.measure, *shown}}
+        columns, texts = values[self.measure], [self._text(query) for query in self.ids] if self.texts.queries else []
+        # Without a difference column, differences from the first other run decide.
+        first = columns[others[0] if others else origin]
+        gaps = [v - base for v, base in zip(first, columns[origin], strict=True)] if others else first
+        order = sorted(range(len(gaps)), key=lambda p: (math.inf if math.isnan(gaps[p]) else self.sign * gaps[p], p))
+        digits = _digits(self.measure)
+        table = Table(
+            ("query", *(["text"] if texts else []), *names, *(f"{names[n]} − {self.base}" for n in apart)),
+            tuple(
+                (
+                    self.ids[p],
+                    *([texts[p]] if texts else []),
+                    *(None if math.isnan(column[p]) else column[p] if digits else int(column[p]) for column in columns),
+                )
+                for p in order[:_ROWS]
+            ),
+            digits=_DIGITS,
+        )
         data = {
             "measures": list(map(str, shown)),
             "measure": str(self.measure),
@@ -111,40 +117,28 @@ class Queries:
             "queries": list(self.ids),
             "texts": texts,
             "order": order,
-            "values": [self._in_units(m, origin, apart) for m in shown],
+            # Integers in units of the last digit shown are compact, and the script need not round.
+            "values": [
+                [
+                    [None if math.isnan(v) else int(f"{v:.{_digits(m)}f}".replace(".", "")) for v in column]
+                    for column in values[m]
+                ]
+                for m in shown
+            ],
         }
+        # Texts cannot close the script element.
+        safe = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c").replace("&", "\\u0026")
         left = "" if few else f"of {self.measure} only: all would make the page too large"
-        return {"table": Table(heads, rows, digits=_DIGITS), "data": _script_safe(data), "embedded": left}
+        return {"table": table, "data": safe, "embedded": left}
 
-    def _cell(self, value: float) -> Cell:
-        if math.isnan(value):
-            return None
-        return value if _digits(self.measure) else int(value)
-
-    def _in_units(self, measure: Measure, origin: int, apart: Sequence[int]) -> list[list[int | None]]:
-        """Return values and differences as integers, in units of the last digit shown.
-
-        This is compact, and the script need not round.
-        """
+    def _values(self, measure: Measure, origin: int, apart: Sequence[int]) -> list[list[float]]:
+        """Return the values of each run by query, and the differences of some runs from the baseline."""
         columns = [counted(e, measure) for e in self.evaluations]
-        minus = [[v - base for v, base in zip(columns[n], columns[origin], strict=True)] for n in apart]
-        digits = _digits(measure)
-        return [[_units(value, digits) for value in column] for column in (*columns, *minus)]
-
-    def _first(self, columns: Sequence[Sequence[float]], origin: int, others: Sequence[int]) -> list[int]:
-        """Return the query positions in order of interest."""
-
-        def key(place: int) -> tuple[float, int]:
-            value = columns[others[0] if others else origin][place]
-            apart = value - columns[origin][place] if others else value
-            return (math.inf if math.isnan(apart) else self.sign * apart, place)
-
-        return sorted(range(len(self.ids)), key=key)
+        return columns + [[v - base for v, base in zip(columns[n], columns[origin], strict=True)] for n in apart]
 
     def _text(self, query: str) -> str:
         known = self.texts.queries.get(query)
-        line = " ".join(known.text.split()) if known else ""
-        return shorten(line, _TITLE)
+        return shorten(" ".join(known.text.split()), _TITLE) if known else ""
 
     def _orders(self, evaluation: Evaluation, queries: Sequence[str]) -> dict[str, list[str]]:
         run = self.runs[evaluation.run_name]
@@ -162,11 +156,12 @@ class Queries:
         relevant = sorted((d for d, g in grades.items() if g > 0), key=lambda d: (-grades[d], d))
         places = [{doc: rank for rank, doc in enumerate(order, start=1)} for order in found]
         known = self.texts.queries.get(query)
-        values = (f"{e.run_name} {_format_value(e.value(query, self.measure))}" for e in self.evaluations)
+        values = [(e.run_name, e.value(query, self.measure)) for e in self.evaluations]
+        written = (f"{name} {'undefined' if math.isnan(value) else f'{value:.{_DIGITS}f}'}" for name, value in values)
         return {
             "id": query,
             "text": known.text if known else "",
-            "shown_values": f"{self.measure}: {', '.join(values)}",
+            "shown_values": f"{self.measure}: {', '.join(written)}",
             "runs": [e.run_name for e in self.evaluations],
             "lines": [
                 [self._hit(order[rank], grades) if rank < len(order) else None for order in found]
@@ -190,18 +185,5 @@ class Queries:
         return {**hit, "shown": f"grade {grade:g}", "kind": "relevant" if grade > 0 else "irrelevant"}
 
 
-def _script_safe(data: object) -> str:
-    """Return JSON that cannot close its script element."""
-    return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c").replace("&", "\\u0026")
-
-
-def _format_value(value: float) -> str:
-    return "undefined" if math.isnan(value) else f"{value:.{_DIGITS}f}"
-
-
 def _digits(measure: Measure) -> int:
     return 0 if measure.declaration.mean == "sum" else _DIGITS
-
-
-def _units(value: float, digits: int) -> int | None:
-    return None if math.isnan(value) else int(f"{value:.{digits}f}".replace(".", ""))

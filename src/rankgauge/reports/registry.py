@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 from rankgauge.core.escaping import for_annotation
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Cell, Format, Table, render_table
+from rankgauge.rendering.tables import Cell, Format, Table, render_table, short_tables
 
 if TYPE_CHECKING:
     from rankgauge.corpus import Collection
@@ -26,11 +26,9 @@ _MODULES = {
     "BenchmarkComparison": "benchmarks",
     "BenchmarkRun": "benchmarks",
     "CheckResult": "checks",
-    "CollectionInfo": "checks",
     "Comparison": "comparisons",
     "Diagnosis": "diagnoses",
     "DistributedComparison": "comparisons",
-    "HistoryComparison": "comparisons",
     "HistoryEntries": "comparisons",
     "HistoryEntry": "comparisons",
     "Evaluation": "evaluations",
@@ -42,25 +40,6 @@ _MODULES = {
     "RunDiff": "comparisons",
     "TieReport": "comparisons",
     "Trend": "comparisons",
-}
-# Results whose `table` has an option `full`.
-_WITH_FULL_TABLE = frozenset(
-    {
-        "DriftReport",
-        "ExperimentResult",
-        "JudgingAgreement",
-        "OnlineMetrics",
-        "ProductionHealth",
-        "ProjectStatus",
-        "Relevance",
-        "VoteReport",
-    }
-)
-# Other tables of full reports.
-_MORE_TABLES = {
-    "DriftReport": ("additions_table", "outliers_table", "power_table"),
-    "ExperimentResult": ("day_table",),
-    "ImplicitJudgments": ("rank_table",),
 }
 
 
@@ -112,25 +91,14 @@ class Options:
 class Report:
     """Report of a class of results."""
 
-    # Yields tables and formatted texts, in order.
-    blocks: Callable[[Any, Options], Iterable[Table | str]]
+    # Yields tables and formatted texts, in order; by default those of the result.
+    blocks: Callable[[Any, Options], Iterable[Table | str]] = lambda result, _options: result.tables()
     # Returns the table of unformatted values for CSV; if None, `data_table` of the result.
     data: Callable[[Any, Options], Table] | None = None
     # Formats that only this class has, or that are not built from its tables.
     formats: Mapping[str, Callable[[Any, Options], str]] = field(default_factory=dict)
     # Whether several results make one report; both functions then take a sequence.
     several: bool = False
-
-
-def _tables(result: Any, options: Options) -> Iterator[Table]:
-    """Yield the tables of a result without a report of its own."""
-    name = type(result).__name__
-    if name in _WITH_FULL_TABLE:
-        yield result.table(full=options.full)
-    else:
-        yield result.short_table() if options.short else result.table()
-    more = (getattr(result, table)() for table in _MORE_TABLES.get(name, ()) if options.full)
-    yield from (table for table in more if table.rows)
 
 
 _NO_OPTIONS = Options()
@@ -162,7 +130,9 @@ def render(result: Result | Sequence[Result], format: str = "table", options: Op
     options = replace(options, format=format)
     if not results:
         raise InputError("there are no results to report", fix="pass at least one")
-    report = _report_of(type(results[0]))
+    kind, report = type(results[0]), Report()
+    if kind.__name__ in _MODULES:
+        report = importlib.import_module(f"rankgauge.reports.{_MODULES[kind.__name__]}").REPORTS[kind]
     known = (*FORMATS, *(name for name in report.formats if name not in FORMATS))
     if format not in known:
         raise UnknownName.of("format", format, known)
@@ -178,6 +148,8 @@ def render(result: Result | Sequence[Result], format: str = "table", options: Op
             parts.append(render_table(data, format))
         else:
             parts += report.blocks(group, options)
+    if options.short:
+        parts = short_tables(parts)
     if options.quiet:
         parts = [*_numbers(parts)]
     texts = (part if isinstance(part, str) else render_table(part, format, color=options.color) for part in parts)
@@ -198,14 +170,6 @@ def _numbers(parts: Sequence[Table | str]) -> Iterator[Table | str]:
 
 def _has_number(row: Sequence[Cell]) -> bool:
     return any(_NUMBER.match(cell) is not None if isinstance(cell, str) else cell is not None for cell in row)
-
-
-def _report_of(kind: type[Result]) -> Report:
-    if kind.__name__ not in _MODULES:
-        return Report(_tables)
-    module = importlib.import_module(f"rankgauge.reports.{_MODULES[kind.__name__]}")
-    report: Report = module.REPORTS[kind]
-    return report
 
 
 # ---- GitHub annotations: workflow commands that show messages next to the code

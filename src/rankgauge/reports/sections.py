@@ -8,7 +8,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib import metadata
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -75,24 +74,14 @@ def diagnosis_section(diagnosis: Diagnosis) -> Section:
     """
     from rankgauge.reports.diagnoses import diagnosis_tables
 
-    tables = diagnosis_tables(diagnosis)
+    title, tables = f"Diagnosis of {diagnosis.run_name}", tuple(diagnosis_tables(diagnosis))
     if diagnosis.withheld:
-        return Section(f"Diagnosis of {diagnosis.run_name}", tuple(tables))
-    how_good, causes = islice(tables, 2)
-    worst = tuple(islice(tables, len(diagnosis.worst)))
-    fixes, gains = islice(tables, 2)
-    folded = [Details(f"Causes in the worst {many(len(worst), 'query')}", worst)] if worst else []
-    return Section(
-        f"Diagnosis of {diagnosis.run_name}",
-        (
-            how_good,
-            causes,
-            *folded,
-            gains,
-            fixes,
-            Details("Other cut-offs, thresholds, and groups of queries", tuple(tables)),
-        ),
-    )
+        return Section(title, tables)
+    queries = len(diagnosis.worst)
+    others, worst = tables[4 : len(tables) - queries], tables[len(tables) - queries :]
+    folded = [Details(f"Causes in the worst {many(queries, 'query')}", worst)] if worst else []
+    more = Details("Other cut-offs, thresholds, and groups of queries", others)
+    return Section(title, (*tables[:2], *folded, *tables[2:4], more))
 
 
 def deciding_difference(comparison: Comparison) -> Difference | None:
@@ -172,11 +161,6 @@ def asset(name: str) -> str:
     return (Path(__file__).parent / "templates" / name).read_text(encoding="utf-8")
 
 
-def _digest(script: str) -> str:
-    """Return the hash with which the content security policy of a page allows its script."""
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-
-
 def readable(value: Any) -> str:
     """Format a setting as text.
 
@@ -203,7 +187,8 @@ def page(template: str, *, script: str = "", **values: Any) -> str:
             version=metadata.version("rankgauge"),
             style=asset("page.css"),
             script=script,
-            script_digest=_digest(script),
+            # The content security policy allows only this script.
+            script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         )
     )
 
