@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -86,9 +86,7 @@ class GroupMeans(Result):
             title=self.run_name,
         )
 
-    def data_table(self) -> Table:
-        """Return a table with one row per mean and all attributes."""
-        return Table(tuple(GroupMean.__dataclass_fields__), tuple(tuple(asdict(each).values()) for each in self.means))
+    _columns = " ".join(("means", *GroupMean.__dataclass_fields__))
 
     def summary(self) -> str:
         """Return the number of groups."""

@@ -165,10 +165,7 @@ class GeneratedQuestions(Result):
             notes.append("to retry the missing questions, repeat the call")
         return Table(("what", "number"), tuple(rows), title=title, notes=tuple(notes))
 
-    def data_table(self) -> Table:
-        """Return one row for each proposal."""
-        columns = tuple(ProposedQuestion.__dataclass_fields__)
-        return Table(columns, tuple(tuple(asdict(each).values()) for each in self.proposals))
+    _columns = " ".join(("proposals", *ProposedQuestion.__dataclass_fields__))
 
     def summary(self) -> str:
         """Return the number of accepted questions and the caveat on generated questions."""

@@ -15,7 +15,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -116,11 +116,7 @@ class QuestionSample(Result):
             notes=tuple(notes),
         )
 
-    def data_table(self) -> Table:
-        """Return one row for each question."""
-        rows = [tuple(asdict(each).values()) for each in self.questions]
-        columns = tuple(EvaluationQuestion.__dataclass_fields__)
-        return Table(columns, tuple(rows))
+    _columns = " ".join(("questions", *EvaluationQuestion.__dataclass_fields__))
 
     def summary(self) -> str:
         """Return the numbers of drawn and of all questions."""

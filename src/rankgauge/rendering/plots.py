@@ -21,7 +21,16 @@ _MOST_CELLS = 40
 _MOST_PANELS = 6
 _MOST_LINES = 40
 _MOST_DATES = 10
-_BINS = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 10), (11, 20), (21, 100), (101, math.inf))
+_BINS = {
+    "1": (1, 1),
+    "2": (2, 2),
+    "3": (3, 3),
+    "4–5": (4, 5),
+    "6–10": (6, 10),
+    "11–20": (11, 20),
+    "21–100": (21, 100),
+    "over 100": (101, math.inf),
+}
 _UNIT = (0.0, 1.0)
 
 
@@ -242,13 +251,6 @@ def _column(run: Evaluated, measure: Measure) -> Values:
     return column
 
 
-def _gains(one: Evaluated, other: Evaluated, measure: Measure) -> list[float]:
-    """Return the differences by query, one minus other, for queries that count in both runs."""
-    skipped = one.policies.undefined == "skip" or other.policies.undefined == "skip"
-    apart = measure.differences(_column(one, measure), _column(other, measure), skip_undefined=skipped)
-    return [gain for gain in apart.tolist() if not math.isnan(gain)]
-
-
 def mean_interval(run: Evaluated, measure: Measure) -> tuple[float, float] | None:
     """Return the 95% interval of a mean (`Measure.mean_interval`); None without an interval."""
     values = _column(run, measure)
@@ -351,7 +353,11 @@ def _per_query(shown: _PlotData) -> Plot:
             where=f"plot {shown.kind!r}",
             fix="pass two evaluations, or a comparison",
         )
-    drawn = [(run.run_name, _gains(run, base, measure)) for run in others[:_MOST_PANELS]]
+    drawn = []
+    for run in others[:_MOST_PANELS]:
+        skipped = "skip" in {run.policies.undefined, base.policies.undefined}
+        apart = measure.differences(_column(run, measure), _column(base, measure), skip_undefined=skipped)
+        drawn.append((run.run_name, [gain for gain in apart.tolist() if not math.isnan(gain)]))
     reach = max((abs(gain) for _, gains in drawn for gain in gains), default=0.0) or 1.0
     sign = -1 if measure.declaration.better == "lower" else 1
     words = ("higher", "lower") if measure.declaration.better == "neither" else ("better", "worse")
@@ -384,15 +390,11 @@ def _per_query(shown: _PlotData) -> Plot:
 
 def _precision_recall(shown: _PlotData) -> Plot:
     points = [m for m in _common(shown.runs) if m.name == "IPrec"]
-    points = sorted((m for m in points if m.rel == points[0].rel), key=_recall)
+    points = sorted((m for m in points if m.rel == points[0].rel), key=lambda m: _parameter(m, "recall"))
     if len(points) < 2:
         raise shown.refused("IPrec at several levels of recall")
-    means = [run.mean() for run in shown.runs]
-    at = tuple(map(_recall, points))
-    series = tuple(
-        Series(run.run_name, tuple(mean[str(m)] for m in points), at)
-        for run, mean in zip(shown.runs, means, strict=True)
-    )
+    at = tuple(_parameter(m, "recall") for m in points)
+    series = _curves(shown.runs, points, at)
     panel = Panel(
         "lines",
         series,
@@ -413,8 +415,14 @@ def _precision_recall(shown: _PlotData) -> Plot:
     )
 
 
-def _recall(measure: Measure) -> float:
-    return float(dict(measure.params)["recall"])  # type: ignore[arg-type] # it is a number
+def _curves(runs: Sequence[Evaluated], points: Sequence[Measure], at: Sequence[float]) -> tuple[Series, ...]:
+    """Return the means of each run at several values of a parameter."""
+    means = [(run.run_name, run.mean()) for run in runs]
+    return tuple(Series(name, tuple(mean[str(m)] for m in points), tuple(at)) for name, mean in means)
+
+
+def _parameter(measure: Measure, name: str) -> float:
+    return float(dict(measure.params)[name])  # type: ignore[arg-type] # it is a number
 
 
 def _cutoffs(shown: _PlotData) -> Plot:
@@ -427,15 +435,11 @@ def _cutoffs(shown: _PlotData) -> Plot:
     chosen = [name for name in ("R", "nDCG") if name in several] or list(several)[:2]
     if not chosen:
         raise shown.refused("a measure at several cut-offs")
-    means = [run.mean() for run in shown.runs]
     panels, notes = [], []
     for name in chosen:
-        points = sorted(several[name], key=_cutoff)
-        at = tuple(map(_cutoff, points))
-        series = tuple(
-            Series(run.run_name, tuple(mean[str(m)] for m in points), at)
-            for run, mean in zip(shown.runs, means, strict=True)
-        )
+        points = sorted(several[name], key=lambda m: _parameter(m, "k"))
+        at = tuple(_parameter(m, "k") for m in points)
+        series = _curves(shown.runs, points, at)
         unit = points[0].declaration.bounds == _UNIT
         panels.append(
             Panel(
@@ -455,10 +459,6 @@ def _cutoffs(shown: _PlotData) -> Plot:
     return Plot("cutoffs", title, f"Lines. {'; '.join(notes)}.", tuple(panels))
 
 
-def _cutoff(measure: Measure) -> float:
-    return float(dict(measure.params)["k"])  # type: ignore[arg-type] # k is a number
-
-
 def _thinned(places: Sequence[float]) -> tuple[str, ...]:
     """Return labels of cut-offs, without those too close on a logarithmic axis."""
     names, last = [], 0.0
@@ -476,9 +476,9 @@ def _first_ranks(shown: _PlotData) -> Plot:
     columns = []
     for run in shown.runs:
         ranks = run.per_query[:, run.measures.index(measure)].tolist()
-        counts = [sum(low <= rank <= high for rank in ranks) for low, high in _BINS]
+        counts = [sum(low <= rank <= high for rank in ranks) for low, high in _BINS.values()]
         columns.append([*counts, sum(math.isnan(rank) for rank in ranks)])
-    names = [_span(low, high) for low, high in _BINS] + ["none"]
+    names = [*_BINS, "none"]
     # Omit the deep ranks that no run reaches.
     last = max((n for n in range(len(_BINS)) if any(c[n] for c in columns)), default=0)
     kept = [*range(last + 1), len(_BINS)]
@@ -492,12 +492,6 @@ def _first_ranks(shown: _PlotData) -> Plot:
     caption = "“none”: no relevant document was retrieved."
     title = PLOTS["first-ranks"].title
     return Plot("first-ranks", title, f"Columns, queries by rank. {text}.", (panel,), caption)
-
-
-def _span(low: float, high: float) -> str:
-    if math.isinf(high):
-        return f"over {low - 1:g}"
-    return f"{low:g}" if low == high else f"{low:g}–{high:g}"
 
 
 def _heat_map(shown: _PlotData) -> Plot:
