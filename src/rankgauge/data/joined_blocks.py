@@ -203,8 +203,8 @@ def join_block(block: Any, judgments: Judgments) -> JoinedBlock:
     run, numbers = Run.of(block), None
     once = run.without_repeats(judgments.policies.duplicates)
     if judgments.stored is not None:
-        found = judgments.stored.numbers_of(run.table.queries)
-        numbers = np.sort(found[found >= 0])
+        places = judgments.stored.numbers_of(run.table.queries)
+        numbers = np.sort(places[places >= 0])
         judgments = judgments.part(numbers)
     qrels, graded, policies = judgments[:3]
     joined, table = join(qrels, once, ties=policies.ties), once.table
@@ -256,10 +256,10 @@ def join_dicts(run: Any, judgments: Judgments) -> JoinedBlock | None:
     steps = _NO_STEPS if judgments.program is None else judgments.program
     deepest = max(qrels.largest_pool, max(map(len, run.values()), default=0))
     columns = (qrels.table.values, qrels.table.offsets, *qrels.ideal, discount_table(deepest))
-    found = native.core.measure_dicts(run, names, pools, columns, steps, (RANKINGS, DOCUMENTS), ties == "trec")
-    if found is None:
+    measured = native.core.measure_dicts(run, names, pools, columns, steps, (RANKINGS, DOCUMENTS), ties == "trec")
+    if measured is None:
         return None
-    numbered, cells, ends, (*counts, tied), texts, rankings, rows, ranks = found
+    numbered, cells, ends, (*counts, tied), texts, rankings, rows, ranks = measured
     numbers, positions = np.frombuffer(numbered, np.int64), np.frombuffer(ends).reshape(-1, 8)
     tally, unknown = InputCounts(*counts)._replace(unknown=len(texts)), [query.encode() for query in texts]
 
@@ -317,10 +317,10 @@ def join_file(file: PairFile, judgments: Judgments, function: Callable[[JoinedBl
         results.append(function(JoinedBlock(summary, lambda: joined, name=run_name(file.source))))
 
     def read(lines: LinesPiece, notes: tuple[str, ...]) -> int | None:
-        found = core.join_lines(run, qrels.judged, *lines, ties == "trec")
-        if found is None:
+        taken = core.join_lines(run, qrels.judged, *lines, ties == "trec")
+        if taken is None:
             return None
-        end, held = found
+        end, held = taken
         if lines.last or held > _AT_ONCE:
             add_part(notes)
         return end
@@ -394,13 +394,13 @@ def _ends(joined: Joined) -> Ends:
     ends = np.zeros((len(starts), 8))
     ends[:, 0], ends[:, 1] = joined.retrieved, stops - starts
     ends[:, 2:6] = (sums[:, stops] - before).T
-    found = np.flatnonzero(ends[:, 2])
-    if len(found):
-        rows, first = np.flatnonzero(relevant), before[0, found].astype(np.int64)
+    hits = np.flatnonzero(ends[:, 2])
+    if len(hits):
+        rows, first = np.flatnonzero(relevant), before[0, hits].astype(np.int64)
         # Ranks as if the lowest score were the best; ties keep their order.
-        last = np.repeat(joined.retrieved[found], ends[found, 2].astype(np.int64)) + 1
+        last = np.repeat(joined.retrieved[hits], ends[hits, 2].astype(np.int64)) + 1
         end = last - joined.tie_last[rows] + joined.rank[rows] - joined.tie_first[rows]
-        ends[found, 6], ends[found, 7] = joined.rank[rows[first]], np.minimum.reduceat(end, first)
+        ends[hits, 6], ends[hits, 7] = joined.rank[rows[first]], np.minimum.reduceat(end, first)
     # Saves half the memory; the integers are unchanged.
     return ends.astype(np.int32) if ends.max(initial=0) < _INT_32 else ends
 

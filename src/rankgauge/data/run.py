@@ -55,9 +55,9 @@ class Run(Frozen, Pairs):
     def __post_init__(self) -> None:
         if not isinstance(self.table, PairTable):
             name = None if self.name == "run" else self.name
-            made = type(self).of(self.table, name=name, settings=self.settings or None)
+            run = type(self).of(self.table, name=name, settings=self.settings or None)
             for part in fields(self):
-                object.__setattr__(self, part.name, getattr(made, part.name))
+                object.__setattr__(self, part.name, getattr(run, part.name))
         where = f"run {self.name!r}"
         of_kind("the settings", self.settings, Mapping, 'pass them as {"k1": 0.9}', where=where)
         # An immutable copy.
@@ -216,7 +216,7 @@ def named_sources(runs: Any) -> list[tuple[str, Any]]:
         named = [(str(name), readable_again(run)) for name, run in runs.items()]
     elif isinstance(runs, Iterable) and not isinstance(runs, str | bytes | os.PathLike):
         sources = [readable_again(run) for run in runs]
-        named = [(name_of(one), one) for one in sources]
+        named = [(name_of(source), source) for source in sources]
     else:
         raise InputError(
             f"got {type(runs).__name__}, expected runs",

@@ -178,9 +178,9 @@ def _plain(stream: zipfile.ZipExtFile, taken: Callable[[], int], shown: str) -> 
         except _BROKEN:
             raise BrokenPackError("zip data", _CHECK) from None
 
-    found = Unpacked(CountedOutput(parts, taken, shown, "unzip FILE"))
+    plain = Unpacked(CountedOutput(parts, taken, shown, "unzip FILE"))
     try:
-        start = found.peek(16)
+        start = plain.peek(16)
     except BrokenPackError as error:
         raise FormatError(
             f"the {error.what} is corrupt or truncated", path=shown, fix=f"download it again ({_CHECK} checks it)"
@@ -191,5 +191,5 @@ def _plain(stream: zipfile.ZipExtFile, taken: Callable[[], int], shown: str) -> 
             path=shown,
             fix="unpack the outer one (unzip FILE), and name the result",
         )
-    packing = next((one for one in PACKINGS if start.startswith(one.starts)), None)
-    return found if packing is None else unpacking(found, packing, shown, taken=taken)
+    packing = next((method for method in PACKINGS if start.startswith(method.starts)), None)
+    return plain if packing is None else unpacking(plain, packing, shown, taken=taken)

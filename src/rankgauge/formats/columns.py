@@ -285,32 +285,32 @@ def numbers_of(values: Sequence[Any], layout: Layout, blame: Blame) -> FloatArra
         raise blame(row, *wrong_number(values[row], layout))
     try:
         with np.errstate(over="ignore"):  # overflow gives infinity, which is refused
-            found = np.fromiter(values, dtype=np.float64, count=len(values))
+            numbers = np.fromiter(values, dtype=np.float64, count=len(values))
     except (OverflowError, TypeError, ValueError):
-        found = np.empty(len(values))
+        numbers = np.empty(len(values))
         for row, value in enumerate(values):
             try:
-                found[row] = float(value)
+                numbers[row] = float(value)
             except OverflowError:
-                found[row] = math.inf
+                numbers[row] = math.inf
             except (TypeError, ValueError):
                 raise blame(row, *wrong_number(value, layout)) from None
-    for row in np.flatnonzero(np.abs(found) >= EXACT).tolist():
-        if is_lost(values[row], float(found[row])):
+    for row in np.flatnonzero(np.abs(numbers) >= EXACT).tolist():
+        if is_lost(values[row], float(numbers[row])):
             raise blame(row, *wrong_number(values[row], layout))
-    return found
+    return numbers
 
 
 def whole_numbers_of(values: npt.NDArray[Any], layout: Layout, blame: Blame) -> FloatArray:
     """Convert an array of integers to 64-bit floats."""
-    found: FloatArray = values.astype(np.float64)
+    numbers: FloatArray = values.astype(np.float64)
     if values.itemsize == _WORD:
         # If the conversion is exact, subtracting the upper half leaves exactly the lower half.
-        rest = found - (values >> _HALF).astype(np.float64) * 2.0**_HALF
+        rest = numbers - (values >> _HALF).astype(np.float64) * 2.0**_HALF
         lost = np.flatnonzero(rest != (values & (2**_HALF - 1)).astype(np.float64))
         if len(lost):
             raise blame(int(lost[0]), *wrong_number(int(values[lost[0]]), layout))
-    return found
+    return numbers
 
 
 def finite_numbers(values: Sequence[Any], layout: Layout, blame: Blame) -> FloatArray:

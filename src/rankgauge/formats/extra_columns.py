@@ -138,18 +138,18 @@ def _number(cell: bytes) -> Any:
 
 def _names(names: Iterable[Any], wide: Wide) -> dict[str, Any] | None:
     """Map each field to a column name; return None if a column is missing."""
-    given = list(names)
-    own = columns_of(given, JUDGMENTS)
+    every = list(names)
+    own = columns_of(every, JUDGMENTS)
     if own is None:
         return None
-    found: dict[str, Any] = dict(zip(_OWN, own.read, strict=True))
-    words = {column_word(name): name for name in reversed(given)}
+    columns: dict[str, Any] = dict(zip(_OWN, own.read, strict=True))
+    words = {column_word(name): name for name in reversed(every)}
     for key, wanted in wide.columns.items():
         there = [words[word] for word in wanted if word in words]
         if not there:
             return None
-        found[key] = there[0]
-    return found
+        columns[key] = there[0]
+    return columns
 
 
 def _wrong(names: Iterable[Any], wide: Wide) -> tuple[str, str]:
@@ -226,8 +226,8 @@ def _of_file(source: Source, wide: Wide, form: str | None) -> _Cells:
         chosen = form or format_of(name) or _guess(head[0][1].strip() if head else b"", wide)
         everything = itertools.chain(head, lines)
         if chosen == "json":
-            found = json_document(everything, name, f"rows of {', '.join(wide.written)}")
-            return _of_memory(found if isinstance(found, Mapping | list) else [found], wide)
+            document = json_document(everything, name, f"rows of {', '.join(wide.written)}")
+            return _of_memory(document if isinstance(document, Mapping | list) else [document], wide)
         if chosen == "jsonl":
             return _of_rows(objects(everything, name), wide, name)
         if chosen == "trec":

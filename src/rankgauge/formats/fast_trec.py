@@ -81,20 +81,20 @@ def quick_pieces(lines: FieldLines, origin: PairInput, *, size: int | None = Non
             rest must then be read by another reader.
     """
     buffer = _Buffer(lines, origin, size or _BLOCK)
-    data, number, found = buffer.data, lines.number, False
+    data, number, any_rows = buffer.data, lines.number, False
     rows = _Rows(len(data), ranks=origin.ranks)
     while not buffer.ended:
         if not (buffer.fill() and _add_lines(rows, buffer)):
             raise NotInBlocksError("a line is unusual")
         if rows.count:
-            found = True
+            any_rows = True
             # A view, because the table makes its arrays read-only.
             table = rows.table(data.view(), number if origin.ranks else None, origin.name)
             yield table.with_notes(*lines.notes), buffer.ended
             number += rows.count
         buffer.drop(buffer.stop)
         rows.clear()
-    if not found:
+    if not any_rows:
         raise NotInBlocksError("there are no lines")  # the other reader reports it
 
 
@@ -200,9 +200,9 @@ def _last_line(data: _Bytes, start: int, end: int) -> int:
     """Return the end of the last complete line before `end`; `start` if there is none."""
     for at in range(end, start, -_LOOK):
         first = max(at - _LOOK, start)
-        found = data[first:at].tobytes().rfind(b"\n")
-        if found >= 0:
-            return first + found + 1
+        feed = data[first:at].tobytes().rfind(b"\n")
+        if feed >= 0:
+            return first + feed + 1
     return start
 
 
@@ -290,7 +290,7 @@ class _Rows:
         self.ranked &= shape.rank >= 0
         self._make_room(int(np.count_nonzero(data[start:stop] == _LINE)))
         rank = shape.rank if self.ranked else -1
-        found = self._core.scan(
+        scanned = self._core.scan(
             self._names,
             data,
             start,
@@ -304,9 +304,9 @@ class _Rows:
             self._numbers,
             self._ranks,
         )
-        if found is None:
+        if scanned is None:
             return False
-        rows, grouped, plain, *_ = found
+        rows, grouped, plain, *_ = scanned
         if self.ranked:
             self.ranked = not np.isnan(self._ranks[self.count : self.count + rows]).any()
         self.count += rows
@@ -396,10 +396,10 @@ def _numbers(text: _Bytes, spans: IntArray) -> FloatArray | None:
     data, (starts, ends) = text.tobytes(), spans.T.tolist()
     texts = [*map(data.__getitem__, map(slice, starts, ends))]
     try:
-        found = np.array([*map(float, texts)])
+        numbers = np.array([*map(float, texts)])
         underscores = b"_" in data and b"_" in b"".join(texts)
-        if underscores or (np.abs(found) >= EXACT).any():
-            found = np.array([*map(read_number, texts)])
+        if underscores or (np.abs(numbers) >= EXACT).any():
+            numbers = np.array([*map(read_number, texts)])
     except ValueError:
         return None
-    return found if np.isfinite(found).all() else None
+    return numbers if np.isfinite(numbers).all() else None

@@ -237,8 +237,8 @@ def packed(column: Any) -> Ids | None:
         >>> packed(np.array([0.5])) is None
         True
     """
-    found = packed_runs(column)
-    return found.spread() if isinstance(found, IdRuns) else found
+    ids = packed_runs(column)
+    return ids.spread() if isinstance(ids, IdRuns) else ids
 
 
 def packed_runs(column: Any) -> Ids | IdRuns | None:

@@ -185,10 +185,10 @@ def written(target: Source, *, private: bool = False) -> Iterator[BinaryIO]:
     if target == "-":
         import tempfile
 
-        with tempfile.TemporaryFile() as made:
-            yield cast("BinaryIO", made)
-            made.seek(0)
-            shutil.copyfileobj(made, sys.stdout.buffer)
+        with tempfile.TemporaryFile() as copy:
+            yield cast("BinaryIO", copy)
+            copy.seek(0)
+            shutil.copyfileobj(copy, sys.stdout.buffer)
         return
     name = source_name(target)
     packing = packing_of(name)
@@ -230,17 +230,17 @@ def _write_folder(target: Path, parts: Mapping[str, Iterable[bytes]]) -> None:
     if target.exists() and not (target.is_dir() and not any(target.iterdir())):
         raise InputError("the target already exists", where=str(target), fix="name a new folder, or empty this one")
     # A sibling of the target, so that the last step is a rename.
-    made = target.with_name(f".{secrets.token_hex(8)}.part")
+    part = target.with_name(f".{secrets.token_hex(8)}.part")
     try:
         for name, chunks in parts.items():
-            path = made / name
+            path = part / name
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("wb") as stream:
                 for chunk in chunks:
                     stream.write(chunk)
         if target.exists():
             target.rmdir()
-        made.replace(target)
+        part.replace(target)
     except OSError as error:
         raise InputError(
             f"cannot be written: {error.strerror or error}",
@@ -248,7 +248,7 @@ def _write_folder(target: Path, parts: Mapping[str, Iterable[bytes]]) -> None:
             fix="check that the parent folder exists and is writable",
         ) from None
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(part, ignore_errors=True)
 
 
 @dataclass(slots=True)
@@ -315,11 +315,11 @@ def _unwritable(row: TextRow, why: str, loss_counter: LossCounter) -> InputError
 
 
 def _object(row: TextRow) -> dict[str, Any]:
-    found: dict[str, Any] = {"_id": row.id}
+    item: dict[str, Any] = {"_id": row.id}
     # Without a title key, such a field would be read as the title.
     if row.title or _TITLE_WORDS & row.fields.keys():
-        found["title"] = row.title
-    return found | {"text": row.text} | {k: v for k, v in row.fields.items() if k not in found}
+        item["title"] = row.title
+    return item | {"text": row.text} | {k: v for k, v in row.fields.items() if k not in item}
 
 
 def _json_line(row: TextRow) -> str:
@@ -393,9 +393,9 @@ class _Table:
 
 def _marked(row: TextRow, make: Callable[[TextRow], str], loss_counter: LossCounter) -> str:
     """Format a TREC document or topic, and read it back to detect losses."""
-    made = make(row)
+    markup = make(row)
     try:
-        key, title, text, fields = sgml.parts_of(made.encode("utf-8", "replace"), "", 1)
+        key, title, text, fields = sgml.parts_of(markup.encode("utf-8", "replace"), "", 1)
     except FormatError as error:
         raise _unwritable(row, error.what, loss_counter) from None
     if key != row.id:
@@ -407,7 +407,7 @@ def _marked(row: TextRow, make: Callable[[TextRow], str], loss_counter: LossCoun
     for name in row.fields:
         if fields.get(name) != row.fields[name]:
             loss_counter.add(f"field {name!r}", row)
-    return made
+    return markup
 
 
 def _document(row: TextRow) -> str:
