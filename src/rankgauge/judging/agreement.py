@@ -326,8 +326,10 @@ class _Coefficients:
         yield "alpha", "people", "", self._alpha(table)
         yield "percent agreement", "people", "", percent_agreement(table, **self.options)
         if self.scale == "choices":
-            yield "alpha, none or any", "people", "", self._alpha(np.where(np.isnan(table), np.nan, table == _NONE))
-            yield "alpha, which document", "people", "", self._alpha(np.where(table == _NONE, np.nan, table))
+            none = np.where(np.isnan(table), np.nan, table == _NONE)
+            yield "alpha, none or any", "people", "", self._alpha(none)
+            chosen = np.where(table == _NONE, np.nan, table)
+            yield "alpha, which document", "people", "", self._alpha(chosen)
 
     def of_judges(self) -> Iterator[_Coefficient]:
         judges = _judges(self.answers, self.names)

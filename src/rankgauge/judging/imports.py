@@ -186,7 +186,8 @@ def _name_of(source: Any) -> str:
 
 def _qrels_rows(source: Any, refuse: Callable[[InputError], None] | None) -> list[_Row]:
     """Return the rows of judgments in any supported format."""
-    table = table_of_input(source, JUDGMENTS, on_error=refuse and (lambda fault: refuse(fault.error)))
+    on_error = None if refuse is None else lambda fault: refuse(fault.error)
+    table = table_of_input(source, JUDGMENTS, on_error=on_error)
     queries = id_texts(table.queries)
     cells = zip(
         [0] * len(table) if table.lines is None else table.lines.tolist(),

@@ -299,7 +299,8 @@ def _presented(task: Presentation, judge: Judge, guideline: int, settings: Setti
 def _requests(
     project: JudgingProject, batch: Sequence[Presentation], settings: Settings, guideline: str
 ) -> Iterator[ChatRequest]:
-    texts, questions = project.documents(name for shown in batch for name in shown.documents), project.questions
+    texts = project.documents(name for shown in batch for name in shown.documents)
+    questions = project.questions
     for shown in batch:
         documents = [
             {

@@ -505,7 +505,8 @@ class JudgingProject(Store):
         with self._current() as (_, state):
             progress = []
             for name, question in state.questions.items():
-                known, pool = state.known(name, now), state.pools.get(name, ())
+                known = state.known(name, now)
+                pool = state.pools.get(name, ())
                 progress.append(QuestionProgress(question, len(pool), len(known.state.judgments), known.left))
             return progress
 

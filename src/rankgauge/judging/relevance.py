@@ -235,7 +235,8 @@ def measure_relevance(
             excluded[each.status] += 1
     choices = [each.choice for mine in by_question.values() for each in mine if each.counted and each.choice]
     # Places and grades of people have different scales.
-    places = 0 if any(each.grades for each in choices) else max((len(each.documents) for each in choices), default=0)
+    graded = any(each.grades for each in choices)
+    places = 0 if graded else max((len(each.documents) for each in choices), default=0)
     found = {
         question: _measure_question(question, mine, (pools or {}).get(question, ()), level=level, places=places)
         for question, mine in by_question.items()
@@ -320,7 +321,8 @@ def _measure_question(
     wide = fit_question(state, prior_sd=_WIDE)[1]
     predicted = [float(wide.none_probability([[index[name] for name in documents]])[0]) for documents, _ in sets]
     resolved = is_resolved(QuestionState(names, state.judgments)) if sets else len(grades) == len(names)
-    return sorted(found, key=_order), bool(names) and resolved, predicted, [not best for _, best in sets]
+    none = [not best for _, best in sets]
+    return sorted(found, key=_order), bool(names) and resolved, predicted, none
 
 
 def _order(each: DocumentRelevance) -> tuple[bool, float, float, int, str]:

@@ -85,11 +85,11 @@ def distinct_questions(given: Any, where: str) -> list[DistinctQuestion]:
     for name, text, count in _questions(given, where):
         if key := normalized(text):
             by_key[key].append((name, text, count))
-    questions = [
-        DistinctQuestion(" ".join(rows[0][1].split()), tuple(name for name, *_ in rows), total)
+    distinct = (
+        DistinctQuestion(" ".join(rows[0][1].split()), tuple(name for name, *_ in rows), sum(row[2] for row in rows))
         for rows in by_key.values()
-        if (total := sum(count for *_, count in rows))
-    ]
+    )
+    questions = [each for each in distinct if each.count]
     if not questions:
         raise InputError(
             "there are no questions", where=where, fix="pass texts, queries, or a file with one question per line"
@@ -275,7 +275,8 @@ def _tfidf(texts: list[str], seed: int) -> Embedding:
     weights = hstack([words.fit_transform(texts), parts.fit_transform(texts)]).tocsr()
     # The word and the n-gram part of a row each have length 1.
     weights /= np.sqrt(2)
-    svd = decomposition.TruncatedSVD(min(_DIMENSIONS, *(size - 1 for size in weights.shape)), random_state=seed)
+    size = min(_DIMENSIONS, weights.shape[0] - 1, weights.shape[1] - 1)
+    svd = decomposition.TruncatedSVD(size, random_state=seed)
     with np.errstate(invalid="ignore", divide="ignore"):  # Equal texts have no variance.
         points = np.asarray(svd.fit_transform(weights), dtype=np.float64)
     return Embedding("TF-IDF of words and parts of words", weights, points)
@@ -289,5 +290,6 @@ def principal_components(points: FloatArray, count: int) -> FloatArray:
     centered = points - points.mean(axis=0)
     _, vectors = np.linalg.eigh(centered.T @ centered)
     chosen = vectors[:, ::-1][:, :count]
-    signs = np.sign(chosen[np.abs(chosen).argmax(axis=0), np.arange(chosen.shape[1])])
+    largest = np.abs(chosen).argmax(axis=0)
+    signs = np.sign(chosen[largest, np.arange(chosen.shape[1])])
     return np.asarray(centered @ (chosen * np.where(signs == 0, 1.0, signs)))

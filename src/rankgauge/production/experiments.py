@@ -413,7 +413,8 @@ def _looks(connection: Any, metric: OnlineMetric, arms: tuple[str, str]) -> list
     looks: list[_Look] = []
     for day in sorted({day for day, _ in steps}):
         for arm in arms:
-            total[arm] = [one + other for one, other in zip(total[arm], steps.get((day, arm), [0.0] * 6), strict=True)]
+            added = steps.get((day, arm), [0.0] * 6)
+            total[arm] = [one + other for one, other in zip(total[arm], added, strict=True)]
         base, new = (stats.ClusterSums(int(total[arm][0]), *total[arm][1:]) for arm in arms)
         looks.append((day, base, new))
     return looks
@@ -441,7 +442,8 @@ def _primary(
     )
     primary = _of(metric, base, new, (days[-1].low, days[-1].high), days[-1].p)
     if primary.verdict == "cannot tell" and difference and math.isfinite(variance):
-        primary = replace(primary, needed=_more(questions, variance, stats.variance_needed(difference, mixing=mixing)))
+        enough = stats.variance_needed(difference, mixing=mixing)
+        primary = replace(primary, needed=_more(questions, variance, enough))
     return primary, days, mixing
 
 

@@ -361,5 +361,6 @@ def _ranked(
         index_documents(retriever, collection.documents.values())
         for query, hits in zip(asked, search(retriever, asked, k), strict=True):
             each, ids = ranked[int(query.id)], list(hits.ids)
-            ranked[int(query.id)] = replace(each, rank=ids.index(each.document) + 1 if each.document in ids else None)
+            rank = ids.index(each.document) + 1 if each.document in ids else None
+            ranked[int(query.id)] = replace(each, rank=rank)
     return ranked

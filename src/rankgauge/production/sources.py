@@ -430,4 +430,6 @@ def fingerprint(path: str) -> str:
     import hashlib
 
     with open(path, "rb") as stream:  # noqa: PTH123 - a path may be text
-        return f"{os.fstat(stream.fileno()).st_size}-{hashlib.sha256(stream.read(_LOOK)).hexdigest()[:16]}"
+        start = stream.read(_LOOK)
+        size = os.fstat(stream.fileno()).st_size
+    return f"{size}-{hashlib.sha256(start).hexdigest()[:16]}"

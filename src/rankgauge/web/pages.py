@@ -245,7 +245,8 @@ def in_thread(handler: Callable[[Request, Mapping[str, str]], Response]) -> Call
     """Return an endpoint that runs a handler in a thread, with the fields of the form."""
 
     async def endpoint(request: Request) -> Response:
-        return await run_in_threadpool(handler, request, await read_form(request) if request.method == "POST" else {})
+        form = await read_form(request) if request.method == "POST" else {}
+        return await run_in_threadpool(handler, request, form)
 
     return endpoint
 
@@ -372,8 +373,10 @@ def highlighted(text: str, question: str) -> Markup:
     if pattern is None:
         return escape(text)
     # Every second part is a word of the question.
-    marks = (escape, Markup("<mark>{}</mark>").format)
-    return Markup("").join(marks[number % 2](part) for number, part in enumerate(pattern.split(text)))
+    return Markup("").join(
+        Markup("<mark>{}</mark>").format(part) if number % 2 else escape(part)
+        for number, part in enumerate(pattern.split(text))
+    )
 
 
 @lru_cache(maxsize=256)
@@ -383,7 +386,8 @@ def _pattern(question: str) -> re.Pattern[str] | None:
     if not stems:
         return None
     # Longest stems first, so that whole words are marked.
-    stems_or = "|".join(map(re.escape, sorted(list(stems)[:_MOST_TERMS], key=len, reverse=True)))
+    ordered = sorted(list(stems)[:_MOST_TERMS], key=len, reverse=True)
+    stems_or = "|".join(map(re.escape, ordered))
     return re.compile(rf"\b((?:{stems_or})(?:e|d|s|ed|es|er|ers|ing|ings)?)\b", re.IGNORECASE)
 
 

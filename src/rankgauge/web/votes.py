@@ -30,7 +30,8 @@ _EXAMPLE = (
 async def _vote(request: Request) -> Response:
     """Store a vote; errors are returned as JSON."""
     try:
-        response = await run_in_threadpool(_stored, request, await read_body(request, _MOST_BODY))
+        body = await read_body(request, _MOST_BODY)
+        response = await run_in_threadpool(_stored, request, body)
     except InputError as error:
         response = JSONResponse(
             {"error": error.what, "where": error.where, "fix": error.fix},
