@@ -188,7 +188,8 @@ class Endpoint:
 
     def quoted(self, message: object) -> str:
         """Return a server message on one line without secrets, which some servers echo."""
-        line = " ".join(redact(self.secrets.redact(str(message)[:_MAX_FAULT])).split())
+        text = self.secrets.redact(str(message)[:_MAX_FAULT])
+        line = " ".join(redact(text).split())
         return line[:_SHOWN] + "…" if len(line) > _SHOWN else line or "(nothing)"
 
     def close(self) -> None:

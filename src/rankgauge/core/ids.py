@@ -209,7 +209,8 @@ class Ids(Frozen):
     def compact(self) -> Ids:
         """Return a copy with a buffer of only these ids (for pickling part of a column)."""
         lengths = self.lengths.copy()
-        return Ids(np.append(self.bytes(), np.zeros(_WORD, dtype=np.uint8)), np.cumsum(lengths) - lengths, lengths)
+        data = np.append(self.bytes(), np.zeros(_WORD, dtype=np.uint8))
+        return Ids(data, np.cumsum(lengths) - lengths, lengths)
 
     def bytes(self) -> npt.NDArray[np.uint8]:
         """Return the concatenated bytes of all ids."""

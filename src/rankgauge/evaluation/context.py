@@ -79,7 +79,8 @@ class Plan:
         depths = sorted(map(int, cutoffs))  # type: ignore[arg-type] # k is an int
         self.deepest = depths[-1] if depths else JUDGED_AT
         self.depths = sorted({*depths, JUDGED_AT})
-        self.first_ranks = list(dict.fromkeys(parse("FirstRel")(rel=m.rel) for m in measures if m.name == "RR"))
+        firsts = (parse("FirstRel")(rel=m.rel) for m in measures if m.name == "RR")
+        self.first_ranks = list(dict.fromkeys(firsts))
         self.separate_judged = any(_reads_judged(measure) for measure in measures)
         self.max_cutoff = depths[-1] if depths else 0
         binary = (m.level for m in measures if m.declaration.reads in {"binary", *SPECIAL})
@@ -362,7 +363,8 @@ def read_judgments(
     """
     reads = make_plan(measures).reads
     if not reads and memory is not None:
-        return prepare_judgments(path if format is None else InFormat(path, format), "", memory_size(memory))
+        source = path if format is None else InFormat(path, format)
+        return prepare_judgments(source, "", memory_size(memory))
     if not reads:
         return read_qrels(path, format=format)
     return _special_qrels(reads).read(path, format)

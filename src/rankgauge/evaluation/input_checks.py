@@ -386,7 +386,8 @@ class _JudgedDocuments(dict[bytes, Collection[bytes]]):
         docs: Sequence[bytes] = ()
         number = self.qrels.number_of(query)
         if number is not None:
-            docs = self.qrels.table.docs.take(slice(*self.qrels.table.offsets[number : number + 2].tolist())).tolist()
+            start, stop = self.qrels.table.offsets[number : number + 2].tolist()
+            docs = self.qrels.table.docs.take(slice(start, stop)).tolist()
         self[query] = known = dict.fromkeys(docs)
         return known
 

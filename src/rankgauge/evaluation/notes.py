@@ -45,7 +45,8 @@ def describe(
     shares = measured.judged[~np.isnan(measured.judged[:, 0])]
     columns = zip(context.plan.depths, shares.T.tolist(), strict=True) if len(shares) else ()
     coverage = {depth: math.fsum(column) / len(column) for depth, column in columns}
-    faults = tuple(checks.mismatches(coverage.get(JUDGED_AT, 0.0), int(context.selected.sum()), absent))
+    selected = int(np.count_nonzero(context.selected))
+    faults = tuple(checks.mismatches(coverage.get(JUDGED_AT, 0.0), selected, absent))
     empty_rankings: tuple[Finding, ...] = ()
     if not explaining(faults):
         without = int(np.count_nonzero(np.isnan(measured.judged[:, 0])))

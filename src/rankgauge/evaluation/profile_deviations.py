@@ -276,7 +276,8 @@ def _found(case: Case, wanted: Callable[[FloatArray], npt.NDArray[np.bool_]]) ->
 
 
 def _retrieved_only(case: Case) -> PairTable:
-    return case.qrels.table.keep(_found(case, lambda scores: np.ones(len(scores), dtype=bool)))
+    rows = _found(case, lambda scores: np.ones(len(scores), dtype=bool))
+    return case.qrels.table.keep(rows)
 
 
 def _only_ranked_queries(case: Case) -> PairTable:

@@ -153,7 +153,8 @@ def NCG(run: JudgedRun, *, k: int, gain: Value = "linear", rel: Level | None = N
     20; as NCG in Craswell et al. (2021), Overview of the TREC 2020 deep learning track.
     """
     scale = _Scale(gain, rel)
-    return ratio(run.total(_gains(run, scale) * run.share(k)), run.total(_best(run, scale)[:, :k]))
+    gained = run.total(_gains(run, scale) * run.share(k))
+    return ratio(gained, run.total(_best(run, scale)[:, :k]))
 
 
 @measure(trec="Rndcg", reads="grades")

@@ -235,7 +235,8 @@ class Measure:
         if not whole:
             return math.nan
         if how == "geometric":
-            return math.exp(math.fsum(w * math.log(max(v, _SMALLEST)) for w, v in pairs) / whole)
+            logs = math.fsum(w * math.log(max(v, _SMALLEST)) for w, v in pairs)
+            return math.exp(logs / whole)
         return math.fsum(w * v for w, v in pairs) / whole
 
     def mean_interval(self, values: Values, *, skip_undefined: bool = False) -> tuple[float, float]:
