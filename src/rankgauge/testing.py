@@ -271,7 +271,8 @@ def _rankings(asked: _CheckedRetriever, queries: Sequence[Query], *, indexes: bo
 
 def _depths(asked: _CheckedRetriever, queries: Sequence[Query], count: int) -> list[RetrieverCheck]:
     deep = asked(queries)
-    others = sum(one.ids != many.ids[:1] for one, many in zip(asked(queries, k=1), deep, strict=True))
+    first = asked(queries, k=1)
+    others = sum(one.ids != many.ids[:1] for one, many in zip(first, deep, strict=True))
     have = inflect(others, "has", "have")
     remark = f"{others} of {len(queries)} queries {have} a different first document" if others else ""
     asked(queries[:_ALONE], k=count + 7)
