@@ -85,7 +85,7 @@ def calibrate(
     sets = (answers,) if isinstance(answers, AnswerSet) else tuple(answers)
     items = _occurrences(sets, claims, criteria or {})
     verdicts, labels = list(judge), list(human)
-    names = sorted({each.judge for each in verdicts})
+    names = sorted({verdict.judge for verdict in verdicts})
     if len(names) > 1:
         raise InputError(
             f"verdicts of {len(names)} judges: {', '.join(names)[:80]}",
@@ -103,7 +103,7 @@ def calibrate(
         _calibrated(relation, some, verdicts, labels, conversations=conversations, options=options)
         for relation, some in sorted(by_relation.items())
     )
-    relations = tuple(each for each in calibrated if each is not None)
+    relations = tuple(calibration for calibration in calibrated if calibration is not None)
     if not relations:
         raise InputError(
             f"no item has a label of people ({len(truth)}) and a verdict of the judge ({len(verdicts)})",
@@ -114,12 +114,13 @@ def calibrate(
     labeled = {items[key].item.record for key in truth if key in items}
     both = [
         tuple(JudgedAnswer.of(record, claims(record), labels, criteria or {}) for labels in pair)
-        for each in sets
-        for record in each
+        for answer_set in sets
+        for record in answer_set
         if record.id in labeled
     ]
     measures = (*RELATIONS, *(f"Criterion(name={name})" for name in criteria or {}))
-    return Calibration(relations, tuple(filter(None, (_errors(name, both, conversations, level) for name in measures))))
+    errors = (_errors(name, both, conversations, level) for name in measures)
+    return Calibration(relations, tuple(filter(None, errors)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,16 +144,18 @@ def _occurrences(
     answers: Iterable[AnswerSet], claims: Callable[[AnswerRecord], ClaimSet], criteria: Mapping[str, str] | None = None
 ) -> dict[str, _Occurrence]:
     """Return the items of answers by key, with their occurrences."""
-    found: dict[str, _Occurrence] = {}
-    for each in answers:
-        for record in each:
+    occurrences: dict[str, _Occurrence] = {}
+    for answer_set in answers:
+        for record in answer_set:
             last = len(record.contexts) - 1
             for item in items_of(record, claims(record), criteria or {}):
-                known = found.get(item.key)
-                systems = frozenset({each.system}) | (known.systems if known else frozenset())
+                known = occurrences.get(item.key)
+                systems = frozenset({answer_set.system}) | (known.systems if known else frozenset())
                 place = item.row if item.relation == "context-question" else item.column
-                found[item.key] = _Occurrence(known.item if known else item, systems, place == 0, place == last > 0)
-    return found
+                occurrences[item.key] = _Occurrence(
+                    known.item if known else item, systems, place == 0, place == last > 0
+                )
+    return occurrences
 
 
 def conversations_of(answers: Iterable[AnswerSet]) -> dict[str, str]:
@@ -160,8 +163,8 @@ def conversations_of(answers: Iterable[AnswerSet]) -> dict[str, str]:
 
     Conversations with the same first turn count as one conversation.
     """
-    found: dict[str, str] = {}
-    records = {record.id: record for each in answers for record in each}
+    conversations: dict[str, str] = {}
+    records = {record.id: record for answer_set in answers for record in answer_set}
     turns = {
         key: next((text for role, text in record.history if role != "system"), "") for key, record in records.items()
     }
@@ -169,8 +172,8 @@ def conversations_of(answers: Iterable[AnswerSet]) -> dict[str, str]:
     first: dict[str, str] = {}
     for key, record in records.items():
         turn = turns[key] or (record.question if record.question in begun else "")
-        found[key] = first.setdefault(turn, key) if turn else key
-    return found
+        conversations[key] = first.setdefault(turn, key) if turn else key
+    return conversations
 
 
 def labels_of_people(verdicts: Iterable[Verdict]) -> dict[str, str]:
@@ -178,7 +181,8 @@ def labels_of_people(verdicts: Iterable[Verdict]) -> dict[str, str]:
     numbers: dict[str, int] = {}
     # People count like the replicates of one judge.
     return counted_labels(
-        replace(each, judge="", prompt="", replicate=numbers.setdefault(each.judge, len(numbers))) for each in verdicts
+        replace(verdict, judge="", prompt="", replicate=numbers.setdefault(verdict.judge, len(numbers)))
+        for verdict in verdicts
     )
 
 
@@ -191,17 +195,17 @@ def _calibrated(
     conversations: Mapping[str, str],
     options: Mapping[str, Any],
 ) -> RelationCalibration | None:
-    keys = {each.item.key for each in items}
-    some = [each for each in verdicts if each.key in keys]
+    keys = {occurrence.item.key for occurrence in items}
+    some = [verdict for verdict in verdicts if verdict.key in keys]
     if not some:
         return None
-    some = [each for each in some if each.prompt == some[-1].prompt]
+    some = [verdict for verdict in some if verdict.prompt == some[-1].prompt]
     repeats: dict[str, dict[int, str]] = {}
-    for each in some:
-        repeats.setdefault(each.key, {})[each.replicate] = each.label
+    for verdict in some:
+        repeats.setdefault(verdict.key, {})[verdict.replicate] = verdict.label
     majorities = counted_labels(some)
-    truth = labels_of_people([each for each in labels if each.key in keys])
-    both = [each for each in items if each.item.key in majorities]
+    truth = labels_of_people([verdict for verdict in labels if verdict.key in keys])
+    both = [occurrence for occurrence in items if occurrence.item.key in majorities]
     if not both:
         return None
     names = LABELS[items[0].item.relation]
@@ -209,7 +213,7 @@ def _calibrated(
     pairs = [(codes[majorities[o.item.key]], codes[truth[o.item.key]]) for o in both]
     table = np.array(pairs, dtype=np.float64)
     judged, human = table.T
-    clusters = [conversations[each.item.record] for each in both]
+    clusters = [conversations[occurrence.item.record] for occurrence in both]
     positive = (judged == 0, human == 0)
     level = options["level"]
     count = Counter((human, judge) for judge, human in pairs)
@@ -240,9 +244,11 @@ def _errors(
     """Return the errors of the judge in the values of a measure; None without common values."""
     measure = parse(name)
     rows = [
-        (judged, true, conversations[one.record.id])
-        for one, other in answers
-        for judged, true in zip(*(unit_values(measure, each).tolist() for each in (one, other)), strict=True)
+        (judged, true, conversations[by_judge.record.id])
+        for by_judge, by_people in answers
+        for judged, true in zip(
+            *(unit_values(measure, answer).tolist() for answer in (by_judge, by_people)), strict=True
+        )
         if not math.isnan(judged + true)
     ]
     if not rows:
@@ -272,18 +278,18 @@ def _groups(items: Sequence[_Occurrence]) -> Iterator[tuple[str, list[bool]]]:
     relation = items[0].item.relation
     subject, target = _PARTS.get(relation, ("texts", "texts"))
     for name, lengths in (
-        (subject, [len(each.item.subject) for each in items]),
-        (target, [len(each.item.target) for each in items]),
+        (subject, [len(occurrence.item.subject) for occurrence in items]),
+        (target, [len(occurrence.item.target) for occurrence in items]),
     ):
         middle = median(lengths)
         yield f"longer {name}", [length > middle for length in lengths]
     if relation in {"answer-context", "reference-context", "context-question"}:
-        yield "the first context", [each.first for each in items]
-        yield "the last context", [each.last for each in items]
-    systems = sorted(frozenset().union(*(each.systems for each in items)))
+        yield "the first context", [occurrence.first for occurrence in items]
+        yield "the last context", [occurrence.last for occurrence in items]
+    systems = sorted(frozenset().union(*(occurrence.systems for occurrence in items)))
     if len(systems) > 1:
         for system in systems:
-            yield f"answers of {system}", [each.systems == {system} for each in items]
+            yield f"answers of {system}", [occurrence.systems == {system} for occurrence in items]
 
 
 # Names of the judged text and of the text it is judged against.
@@ -312,9 +318,12 @@ def _flip_rate(
 ) -> Agreement:
     """Return the share of pairs of replicates with different labels."""
     numbers = sorted({number for labels in repeats.values() for number in labels})
-    keys = [each for each in items if each.item.key in repeats]
-    table = [[codes.get(repeats[each.item.key].get(number, ""), math.nan) for number in numbers] for each in keys]
-    clusters = [conversations[each.item.record] for each in keys]
+    repeated = [occurrence for occurrence in items if occurrence.item.key in repeats]
+    table = [
+        [codes.get(repeats[occurrence.item.key].get(number, ""), math.nan) for number in numbers]
+        for occurrence in repeated
+    ]
+    clusters = [conversations[occurrence.item.record] for occurrence in repeated]
     same = percent_agreement(np.array(table, dtype=np.float64), clusters=clusters, **options)
     return Agreement(1 - same.value, 1 - same.high, 1 - same.low, same.level, same.units, same.ratings, same.reason)
 
@@ -324,9 +333,9 @@ def _by_person(labels: Sequence[Verdict], codes: Mapping[str, int], keys: Collec
     people = {name: column for column, name in enumerate(sorted({v.judge for v in labels}))}
     rows = {key: row for row, key in enumerate(sorted(keys))}
     table = np.full((len(rows), len(people)), math.nan)
-    for each in labels:
-        if each.key in rows:
-            table[rows[each.key], people[each.judge]] = codes[each.label]
+    for verdict in labels:
+        if verdict.key in rows:
+            table[rows[verdict.key], people[verdict.judge]] = codes[verdict.label]
     return table
 
 

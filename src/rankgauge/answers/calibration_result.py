@@ -179,11 +179,11 @@ class Calibration(Result):
             ``state`` and ``reason``; for a usable judge also ``warning`` (may be empty) and
             ``gain``: sensitivity + specificity - 1 with the bounds of its interval.
         """
-        known = {each.relation: each for each in self.relations}
+        known = {calibration.relation: calibration for calibration in self.relations}
         for relation, used in relations.items():
             if reason := self.uncalibrated(relation, used):
                 return {"state": "not calibrated", "reason": reason}
-        worst = min((known[name] for name in relations), key=lambda each: each.gain.low)
+        worst = min((known[name] for name in relations), key=lambda calibration: calibration.gain.low)
         if worst.state != "usable":
             return {"state": worst.state, "reason": worst.reason}
         errors = self.errors(measure)
@@ -202,7 +202,7 @@ class Calibration(Result):
     def errors(self, measure: str | Measure) -> JudgeErrors | None:
         """Return the errors of the judge in the values of a measure, if known."""
         names = {str(measure), str(measure).partition("(")[0]}
-        return next((each.errors for each in self.measures if each.measure in names), None)
+        return next((calibration.errors for calibration in self.measures if calibration.measure in names), None)
 
     def uncalibrated(self, relation: str, used: Collection[tuple[str, str]]) -> str:
         """Return the reason why the judge of a relation is not calibrated, or empty.
@@ -211,14 +211,14 @@ class Calibration(Result):
             relation: The relation.
             used: Name and prompt version of each judge whose verdicts were used.
         """
-        found = {each.relation: each for each in self.relations}.get(relation)
-        if found is None:
+        calibration = {candidate.relation: candidate for candidate in self.relations}.get(relation)
+        if calibration is None:
             return f"no labels of people on {relation}"
         for name, prompt in sorted(used):
-            if (name, prompt) != (found.judge, found.prompt):
-                given, made = _named(name, prompt), _named(found.judge, found.prompt)
-                return f"the calibration is for {made}, the verdicts are by {given}"
-        return found.reason if found.state == "not calibrated" else ""
+            if (name, prompt) != (calibration.judge, calibration.prompt):
+                judge, calibrated = _named(name, prompt), _named(calibration.judge, calibration.prompt)
+                return f"the calibration is for {calibrated}, the verdicts are by {judge}"
+        return calibration.reason if calibration.state == "not calibrated" else ""
 
     def table(self) -> Table:
         """Return one row for each relation; intervals and notes on detected biases are details."""
@@ -257,7 +257,7 @@ class Calibration(Result):
         )
 
     def _judges(self) -> str:
-        return ", ".join(dict.fromkeys(_named(each.judge, each.prompt) for each in self.relations))
+        return ", ".join(dict.fromkeys(_named(calibration.judge, calibration.prompt) for calibration in self.relations))
 
     def _notes(self) -> Iterator[str]:
         yield Detail(
@@ -319,11 +319,11 @@ class Calibration(Result):
         Args:
             relations: The relations to include.
         """
-        some = [each for each in self.relations if each.relation in relations]
+        some = [calibration for calibration in self.relations if calibration.relation in relations]
         if len(some) == 1:
             return some[0].text
-        labels = many(sum(each.labels for each in some), "label")
-        worst = min(some, key=lambda each: each.gain.value, default=None)
+        labels = many(sum(calibration.labels for calibration in some), "label")
+        worst = min(some, key=lambda calibration: calibration.gain.value, default=None)
         if worst is None:
             return "calibrated on 0 labels"
         return f"calibrated on {labels}, worst on {worst.relation} ({worst.text.split('(', 1)[1]}"
@@ -377,12 +377,12 @@ def _named(name: str, prompt: str) -> str:
     return f"{name} ({prompt})" if prompt else name
 
 
-def _text(found: Agreement | Estimate) -> str:
-    if math.isnan(found.value):
+def _text(estimate: Agreement | Estimate) -> str:
+    if math.isnan(estimate.value):
         return "undefined"
-    if math.isnan(found.low):
-        return f"{Ratio(found.value):.3f}"
-    return f"{Ratio(found.value):.3f} [{Ratio(found.low):.3f}, {Ratio(found.high):.3f}]"
+    if math.isnan(estimate.low):
+        return f"{Ratio(estimate.value):.3f}"
+    return f"{Ratio(estimate.value):.3f} [{Ratio(estimate.low):.3f}, {Ratio(estimate.high):.3f}]"
 
 
 def _object_of(kind: Any, data: Any) -> Any:
@@ -394,7 +394,7 @@ def _object_of(kind: Any, data: Any) -> Any:
         types = get_type_hints(kind)
         return kind(**{name: _object_of(types[name], value) for name, value in data.items() if name in types})
     if get_origin(kind) is tuple:
-        return tuple(_object_of(get_args(kind)[0], each) for each in data)
+        return tuple(_object_of(get_args(kind)[0], element) for element in data)
     return math.nan if kind is float and data is None else data
 
 
@@ -412,25 +412,25 @@ def stamp_judge(
         needed: The relations needed by each measure.
         calibration: The calibration.
     """
-    found = dict(judge or {})
-    names = sorted({name for each in used.values() for name, _ in each})
-    name = found.setdefault("name", ", ".join(names) or "unknown judge")
-    if found.get("person"):
-        return found | {"stamp": f"{name}, a person"}
-    given = {(name, str(found.get("prompt", "")))}
+    properties = dict(judge or {})
+    names = sorted({name for judges in used.values() for name, _ in judges})
+    name = properties.setdefault("name", ", ".join(names) or "unknown judge")
+    if properties.get("person"):
+        return properties | {"stamp": f"{name}, a person"}
+    default = {(name, str(properties.get("prompt", "")))}
     known: dict[str, dict[str, Any]] = {
         measure: {"state": "not calibrated", "reason": ""}
         if calibration is None
-        else calibration.quality(measure, {each: used.get(each, ()) or given for each in relations})
+        else calibration.quality(measure, {relation: used.get(relation, ()) or default for relation in relations})
         for measure, relations in needed.items()
     }
     bad = [measure for measure, about in known.items() if about["state"] != "usable"]
     if bad or calibration is None:
         first = known[bad[0]] if bad else {"state": "not calibrated", "reason": ""}
-        alike = [each for each in bad if known[each]["state"] == first["state"]]
+        alike = [measure for measure in bad if known[measure]["state"] == first["state"]]
         scope = f" for {', '.join(alike)}" if len(alike) < len(known) else ""
         why = f": {first['reason']}" if first["reason"] else ""
         stamp = f"{first['state']}{scope}{why}"
     else:
-        stamp = calibration.stamp({each for relations in needed.values() for each in relations})
-    return found | {"measures": known, "stamp": f"{name}, {stamp}"}
+        stamp = calibration.stamp({relation for relations in needed.values() for relation in relations})
+    return properties | {"measures": known, "stamp": f"{name}, {stamp}"}

@@ -154,14 +154,16 @@ def correct_means(
         UnknownName: If a measure is unknown or a measure of rankings.
     """
     sets = (answers,) if isinstance(answers, AnswerSet) else tuple(answers)
-    by_judge = {each.key: each.label for each in judge}
+    by_judge = {verdict.key: verdict.label for verdict in judge}
     by_people = labels_of_people(human)
-    both = [tuple(judged_answers(each, labels, claims) for labels in (by_judge, by_people)) for each in sets]
+    both = [
+        tuple(judged_answers(answer_set, labels, claims) for labels in (by_judge, by_people)) for answer_set in sets
+    ]
     conversations = conversations_of(sets)
-    found = []
-    for number, each in enumerate(sets):
+    means = []
+    for number, answer_set in enumerate(sets):
         judged, true = (
-            evaluate_answers(each, labels, measures or DEFAULT_MEASURES, claims=claims)
+            evaluate_answers(answer_set, labels, measures or DEFAULT_MEASURES, claims=claims)
             for labels in (by_judge, by_people)
         )
         for column, measure in enumerate(judged.measures):
@@ -171,19 +173,19 @@ def correct_means(
             there = ~np.isnan(values)
             codes = {name: code for code, name in enumerate(dict.fromkeys(conversations.values()))}
             clusters = np.array([codes[conversations[q]] for q in judged.query_ids])[there]
-            given = (values[there], np.array(known)[there], clusters)
-            found.append(
+            sample = (values[there], np.array(known)[there], clusters)
+            means.append(
                 CorrectedMean(
-                    each.system,
+                    answer_set.system,
                     str(measure),
-                    naive_rate(given[0], clusters, level=level),
-                    prediction_powered_mean(*given, level=level),
+                    naive_rate(sample[0], clusters, level=level),
+                    prediction_powered_mean(*sample, level=level),
                     _rogan_gladen(measure, both, number, conversations=conversations, level=level),
-                    prediction_powered_mean(*given, power=0.0, level=level),
+                    prediction_powered_mean(*sample, power=0.0, level=level),
                 )
             )
-    corrected = [each for each in found if each.method]
-    return CorrectedMeans(tuple(found if measures or not corrected else corrected))
+    corrected = [mean for mean in means if mean.method]
+    return CorrectedMeans(tuple(means if measures or not corrected else corrected))
 
 
 def _rogan_gladen(
@@ -202,7 +204,8 @@ def _rogan_gladen(
     if not any(weight for *_, weight in rows):
         return Estimate(nan, nan, nan, level, 0, "nothing to judge")
     judged, human, questions, weights = zip(*rows, strict=True)
-    return rogan_gladen(judged, human, [conversations[question] for question in questions], weights, level=level)
+    clusters = [conversations[question] for question in questions]
+    return rogan_gladen(judged, human, clusters, weights, level=level)
 
 
 def _units(
@@ -210,17 +213,17 @@ def _units(
 ) -> Iterator[tuple[float, float, str, float]]:
     """Yield the label of the judge, that of people, the question, and the weight of each unit."""
     for number, (judged, human) in enumerate(both):
-        for one, other in zip(judged, human, strict=True):
-            said, true = (unit_values(measure, each).tolist() for each in (one, other))
+        for by_judge, by_people in zip(judged, human, strict=True):
+            said, true = (unit_values(measure, answer).tolist() for answer in (by_judge, by_people))
             count = sum(not math.isnan(value) for value in said)
             for value, label in zip(said, true, strict=True):
                 if not math.isnan(value):
-                    yield value, label, one.record.id, 1 / count if number == target else 0.0
+                    yield value, label, by_judge.record.id, 1 / count if number == target else 0.0
 
 
-def _interval(found: Estimate) -> str:
-    return "" if math.isnan(found.low) else f"[{found.low:.3f}, {found.high:.3f}]"
+def _interval(estimate: Estimate) -> str:
+    return "" if math.isnan(estimate.low) else f"[{estimate.low:.3f}, {estimate.high:.3f}]"
 
 
-def _reason(found: CorrectedMean) -> str:
-    return found.prediction_powered.reason or found.rogan_gladen.reason
+def _reason(mean: CorrectedMean) -> str:
+    return mean.prediction_powered.reason or mean.rogan_gladen.reason

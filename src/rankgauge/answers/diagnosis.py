@@ -108,12 +108,12 @@ class Blame(Result):
 
     def totals(self) -> dict[str, int]:
         """Return the number of questions by cause, in the order of the steps."""
-        count = Counter(each.cause for each in self.answers)
+        count = Counter(answer.cause for answer in self.answers)
         return {name: count[name] for name in (*CAUSES, _UNKNOWN, _GOOD) if count[name]}
 
     def stages(self) -> dict[str, int]:
         """Return the number of questions by limiting stage, most questions first."""
-        return dict(Counter(each.stage for each in self.answers if each.stage).most_common())
+        return dict(Counter(answer.stage for answer in self.answers if answer.stage).most_common())
 
     def limiting(self) -> tuple[str, ...]:
         """Return the stages that limit the most questions; several if tied."""
@@ -121,15 +121,15 @@ class Blame(Result):
 
     def by_group(self) -> dict[str, dict[str, int]]:
         """Return the totals of each group of questions."""
-        found: dict[str, Counter[str]] = {}
-        for each in self.answers:
-            found.setdefault(each.group, Counter())[each.cause] += 1
-        return {group: dict(count) for group, count in found.items()}
+        counts: dict[str, Counter[str]] = {}
+        for answer in self.answers:
+            counts.setdefault(answer.group, Counter())[answer.cause] += 1
+        return {group: dict(count) for group, count in counts.items()}
 
     def worst(self, cause: str, count: int = 3) -> tuple[BlamedAnswer, ...]:
         """Return the answers with this cause, lowest correctness first."""
-        some = [each for each in self.answers if each.cause == cause]
-        some.sort(key=lambda each: (math.isnan(each.correctness), each.correctness))
+        some = [answer for answer in self.answers if answer.cause == cause]
+        some.sort(key=lambda answer: (math.isnan(answer.correctness), answer.correctness))
         return tuple(some[:count])
 
     def gain(self, cause: str) -> float:
@@ -137,9 +137,9 @@ class Blame(Result):
 
         The gain is an upper bound; NaN if no answer with this cause has a known correctness.
         """
-        known = [each for each in self.answers if not math.isnan(each.correctness)]
-        lost = [1 - each.correctness for each in known if each.cause == cause]
-        if not known or (not lost and any(each.cause == cause for each in self.answers)):
+        known = [answer for answer in self.answers if not math.isnan(answer.correctness)]
+        lost = [1 - answer.correctness for answer in known if answer.cause == cause]
+        if not known or (not lost and any(answer.cause == cause for answer in self.answers)):
             return math.nan
         return math.fsum(lost) / len(known)
 
@@ -283,12 +283,12 @@ def _retrieval_fault(judged: JudgedAnswer) -> tuple[str, str] | None:
     count = len(judged.claims.reference or ())
     none = f"the contexts have a known document, but support none of {many(count, 'reference claim')}"
     if gold:
-        given = [each.id for each in record.contexts]
-        if gold & set(given):
+        context_ids = [context.id for context in record.contexts]
+        if gold & set(context_ids):
             return ("retrieved but cut", none) if recall.high == 0.0 else None
-        ranks = [rank for rank, each in enumerate(record.ranking, 1) if each in gold]
+        ranks = [rank for rank, document in enumerate(record.ranking, 1) if document in gold]
         if ranks:
-            contexts = f"{many(len(given), 'context')} {inflect(len(given), 'was', 'were')} given"
+            contexts = f"{many(len(context_ids), 'context')} {inflect(len(context_ids), 'was', 'were')} given"
             return "retrieved but cut", f"at rank {ranks[0]}; {contexts}"
         return "not retrieved", f"none of {many(len(gold), 'known document')} was retrieved"
     if not record.contexts and (record.reference or "").strip():
@@ -304,7 +304,7 @@ def _generation_fault(judged: JudgedAnswer) -> tuple[str, str]:
     labels = judged.labels.get("answer-reference", ())
     wrong = sum(label == "contradicted" for label in labels) / max(len(labels), 1)
     record = judged.record
-    missing = set(record.gold) - {each.id for each in record.contexts}
+    missing = set(record.gold) - {context.id for context in record.contexts}
     cut = record.gold and (not missing or missing & set(record.ranking))
     # A fault is certain if no missing verdict could change it; comparisons with NaN are false.
     steps = (
@@ -325,7 +325,7 @@ def _generation_fault(judged: JudgedAnswer) -> tuple[str, str]:
         (not_stated.low > 0, "unsupported claims", f"no context states {Ratio(not_stated.low):.0%} of its claims"),
         (correct.high == 0, "in the context but not used", "it has no claim that the reference supports"),
         (
-            recall.low == 0 < recall.high or any(each.missing and each.low != each.high for each in scores),
+            recall.low == 0 < recall.high or any(value.missing and value.low != value.high for value in scores),
             _UNKNOWN,
             "verdicts are missing",
         ),
@@ -526,32 +526,34 @@ def diagnose_answers(  # noqa: PLR0913 - each is an option of its own
         criteria=criteria,
     )
     judged = tuple(judged_answers(answers, labels, claims, criteria))
-    found = blame(judged, answers.system)
-    reasons = {each.key: each for each in known if each.label == labels.get(each.key)}
-    qrels = {each.id: dict.fromkeys(each.gold, 1) for each in answers if each.gold}
+    blamed = blame(judged, answers.system)
+    reasons = {verdict.key: verdict for verdict in known if verdict.label == labels.get(verdict.key)}
+    qrels = {record.id: dict.fromkeys(record.gold, 1) for record in answers if record.gold}
     chosen = Bands.of(bands, k=k)
     if not qrels:
-        return AnswerDiagnosis(evaluation, None, (), found, _poor_contexts(evaluation, chosen), judged, reasons)
+        first = _poor_contexts(evaluation, chosen)
+        return AnswerDiagnosis(evaluation, None, (), blamed, first, judged, reasons)
     names = [str(measure) for measure in chosen.measures]
     run = {
-        each.id: list(dict.fromkeys(each.ranking or [context.id for context in each.contexts]))
-        for each in answers
-        if each.gold
+        record.id: list(dict.fromkeys(record.ranking or [context.id for context in record.contexts]))
+        for record in answers
+        if record.gold
     }
     retrieval = replace(evaluate(qrels, run, names), run_name=answers.system)
     best = evaluate(qrels, {query: list(gold) for query, gold in qrels.items()}, names)
     rated = qualities(retrieval.mean(), best.mean(), chosen)
     return AnswerDiagnosis(
-        evaluation, retrieval, rated, found, tuple(_retrieval_first(rated, attainable)), judged, reasons
+        evaluation, retrieval, rated, blamed, tuple(_retrieval_first(rated, attainable)), judged, reasons
     )
 
 
 def _retrieval_first(rated: Iterable[Quality], attainable: float) -> Iterable[str]:
-    for each in rated:
-        if each.measure.name == "P" and each.mean < attainable * each.attainable:
-            yield (f"{each.measure} is {each.mean:.2f} of {each.attainable:.2f} attainable, below {attainable:.0%}")
-        elif each.measure.name in {"R", "Success"} and each.level == "Poor":
-            yield f"{each.measure} is {each.mean:.2f}: Poor"
+    for quality in rated:
+        if quality.measure.name == "P" and quality.mean < attainable * quality.attainable:
+            best = f"{quality.attainable:.2f} attainable"
+            yield f"{quality.measure} is {quality.mean:.2f} of {best}, below {attainable:.0%}"
+        elif quality.measure.name in {"R", "Success"} and quality.level == "Poor":
+            yield f"{quality.measure} is {quality.mean:.2f}: Poor"
 
 
 def _poor_contexts(evaluation: AnswerEvaluation, bands: Bands) -> tuple[str, ...]:

@@ -74,7 +74,7 @@ class AnswerEvaluation(Evaluation):
         if needed and not known:
             # Early files have no state of the judge for each measure.
             judge = stamp_judge(self.judge, {}, needed, None)
-            others = (each for each in self.findings if not each.message.startswith("judge: "))
+            others = (finding for finding in self.findings if not finding.message.startswith("judge: "))
             findings = (*_stamp_finding(judge, self.measures), *others)
             object.__setattr__(self, "judge", judge)
             object.__setattr__(self, "findings", findings)
@@ -88,12 +88,12 @@ class AnswerEvaluation(Evaluation):
         scores = [
             [
                 [
-                    None if math.isnan(each.low) else each.low,
-                    None if math.isnan(each.high) else each.high,
-                    each.missing,
-                    each.reason,
+                    None if math.isnan(result.low) else result.low,
+                    None if math.isnan(result.high) else result.high,
+                    result.missing,
+                    result.reason,
                 ]
-                for each in row
+                for result in row
             ]
             for row in self.scores
         ]
@@ -106,7 +106,7 @@ class AnswerEvaluation(Evaluation):
         if [len(rows), *{len(row) for row in rows}] != [shape[0], *([shape[1]] if rows else [])]:
             raise ValueError("the number of scores differs from the number of values")
         scores = [
-            [_read_score([value, *each]) for value, each in zip(*pair, strict=True)]
+            [_read_score([value, *rest]) for value, rest in zip(*pair, strict=True)]
             for pair in zip(data["values"], rows, strict=True)
         ]
         return {"judge": dict(data["judge"]), "scores": tuple(map(tuple, scores))}
@@ -119,7 +119,8 @@ class AnswerEvaluation(Evaluation):
     @property
     def judge_note(self) -> str:
         """The stamp as a note, with a warning if the judge is not usable."""
-        return next((one.note for one in self.findings if one.message.startswith("judge: ")), f"judge: {self.stamp}")
+        notes = (finding.note for finding in self.findings if finding.message.startswith("judge: "))
+        return next(notes, f"judge: {self.stamp}")
 
     def bounds(self) -> dict[str, tuple[float, float]]:
         """Return the bounds of each mean: with all missing verdicts negative, and all positive.
@@ -127,13 +128,13 @@ class AnswerEvaluation(Evaluation):
         They are means over all questions for which the measure is defined, including those that
         :meth:`mean` excludes because missing verdicts could change their value.
         """
-        found = {}
+        bounds = {}
         for column, measure in enumerate(self.measures):
             known = [row[column] for row in self.scores if not row[column].reason]
-            ends = [[each.low for each in known], [each.high for each in known]]
+            ends = [[result.low for result in known], [result.high for result in known]]
             low, high = (math.fsum(end) / len(end) if end else math.nan for end in ends)
-            found[str(measure)] = (low, high)
-        return found
+            bounds[str(measure)] = (low, high)
+        return bounds
 
     def table(self) -> Table:
         """Return the mean of each measure with its interval and its number of missing verdicts."""
@@ -162,16 +163,16 @@ class AnswerEvaluation(Evaluation):
         """
         about = self.judge.get("measures", {})
         none = (math.nan, math.nan)
-        found: dict[str, tuple[float | None, tuple[float, float], float | None]] = {}
+        estimates: dict[str, tuple[float | None, tuple[float, float], float | None]] = {}
         for (name, mean), ends in zip(self.mean().items(), mean_intervals(self).values(), strict=True):
             if name not in about:
-                found[name] = (mean, ends, None)
+                estimates[name] = (mean, ends, None)
             elif "corrected" in about[name]:
                 best, low, high = about[name]["corrected"]
-                found[name] = (best, (low, high), mean)
+                estimates[name] = (best, (low, high), mean)
             else:
-                found[name] = (None, none, mean)
-        return found
+                estimates[name] = (None, none, mean)
+        return estimates
 
     def missing(self) -> dict[str, int]:
         """Return the number of missing verdicts by measure."""
@@ -183,7 +184,8 @@ class AnswerEvaluation(Evaluation):
 
 def mean_intervals(evaluation: Evaluation) -> dict[str, tuple[float, float]]:
     """Return the 95% interval of the mean of each measure; NaN without interval."""
-    return {str(each): mean_interval(evaluation, each) or (math.nan, math.nan) for each in evaluation.measures}
+    undefined = (math.nan, math.nan)
+    return {str(measure): mean_interval(evaluation, measure) or undefined for measure in evaluation.measures}
 
 
 def span(ends: tuple[float, float]) -> str | None:
@@ -194,7 +196,7 @@ def span(ends: tuple[float, float]) -> str | None:
 def _read_score(data: Sequence[Any]) -> Score:
     """Return a score from JSON, where NaN is null."""
     *numbers, missing, reason = data
-    value, low, high = (math.nan if each is None else float(each) for each in numbers)
+    value, low, high = (math.nan if number is None else float(number) for number in numbers)
     return Score(value, low, high, int(missing), str(reason))
 
 
@@ -283,37 +285,38 @@ def evaluate_answers(
         columns = {
             measure: column
             for measure, column in columns.items()
-            if _is_judged(measure) or not all(each.reason for each in column)
+            if _is_judged(measure) or not all(result.reason for result in column)
         }
     chosen = tuple(columns)
-    stamped = stamp_judge(
-        judge,
-        # Without a calibration, relations are not needed.
-        {"": {(each.judge, each.prompt) for each in known}} if calibration is None else _judges(known, judged),
-        {str(measure): relations_of(measure) for measure in chosen if _is_judged(measure)},
-        calibration,
-    )
+    needed = {str(measure): relations_of(measure) for measure in chosen if _is_judged(measure)}
+    if calibration is None:  # relations are not needed
+        judges = {"": {(verdict.judge, verdict.prompt) for verdict in known}}
+    else:
+        judges = _judges(known, judged)
+    stamped = stamp_judge(judge, judges, needed, calibration)
     conversations = conversations_of((answers,))
     truth = labels_of_people(human)
     theirs = judged_answers(answers, truth, claims, criteria) if truth else []
     for measure, column in columns.items():
         if (about := stamped.get("measures", {}).get(str(measure))) is not None:
-            people = {one.record.id: score(measure, one) for one in theirs}
-            about["people"] = {query: each.value for query, each in people.items() if not (each.missing or each.reason)}
-            values = {r.id: each.value for r, each in zip(answers, column, strict=True)}
+            people = {answer.record.id: score(measure, answer) for answer in theirs}
+            about["people"] = {
+                query: result.value for query, result in people.items() if not (result.missing or result.reason)
+            }
+            values = {r.id: result.value for r, result in zip(answers, column, strict=True)}
             errors = calibration.errors(measure) if calibration is not None else None
             mean = _corrected(values, about, conversations, errors if measure.name in CORRECTABLE else None)
             if mean is not None:
                 about["corrected"] = [mean.value, mean.low, mean.high]
-    if talks := {one: first for one, first in conversations.items() if one != first}:
+    if talks := {question: first for question, first in conversations.items() if question != first}:
         stamped["conversations"] = talks
     scores = list(zip(*columns.values(), strict=True))
-    per_query = np.array([[each.value for each in row] for row in scores], dtype=np.float64)
+    per_query = np.array([[result.value for result in row] for row in scores], dtype=np.float64)
     groups = tuple(record.group for record in answers)
     used: dict[str, Any] = {"criteria": dict(criteria)} if criteria else {}
     if similar:
         used["encoder"] = _encoder_name(encoder)
-    lowered = {each.key for each in known if each.quoted is False and each.label == labels.get(each.key)}
+    lowered = {verdict.key for verdict in known if verdict.quoted is False and verdict.label == labels.get(verdict.key)}
     return AnswerEvaluation(
         run_name=answers.system,
         query_ids=tuple(record.id for record in answers),
@@ -351,8 +354,8 @@ def _corrected(
     groups = np.unique(clusters, return_inverse=True)[1]
     sums = np.bincount(groups, (said - said.mean()) / len(said))
     variance = float(sums @ sums) * len(sums) / (len(sums) - 1)
-    found = errors.corrected(float(said.mean()), variance)
-    return None if math.isnan(found.value) else found
+    corrected = errors.corrected(float(said.mean()), variance)
+    return None if math.isnan(corrected.value) else corrected
 
 
 def _check_criteria(measures: Iterable[Measure], criteria: Mapping[str, str]) -> None:
@@ -371,15 +374,15 @@ def _check_criteria(measures: Iterable[Measure], criteria: Mapping[str, str]) ->
 def answer_measures(measures: Any) -> tuple[Measure, ...]:
     """Return the named measures; reject those that are not computed from verdicts."""
     names = (measures,) if isinstance(measures, str | Measure) else tuple(measures)
-    found = tuple(dict.fromkeys(measure for name in names for measure in parse_all(name)))
-    for measure in found:
+    parsed = tuple(dict.fromkeys(measure for name in names for measure in parse_all(name)))
+    for measure in parsed:
         if not (_is_judged(measure) or measure.name in {*OVERLAPS, *SIMILARITIES}):
             raise InputError(
                 f"{measure} is not a measure of answers",
                 where="measures",
                 fix=f"choose from: {', '.join((*RELATIONS, *OVERLAPS, *SIMILARITIES))}",
             )
-    return found
+    return parsed
 
 
 def _is_judged(measure: Measure) -> bool:
@@ -414,27 +417,27 @@ def _scores(
         return similar[measure.name]
     overlap = OVERLAPS.get(measure.name)
     if overlap is not None:
-        return [overlap(each.record) for each in judged]
-    return [score(measure, each) for each in judged]
+        return [overlap(answer.record) for answer in judged]
+    return [score(measure, answer) for answer in judged]
 
 
 def _unjudged(measures: Sequence[Measure], scores: Sequence[Sequence[Score]]) -> dict[str, int]:
     """Return the number of questions with an unknown value, by measure, if above 0."""
-    found = {
+    counts = {
         f"unjudged {measure}": sum(math.isnan(row[column].value) and not row[column].reason for row in scores)
         for column, measure in enumerate(measures)
     }
-    return {name: count for name, count in found.items() if count}
+    return {name: count for name, count in counts.items() if count}
 
 
 def _judges(verdicts: Iterable[Verdict], judged: Iterable[JudgedAnswer]) -> dict[str, set[tuple[str, str]]]:
     """Return the name and prompt of the judges with counted verdicts, by relation."""
-    latest = {each.key: (each.judge, each.prompt) for each in verdicts}
-    found: dict[str, set[tuple[str, str]]] = {}
-    for each in judged:
-        for relation, keys in each.keys.items():
-            found.setdefault(relation, set()).update(latest[key] for key in keys if key in latest)
-    return found
+    latest = {verdict.key: (verdict.judge, verdict.prompt) for verdict in verdicts}
+    judges: dict[str, set[tuple[str, str]]] = {}
+    for answer in judged:
+        for relation, keys in answer.keys.items():
+            judges.setdefault(relation, set()).update(latest[key] for key in keys if key in latest)
+    return judges
 
 
 def _stamp_finding(judge: Mapping[str, Any], measures: Sequence[Measure]) -> Iterable[Finding]:
@@ -442,7 +445,7 @@ def _stamp_finding(judge: Mapping[str, Any], measures: Sequence[Measure]) -> Ite
     if not any(map(_is_judged, measures)):
         return
     known = judge.get("measures", {}).values()
-    states = {each["state"] for each in known}
+    states = {about["state"] for about in known}
     fix = ""
     if "not calibrated" in states:
         fix = (
@@ -451,7 +454,7 @@ def _stamp_finding(judge: Mapping[str, Any], measures: Sequence[Measure]) -> Ite
         )
     elif "not usable" in states:
         fix = "calibrate another judge or prompt, or pass labels of people (--human)"
-    elif any(each.get("warning") for each in known):
+    elif any(about.get("warning") for about in known):
         fix = "use corrected means and differences, not single verdicts of the judge"
     yield Finding("", "warning" if fix else "info", f"judge: {judge['stamp']}", fix=fix)
 
@@ -460,11 +463,11 @@ def _uncorrected(judge: Mapping[str, Any], measures: Sequence[Measure]) -> Itera
     """Yield why measures by a usable judge have no corrected mean."""
     known: Mapping[str, Mapping[str, Any]] = judge.get("measures", {})
     reasons: dict[str, list[str]] = {}
-    for each in measures:
-        about = known.get(str(each), {})
+    for measure in measures:
+        about = known.get(str(measure), {})
         if about.get("state") == "usable" and "corrected" not in about:
-            why = "too few questions" if each.name in CORRECTABLE else "not a share of units of one kind"
-            reasons.setdefault(why, []).append(str(each))
+            why = "too few questions" if measure.name in CORRECTABLE else "not a share of units of one kind"
+            reasons.setdefault(why, []).append(str(measure))
     for why, names in reasons.items():
         yield Finding(
             "",
@@ -476,7 +479,7 @@ def _uncorrected(judge: Mapping[str, Any], measures: Sequence[Measure]) -> Itera
 
 def _lowered(lowered: AbstractSet[str], judged: Iterable[JudgedAnswer]) -> Iterable[Finding]:
     """Yield a warning if items of these answers have verdicts without a valid quote."""
-    count = sum(key in lowered for each in judged for keys in each.keys.values() for key in keys)
+    count = sum(key in lowered for answer in judged for keys in answer.keys.values() for key in keys)
     if count:
         what = (
             f"{many(count, 'verdict')} without a valid quote: the quote is missing or does not "

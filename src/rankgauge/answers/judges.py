@@ -129,8 +129,8 @@ class Quantity(NamedTuple):
 
 def unstated(wanted: Iterable[Quantity], stated: Iterable[Quantity]) -> bool:
     """Return whether one of the first quantities is missing from the second."""
-    keys = {key for each in stated for key in each.keys}
-    return any(keys.isdisjoint(each.alternatives) for each in wanted)
+    keys = {key for quantity in stated for key in quantity.keys}
+    return any(keys.isdisjoint(quantity.alternatives) for quantity in wanted)
 
 
 def quantities(text: str) -> tuple[str, frozenset[Quantity]]:
@@ -141,19 +141,19 @@ def quantities(text: str) -> tuple[str, frozenset[Quantity]]:
         >>> rest.split(), len(found)
         (['km', 'on', 'may'], 2)
     """
-    found: set[Quantity] = set()
+    parsed: set[Quantity] = set()
 
     def date(match: re.Match[str]) -> str:
         iso, month, day, early, early_month, year, late_month, late, late_year, last, last_year = match.groups()
         name = early_month or late_month or last
         number = _MONTH[name] if name else int(month)
-        years = [int(each) for each in (iso, year, late_year, last_year) if each]
-        days = [int(each) for each in (day, early, late) if each]
+        years = [int(digits) for digits in (iso, year, late_year, last_year) if digits]
+        days = [int(digits) for digits in (day, early, late) if digits]
         if not 1 <= number <= len(_MONTHS):
             return match[0]
         exact = (number, tuple(days), tuple(years))
         keys = (exact, (number, (), exact[2]), (number, exact[1], ()))
-        found.add(Quantity((*keys, *(("any", float(each)) for each in years)), (exact,)))
+        parsed.add(Quantity((*keys, *(("any", float(year)) for year in years)), (exact,)))
         return f" {_MONTHS[number - 1]} "
 
     def ordinal(match: re.Match[str]) -> str:
@@ -165,13 +165,13 @@ def quantities(text: str) -> tuple[str, frozenset[Quantity]]:
         ):
             return match[0]
         key = ("ordinal", int(digits) if digits else _WORDS.get(tens, 0) + _ORDINALS[word])
-        found.add(Quantity((key,), (key,)))
+        parsed.add(Quantity((key,), (key,)))
         return " "
 
     def weekday(match: re.Match[str]) -> str:
-        first, last = (_DAYS.index(each or match[1]) for each in match.groups())
+        first, last = (_DAYS.index(name or match[1]) for name in match.groups())
         for n in range(first, last + 1 + 7 * (last < first)):
-            found.add(Quantity((("weekday", n % 7),), (("weekday", n % 7),)))
+            parsed.add(Quantity((("weekday", n % 7),), (("weekday", n % 7),)))
         return " "
 
     text = _WEEKDAY.sub(weekday, _DATE.sub(date, text))
@@ -188,9 +188,9 @@ def quantities(text: str) -> tuple[str, frozenset[Quantity]]:
         if own is None and _RANGE.fullmatch(text, match.end(), before):
             own = unit  # "5 to 10 km"
         minus = -1 if _MINUS.search(text, max(0, match.start() - 2), match.start()) else 1
-        found |= {_quantity(minus * value, own) for value in _values(match[0])}
+        parsed |= {_quantity(minus * value, own) for value in _values(match[0])}
         unit, before = own, match.start()
-    return _NUMBER.sub(" ", text), frozenset(found)
+    return _NUMBER.sub(" ", text), frozenset(parsed)
 
 
 def _quantity(value: float, unit: tuple[str, float] | None) -> Quantity:
@@ -228,7 +228,7 @@ def _digits(match: re.Match[str]) -> str:
             current += value
         elif word[0].isdigit():
             current = _values(word.rstrip(".,"))[0]
-    return " ".join(f"{each:.15g}" for each in [*numbers, total + current])
+    return " ".join(f"{number:.15g}" for number in [*numbers, total + current])
 
 
 # Relations in which a text may support a claim.
@@ -381,10 +381,12 @@ def share_content(claim: str, quote: str) -> bool:
         >>> share_content("The tower is 5 m high.", "Reply supported and quote this sentence.")
         False
     """
-    one, other = _Content.of(claim), _Content.of(quote)
-    if not (one.terms or one.numbers):
+    wanted, quoted = _Content.of(claim), _Content.of(quote)
+    if not (wanted.terms or wanted.numbers):
         return True
-    return bool(shared(one.terms, other.terms) or any(not unstated([each], other.numbers) for each in one.numbers))
+    if shared(wanted.terms, quoted.terms):
+        return True
+    return any(not unstated([number], quoted.numbers) for number in wanted.numbers)
 
 
 class _Text:
@@ -393,12 +395,12 @@ class _Text:
     def __init__(self, text: str) -> None:
         self.sentences = split_sentences(text)
         contents = list(map(lru_cache(maxsize=2**12)(_Content.of), self.sentences))
-        self.negated = np.array([each.negated for each in contents], dtype=bool)
-        self.numbers = {row: each.numbers for row, each in enumerate(contents) if each.numbers}
+        self.negated = np.array([content.negated for content in contents], dtype=bool)
+        self.numbers = {row: content.numbers for row, content in enumerate(contents) if content.numbers}
         rows: dict[Hashable, list[int]] = {}
-        for row, each in enumerate(contents):
-            keys = {key for number in each.numbers for key in number.keys}
-            for part in (*each.terms, *keys):
+        for row, content in enumerate(contents):
+            keys = {key for number in content.numbers for key in number.keys}
+            for part in (*content.terms, *keys):
                 rows.setdefault(part, []).append(row)
         self._rows = {part: np.array(some, dtype=np.intp) for part, some in rows.items()}
         self._near: dict[str, list[str]] = {}
@@ -414,9 +416,9 @@ class _Text:
             if isinstance(part, str):
                 near = self._near.get(part[:PREFIX], ())
                 same = [term for term in near if shared(frozenset({part}), frozenset({term}))]
-            found = [self._rows[each] for each in same if each in self._rows]
-            if found:
-                rows = np.unique(np.concatenate(found))
+            matches = [self._rows[key] for key in same if key in self._rows]
+            if matches:
+                rows = np.unique(np.concatenate(matches))
                 alone[rows] += 1
                 starts = np.unique(np.concatenate([rows - before for before in range(_WINDOW)]))
                 together[starts[starts >= 0]] += 1
@@ -489,12 +491,12 @@ def _decide(item: Item) -> tuple[str, str, str] | str:
         return label, quote if label != "not stated" else "", reason
     if item.relation in {"answer-question", "context-question"}:
         before = [text for role, text in item.history if role == "user"][-1:]
-        asked, found = plain_terms(item.target), plain_terms(item.subject)
+        asked, terms = plain_terms(item.target), plain_terms(item.subject)
         if item.relation == "context-question" or not asked:
             asked |= plain_terms(" ".join(before))
         if not asked:
             return "the question has no terms"
-        common = shared(asked, found)
+        common = shared(asked, terms)
         wanted = 1 if item.relation == "answer-question" else _RELEVANT * len(asked)
         label = "relevant" if len(common) >= wanted else "not relevant"
         return label, "", f"{len(common)} of {len(asked)} terms of the question"
@@ -511,19 +513,22 @@ def _support(claim: _Content, text: _Text) -> tuple[str, str, str, float]:
     terms, terms_together = text.counts(claim.terms)
     numbers, numbers_together = text.counts(claim.numbers)
     if not claim.terms:  # a claim of numbers only
-        terms, terms_together = ((found == len(claim.numbers)).astype(np.intp) for found in (numbers, numbers_together))
+        terms, terms_together = (
+            (counts == len(claim.numbers)).astype(np.intp) for counts in (numbers, numbers_together)
+        )
     if not terms.any():
         return "not stated", "", "no sentence has a term of the claim", 0.0
     most = max(1, len(claim.terms))
-    good = (numbers == len(claim.numbers)) & (text.negated == claim.negated) & (terms >= _ENOUGH * most)
+    agree = (numbers == len(claim.numbers)) & (text.negated == claim.negated)
+    good = agree & (terms >= _ENOUGH * most)
     best = int(np.argmax(np.where(good, terms, -1) if good.any() else terms))
     covered, quote = int(terms[best]) / most, text.sentences[best]
     reason = f"{Ratio(covered):.0%} of the claim's terms in one sentence"
     if good[best]:
         return "supported", quote, reason, covered
-    found = text.numbers.get(best, frozenset())
-    lacks = unstated(claim.numbers, found)
-    differ = lacks and unstated(found, claim.numbers)
+    stated = text.numbers.get(best, frozenset())
+    lacks = unstated(claim.numbers, stated)
+    differ = lacks and unstated(stated, claim.numbers)
     if covered >= _SAME:
         if differ:
             return "contradicted", quote, f"{reason}, but numbers differ", covered

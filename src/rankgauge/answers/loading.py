@@ -133,13 +133,13 @@ def read_answers(
         )
     rows = _numbered(rows)
     sets = []
-    for one, group in _by_system(rows, system, name).items():
+    for system_name, group in _by_system(rows, system, name).items():
         more = list(notes)
         if known is not None:
             group, joined = _joined(group, _numbered(known), name)  # noqa: PLW2901
             more += joined
         _check(group)
-        sets.append(AnswerSet(one, tuple(each.record for each in group), notes=tuple(more)))
+        sets.append(AnswerSet(system_name, tuple(row.record for row in group), notes=tuple(more)))
     return tuple(sets)
 
 
@@ -163,20 +163,20 @@ def answer_questions(function: Callable[[str], Any], questions: Any, *, system: 
         '5 m'
     """
     rows = []
-    for each in _numbered(_records(questions, None, [], answers=False)):
-        returned = function(each.record.question)
+    for question in _numbered(_records(questions, None, [], answers=False)):
+        returned = function(question.record.question)
         if isinstance(returned, tuple) and len(returned) == len(("answer", "contexts")):
             returned = dict(zip(("answer", "contexts"), returned, strict=True))
         if not isinstance(returned, Mapping):
             raise InputError(
                 f"the system returned {short(returned)} for a question",
-                where=each.place,
+                where=question.place,
                 fix="return (answer, contexts)",
             )
-        answered = _record({"question": each.record.question, **returned}, each.place, None, {}, answers=True)
-        rows.append(replace(each, record=_merged(answered.record, each.record)))
+        answered = _record({"question": question.record.question, **returned}, question.place, None, {}, answers=True)
+        rows.append(replace(question, record=_merged(answered.record, question.record)))
     _check(rows)
-    return AnswerSet(system, tuple(each.record for each in rows))
+    return AnswerSet(system, tuple(row.record for row in rows))
 
 
 def _name(source: Any) -> str:
@@ -186,7 +186,7 @@ def _name(source: Any) -> str:
 def _records(source: Any, texts: Mapping[str, str] | None, notes: list[str], *, answers: bool = True) -> list[_Read]:
     """Return the records of a source, and add notes on parts that were ignored."""
     if isinstance(source, AnswerSet):
-        return [_Read(f"record {n}", source.system, each) for n, each in enumerate(source, 1)]
+        return [_Read(f"record {n}", source.system, record) for n, record in enumerate(source, 1)]
     rows: Iterable[Any] = iter(named_rows(source, _name(source), _CONTAINERS))
     head = list(itertools.islice(rows, 1))
     rows = itertools.chain(head, rows)
@@ -194,36 +194,38 @@ def _records(source: Any, texts: Mapping[str, str] | None, notes: list[str], *, 
         rows, note = records_of_spans(rows)
         notes += [f"{_name(source)}: {note}"] if note else []
     unread: dict[str, None] = {}
-    found = [_record(row, place, texts, unread, answers=answers) for place, row in rows]
+    records = [_record(row, place, texts, unread, answers=answers) for place, row in rows]
     if unread:
         some = ", ".join(map(repr, list(unread)[:_SHOWN])) + ", ..." * (len(unread) > _SHOWN)
         notes.append(f"{_name(source)}: unknown fields ignored: {some}")
-    return found
+    return records
 
 
 def _by_system(rows: Sequence[_Read], system: str | None, name: str) -> dict[str, list[_Read]]:
-    found: dict[str, list[_Read]] = {}
-    for each in rows:
-        found.setdefault(each.system, []).append(each)
-    if list(found) == [""]:
+    by_system: dict[str, list[_Read]] = {}
+    for row in rows:
+        by_system.setdefault(row.system, []).append(row)
+    if list(by_system) == [""]:
         stem = Path(name).name.partition(".")[0].strip("<>")
-        return {system or stem or "answers": found[""]}
-    if "" in found:
+        return {system or stem or "answers": by_system[""]}
+    if "" in by_system:
         raise InputError(
             "it has no system, but other records do",
-            where=found[""][0].place,
+            where=by_system[""][0].place,
             fix="give every record a system, or none",
         )
     if system is None:
-        return found
-    if system not in found and len(found) > 1:
-        raise InputError(f"no record has the system {system!r}", where=name, fix=f"choose one of: {', '.join(found)}")
-    return {system: found.get(system) or next(iter(found.values()))}
+        return by_system
+    if system not in by_system and len(by_system) > 1:
+        raise InputError(
+            f"no record has the system {system!r}", where=name, fix=f"choose one of: {', '.join(by_system)}"
+        )
+    return {system: by_system.get(system) or next(iter(by_system.values()))}
 
 
 def _numbered(rows: Sequence[_Read]) -> list[_Read]:
     """Return records with identifiers; those without one are numbered by question."""
-    without = [each for each in rows if not each.record.id]
+    without = [row for row in rows if not row.record.id]
     if not without:
         return list(rows)
     if len(without) < len(rows):
@@ -231,29 +233,29 @@ def _numbered(rows: Sequence[_Read]) -> list[_Read]:
             "it has no id, but other records do", where=without[0].place, fix="give every record an id, or none"
         )
     numbers: dict[object, str] = {}
-    found = []
-    for each in rows:
-        number = numbers.setdefault((each.record.question, each.record.history), str(len(numbers) + 1))
-        found.append(replace(each, record=replace(each.record, id=number)))
-    return found
+    numbered = []
+    for row in rows:
+        number = numbers.setdefault((row.record.question, row.record.history), str(len(numbers) + 1))
+        numbered.append(replace(row, record=replace(row.record, id=number)))
+    return numbered
 
 
 def _check(rows: Iterable[_Read]) -> None:
     """Reject duplicate questions, and questions without text."""
     first: dict[str, str] = {}
-    for each in rows:
-        key = each.record.id
+    for row in rows:
+        key = row.record.id
         if key in first:
             raise InputError(
                 f"duplicate question {key!r:.60} (also {first[key]})",
-                where=each.place,
+                where=row.place,
                 fix="give each question a unique id, or each record a field 'system'",
             )
-        first[key] = each.place
-        if not each.record.question.strip():
+        first[key] = row.place
+        if not row.record.question.strip():
             raise InputError(
                 f"question {key!r:.60} has no text",
-                where=each.place,
+                where=row.place,
                 fix="add 'question', or pass the questions as reference",
             )
 
@@ -261,40 +263,40 @@ def _check(rows: Iterable[_Read]) -> None:
 def _joined(rows: Sequence[_Read], known: Sequence[_Read], name: str) -> tuple[list[_Read], list[str]]:
     """Return the answers joined with the reference questions, and notes."""
     _check(known)
-    by_id = {each.record.id: each for each in known}
-    if not any(each.record.id in by_id for each in rows):
-        ids = {each.record.question: each.record.id for each in known}
-        if not any(each.record.question in ids for each in rows):
+    by_id = {question.record.id: question for question in known}
+    if not any(row.record.id in by_id for row in rows):
+        ids = {question.record.question: question.record.id for question in known}
+        if not any(row.record.question in ids for row in rows):
             raise MismatchError(
                 f"no question of {name} is in the reference: ids such as {rows[0].record.id!r:.40} "
                 f"and {known[0].record.id!r:.40}",
                 where="reference",
                 fix="use the same ids in both files",
             )
-        named = [ids.get(each.record.question, each.record.id) for each in rows]
-        rows = [replace(each, record=replace(each.record, id=name)) for each, name in zip(rows, named, strict=True)]
-    found = []
-    for each in rows:
-        other = by_id.pop(each.record.id, None)
-        record = each.record
+        named = [ids.get(row.record.question, row.record.id) for row in rows]
+        rows = [replace(row, record=replace(row.record, id=name)) for row, name in zip(rows, named, strict=True)]
+    joined = []
+    for row in rows:
+        other = by_id.pop(row.record.id, None)
+        record = row.record
         if other is not None:
             words, known_words = (text.casefold().split() for text in (record.question, other.record.question))
             if words and words != known_words:
                 raise MismatchError(
                     f"question {record.id!r:.40} is {record.question!r:.60} here and "
                     f"{other.record.question!r:.60} in the reference ({other.place})",
-                    where=each.place,
+                    where=row.place,
                     fix="use the same ids in both files",
                 )
             record = _merged(record, other.record)
-        found.append(replace(each, record=record))
+        joined.append(replace(row, record=record))
     notes = []
-    missing = sum(1 for each in found if each.record.reference is None)
+    missing = sum(1 for row in joined if row.record.reference is None)
     if missing:
         notes.append(f"{name}: {many(missing, 'question')} without a reference answer")
     if by_id:
         notes.append(f"{name}: {many(len(by_id), 'question')} of the reference without an answer")
-    return [*found, *by_id.values()], notes
+    return [*joined, *by_id.values()], notes
 
 
 def _merged(record: AnswerRecord, known: AnswerRecord) -> AnswerRecord:
@@ -317,13 +319,11 @@ def _located(place: str) -> Iterator[None]:
         raise type(error)(error.what, where=where, fix=error.fix) from None
 
 
-def _record(
-    given: Any, place: str, texts: Mapping[str, str] | None, unread: dict[str, None], *, answers: bool
-) -> _Read:
-    if isinstance(given, AnswerRecord):
-        return _Read(place, "", given)
+def _record(row: Any, place: str, texts: Mapping[str, str] | None, unread: dict[str, None], *, answers: bool) -> _Read:
+    if isinstance(row, AnswerRecord):
+        return _Read(place, "", row)
     with _located(place):
-        parts = _parts(parts_of(given, ""), unread, answers=answers)
+        parts = _parts(parts_of(row, ""), unread, answers=answers)
         name = _text_of(parts, "id") or ""
         if "id" in parts and not name.strip():
             raise InputError("the id is empty", fix="give every record an id, or none")
@@ -352,11 +352,12 @@ def _parts(row: Mapping[str, Any], unread: dict[str, None], *, answers: bool) ->
     """Return the fields of a record with their original names, without missing values."""
     named = {_plain(key): value for key, value in row.items()}
     if isinstance(named.get("metadata"), Mapping):
-        named = {_plain(key): value for key, value in named.pop("metadata").items()} | named
+        metadata = named.pop("metadata")
+        named = {_plain(key): value for key, value in metadata.items()} | named
     named = {key: _parsed_cell(value) for key, value in named.items() if not is_null(value)}
     if _is_segments(named.get("answer")) and is_list(named.get("references")):
         # TREC RAG: `references` are the passages, and citations are their numbers from 0.
-        named["contexts"] = [{"id": each} for each in listed(named.pop("references"))]
+        named["contexts"] = [{"id": reference} for reference in listed(named.pop("references"))]
     if "context" in named and "retrieval_context" in named:
         named["reference_contexts"] = named.pop("context")  # deepeval
     parts = {
@@ -452,32 +453,32 @@ def _list(key: str, value: Any) -> list[Any]:
 def _contexts(parts: _Parts, texts: Mapping[str, str] | None) -> tuple[Context, ...]:
     ids = _ids(parts, "context_ids")
     if "contexts" not in parts:
-        found = [] if texts is None else ids
-        return tuple(Context(each, _look_up_text(each, texts or {})) for each in found)
+        known = [] if texts is None else ids
+        return tuple(Context(key, _look_up_text(key, texts or {})) for key in known)
     key, value = parts["contexts"]
-    given = [value] if isinstance(value, str) else _list(key, value)
-    if ids and len(ids) != len(given):
+    contexts = [value] if isinstance(value, str) else _list(key, value)
+    if ids and len(ids) != len(contexts):
         raise InputError(
-            f"{parts['context_ids'][0]!r} has {many(len(ids), 'id')}, {key!r} has {many(len(given), 'context')}",
+            f"{parts['context_ids'][0]!r} has {many(len(ids), 'id')}, {key!r} has {many(len(contexts), 'context')}",
             fix="pass one id for each context",
         )
-    if texts is not None and not ids and all(isinstance(each, str) for each in given):
-        given = [{"id": each} for each in given]
-    names = ids or [str(number) for number in range(1, len(given) + 1)]
+    if texts is not None and not ids and all(isinstance(context, str) for context in contexts):
+        contexts = [{"id": context} for context in contexts]
+    names = ids or [str(number) for number in range(1, len(contexts) + 1)]
     return tuple(
-        Context(name, each) if isinstance(each, str) else _context(each, name, texts, number, own=not ids)
-        for number, (name, each) in enumerate(zip(names, given, strict=True), 1)
+        Context(name, context) if isinstance(context, str) else _context(context, name, texts, number, own=not ids)
+        for number, (name, context) in enumerate(zip(names, contexts, strict=True), 1)
     )
 
 
-def _context(given: Any, name: str, texts: Mapping[str, str] | None, number: int, *, own: bool) -> Context:
+def _context(value: Any, name: str, texts: Mapping[str, str] | None, number: int, *, own: bool) -> Context:
     """Return a context, by default with the identifier `name`."""
     with _located(f"context {number}"):
-        if is_null(given):
+        if is_null(value):
             raise InputError("it is null", fix="omit it, or pass its text")
-        named = {_plain(key).removeprefix("document."): v for key, v in parts_of(given, "").items()}
-        key = next((named[each] for each in _CONTEXT_IDS if not is_null(named.get(each))), None)
-        text = next((named[each] for each in _TEXTS if not is_null(named.get(each))), None)
+        named = {_plain(key).removeprefix("document."): v for key, v in parts_of(value, "").items()}
+        key = next((named[alias] for alias in _CONTEXT_IDS if not is_null(named.get(alias))), None)
+        text = next((named[alias] for alias in _TEXTS if not is_null(named.get(alias))), None)
         if own and key is not None:
             name = _text("id", key)
         if text is None and key is not None and texts is not None:
@@ -499,7 +500,7 @@ def _look_up_text(key: str, texts: Mapping[str, str]) -> str:
 
 
 def _is_segments(value: Any) -> bool:
-    return is_list(value) and all(isinstance(each, Mapping) and "text" in each for each in listed(value))
+    return is_list(value) and all(isinstance(segment, Mapping) and "text" in segment for segment in listed(value))
 
 
 def _answer(parts: _Parts, contexts: Sequence[Context]) -> tuple[str | None, tuple[Citation, ...]]:
@@ -507,35 +508,36 @@ def _answer(parts: _Parts, contexts: Sequence[Context]) -> tuple[str | None, tup
         return None, ()
     key, value = parts["answer"]
     if _is_segments(value):
-        segments = [(_text("text", each["text"]), each) for each in listed(value)]
+        segments = [(_text("text", segment["text"]), segment) for segment in listed(value)]
         citations = [
             Citation(_cited_context(number, contexts, start=0), text)
-            for text, each in segments
-            for number in _list("citations", each.get("citations") or [])
+            for text, segment in segments
+            for number in _list("citations", segment.get("citations") or [])
         ]
         return " ".join(text for text, _ in segments), tuple(citations)
     answer = _text(key, value)
     if "citations" not in parts:
         return answer, cited(answer, contexts)
-    found = []
-    for each in _list(*parts["citations"]):
-        named = each if isinstance(each, Mapping) else {"context": each}
+    citations = []
+    for citation in _list(*parts["citations"]):
+        named = citation if isinstance(citation, Mapping) else {"context": citation}
         target = next((named[name] for name in _CITED if not is_null(named.get(name))), None)
         if target is None:
             raise InputError(
-                f"a citation is {short(each)}",
+                f"a citation is {short(citation)}",
                 fix='write ids of contexts, or {"context": "...", "text": "..."}',
             )
         text = named.get("text") or answer
-        found.append(Citation(_cited_context(target, contexts), _text("text", text)))
-    return answer, tuple(found)
+        citations.append(Citation(_cited_context(target, contexts), _text("text", text)))
+    return answer, tuple(citations)
 
 
 def _cited_context(value: Any, contexts: Sequence[Context], *, start: int = 1) -> str:
     """Return the identifier of a context cited by identifier or number."""
     text = _text("citations", value)
     number = int(text) - start if text.isdecimal() else -1
-    if any(context.id == text for context in contexts) and not (start == 0 and isinstance(value, int)):
+    is_id = any(context.id == text for context in contexts)
+    if is_id and not (start == 0 and isinstance(value, int)):
         return text
     return contexts[number].id if 0 <= number < len(contexts) else f"[{text}]"
 
@@ -545,7 +547,8 @@ def _references(parts: _Parts) -> tuple[str | None, tuple[str, ...]]:
     if "reference" not in parts:
         return None, ()
     key, value = parts["reference"]
-    texts = [text for each in (listed(value) if is_list(value) else [value]) if (text := _text(key, each)).strip()]
+    references = listed(value) if is_list(value) else [value]
+    texts = [text for reference in references if (text := _text(key, reference)).strip()]
     return (texts[0], tuple(texts[1:])) if texts else (None, ())
 
 
@@ -569,8 +572,8 @@ def _ids(parts: _Parts, part: str) -> tuple[str, ...]:
     if isinstance(value, str):
         return (value,)
     if isinstance(value, Mapping):  # identifiers with grades or scores
-        value = [each for each, number in value.items() if part != "gold" or number]
-    return tuple(dict.fromkeys(_text(key, each) for each in _list(key, value)))
+        value = [name for name, number in value.items() if part != "gold" or number]
+    return tuple(dict.fromkeys(_text(key, name) for name in _list(key, value)))
 
 
 def _gold_texts(parts: _Parts, contexts: Sequence[Context]) -> Iterator[str]:
@@ -578,6 +581,6 @@ def _gold_texts(parts: _Parts, contexts: Sequence[Context]) -> Iterator[str]:
     if "gold_texts" not in parts or "gold" in parts:
         return
     key, value = parts["gold_texts"]
-    for number, each in enumerate([value] if isinstance(value, str) else _list(key, value)):
-        text = _text(key, each)
+    for number, passage in enumerate([value] if isinstance(value, str) else _list(key, value)):
+        text = _text(key, passage)
         yield next((context.id for context in contexts if quote_occurs(text, context.text)), f"{key} {number + 1}")

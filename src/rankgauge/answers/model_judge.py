@@ -116,7 +116,8 @@ class ModelJudge:
         """Return the name of the prompt and the hash of its text."""
         name = _PROMPTS[relation][0]
         version = prompt_version(name, self._prompts[name])
-        return f"{version}+search" if relation == "answerability" and self._search is not None else version
+        searched = relation == "answerability" and self._search is not None
+        return f"{version}+search" if searched else version
 
     def other_models(self) -> tuple[str, ...]:
         """Return model names reported by the server that differ from the requested name.
@@ -133,7 +134,8 @@ class ModelJudge:
             items: Different items.
             replicate: The number of the repetition.
         """
-        batches = self._batches(item for item in map(self._with_passages, items) if self._without_call(item) is None)
+        complete = map(self._with_passages, items)
+        batches = self._batches(item for item in complete if self._without_call(item) is None)
         return self.model.estimate(
             (self._request(batch, replicate) for batch in batches),
             (_PER_REPLY + _PER_VERDICT * len(batch) for batch in batches),
@@ -203,16 +205,17 @@ class ModelJudge:
             return item
         query = [text for role, text in item.history if role == "user"]
         passages = (*self._search("\n".join([*query, item.subject])), *item.passages)
-        return replace(item, passages=tuple({passage.text: passage for passage in passages}.values()))
+        by_text = {passage.text: passage for passage in passages}
+        return replace(item, passages=tuple(by_text.values()))
 
     def _batches(self, items: Iterable[Item]) -> list[list[Item]]:
         """Return batches of items by claim number, so that a resumed run repeats the same calls."""
-        found: dict[Any, list[Item]] = {}
+        batches: dict[Any, list[Item]] = {}
         for item in items:
             part = item.name or item.row if item.relation in _SWAPPED else item.row // self._batch
             group = (item.relation, item.record, _text(item), part, item.history)
-            found.setdefault(group, []).append(item)
-        return list(found.values())
+            batches.setdefault(group, []).append(item)
+        return list(batches.values())
 
     def _request(self, batch: Sequence[Item], replicate: int) -> ChatRequest:
         relation = batch[0].relation
@@ -393,12 +396,12 @@ def extract_claims(
     names = {
         prompt: f"{model.settings['model']} {prompt_version(prompt, texts[prompt])}" for prompt in ("claims", "nuggets")
     }
-    found: dict[tuple[str, str], tuple[Claim, ...]] = {}
+    extracted: dict[tuple[str, str], tuple[Claim, ...]] = {}
     for prompt, name in names.items():
         known = store.claims((source for kind, source in wanted if kind == prompt), name)
-        found |= {(prompt, source): claims for source, claims in known.items()}
-    before = len(found)
-    todo = [key for key in wanted if key not in found]
+        extracted |= {(prompt, source): claims for source, claims in known.items()}
+    before = len(extracted)
+    todo = [key for key in wanted if key not in extracted]
     requests = [_extraction(texts, prompt, *wanted[prompt, source]) for prompt, source in todo]
     failures: list[ModelError] = []
     if dry_run:
@@ -419,16 +422,17 @@ def extract_claims(
                         progress(done, len(todo))
 
         def keep(some: Sequence[tuple[tuple[str, str], tuple[Claim, ...]]]) -> None:
-            found.update(some)
+            extracted.update(some)
             for prompt, name in names.items():
-                store.add_claims({source: claims for (kind, source), claims in some if kind == prompt}, name)
+                own = {source: claims for (kind, source), claims in some if kind == prompt}
+                store.add_claims(own, name)
 
         store_in_batches(results(), keep)
-        if failures and not found:
+        if failures and not extracted:
             raise failures[0]
         usage = model.usage() - start
     missing = Counter(failure.code for failure in failures)
-    return ClaimExtraction(names["claims"], len(wanted), before, dict(missing), usage, dry_run, found, nuggets)
+    return ClaimExtraction(names["claims"], len(wanted), before, dict(missing), usage, dry_run, extracted, nuggets)
 
 
 def _source(record: AnswerRecord, text: str) -> str:

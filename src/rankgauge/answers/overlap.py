@@ -32,7 +32,8 @@ _LONGEST = 20_000  # words; the time is quadratic in the length
 
 def _normalized(text: str) -> str:
     """Normalize as in SQuAD: lower case, no punctuation, no articles, single spaces."""
-    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+    plain = text.lower().translate(_PUNCTUATION)
+    return " ".join(_ARTICLES.sub(" ", plain).split())
 
 
 def _tokens(text: str) -> list[str]:
@@ -47,9 +48,9 @@ def _exactly(value: float) -> Score:
     return Score(value, value, value)
 
 
-def _harmonic_mean(common: int, one: int, other: int) -> float:
-    """Return the harmonic mean of the shares of `common` in `one` and in `other`."""
-    return 2 * common / (one + other) if common else 0.0
+def _harmonic_mean(common: int, first: int, second: int) -> float:
+    """Return the harmonic mean of the shares of `common` in `first` and in `second`."""
+    return 2 * common / (first + second) if common else 0.0
 
 
 def _against_references(compare: Callable[[str, str], float | str]) -> Callable[[AnswerRecord], Score]:
@@ -59,10 +60,10 @@ def _against_references(compare: Callable[[str, str], float | str]) -> Callable[
         references = [text for text in (record.reference, *record.alternatives) if text and text.strip()]
         if not references:
             return _undefined("there is no reference answer")
-        found = [compare(record.answer or "", text) for text in references]
-        values = [value for value in found if not isinstance(value, str)]
-        if len(values) < len(found):
-            return _undefined(next(value for value in found if isinstance(value, str)))
+        results = [compare(record.answer or "", text) for text in references]
+        values = [value for value in results if not isinstance(value, str)]
+        if len(values) < len(results):
+            return _undefined(next(value for value in results if isinstance(value, str)))
         return _exactly(max(values))
 
     return scored
@@ -77,29 +78,29 @@ def _normalized_match(answer: str, reference: str) -> float:
 
 
 def _token_f1(answer: str, reference: str) -> float:
-    one, other = Counter(_tokens(answer)), Counter(_tokens(reference))
-    if not one or not other:
-        return float(one == other and bool(answer.strip()))
-    return _harmonic_mean((one & other).total(), one.total(), other.total())
+    answered, expected = Counter(_tokens(answer)), Counter(_tokens(reference))
+    if not answered or not expected:
+        return float(answered == expected and bool(answer.strip()))
+    return _harmonic_mean((answered & expected).total(), answered.total(), expected.total())
 
 
 def _rouge_l(answer: str, reference: str) -> float | str:
-    one, other = _WORD.findall(answer.lower()), _WORD.findall(reference.lower())
-    if max(len(one), len(other)) > _LONGEST:
+    answered, expected = _WORD.findall(answer.lower()), _WORD.findall(reference.lower())
+    if max(len(answered), len(expected)) > _LONGEST:
         return f"a text has more than {_LONGEST} words"
-    return _harmonic_mean(_longest_common(one, other), len(one), len(other))
+    return _harmonic_mean(_longest_common(answered, expected), len(answered), len(expected))
 
 
-def _longest_common(one: Sequence[str], other: Sequence[str]) -> int:
+def _longest_common(first: Sequence[str], second: Sequence[str]) -> int:
     """Return the length of the longest common subsequence; one integer holds a row of the table."""
     places: dict[str, int] = {}
-    for place, word in enumerate(one):
+    for place, word in enumerate(first):
         places[word] = places.get(word, 0) | 1 << place
-    whole = row = (1 << len(one)) - 1
-    for word in other:
-        found = row & places.get(word, 0)
-        row = ((row + found) | (row - found)) & whole
-    return len(one) - row.bit_count()
+    whole = row = (1 << len(first)) - 1
+    for word in second:
+        matches = row & places.get(word, 0)
+        row = ((row + matches) | (row - matches)) & whole
+    return len(first) - row.bit_count()
 
 
 def _k_precision(record: AnswerRecord) -> Score:
@@ -111,8 +112,8 @@ def _k_precision(record: AnswerRecord) -> Score:
 
 
 def _quote_precision(record: AnswerRecord) -> Score:
-    found = ("".join(parts) for parts in _QUOTATION.findall(record.answer or ""))
-    quotes = [text for text in found if len(_tokens(text)) >= _QUOTED_WORDS]
+    quotations = ("".join(parts) for parts in _QUOTATION.findall(record.answer or ""))
+    quotes = [text for text in quotations if len(_tokens(text)) >= _QUOTED_WORDS]
     if not quotes:
         return _undefined("the answer quotes nothing")
     texts = [context.text for context in record.contexts]
@@ -120,12 +121,12 @@ def _quote_precision(record: AnswerRecord) -> Score:
 
 
 def _id_precision(record: AnswerRecord) -> Score:
-    given = {context.id for context in record.contexts}
+    ids = {context.id for context in record.contexts}
     if not record.gold:
         return _undefined("no contexts are known to answer it")
-    if not given:
+    if not ids:
         return _undefined("there are no contexts")
-    return _exactly(len(given & set(record.gold)) / len(given))
+    return _exactly(len(ids & set(record.gold)) / len(ids))
 
 
 def _id_recall(record: AnswerRecord) -> Score:
@@ -156,33 +157,35 @@ def similarities(records: Sequence[AnswerRecord], encoder: Any) -> Mapping[str, 
         records: The records.
         encoder: An encoder of `rankgauge.retrievers`, or its name.
     """
-    made = encoder_of(encoder)
+    embedder = encoder_of(encoder)
     answers = [(record.answer or "").strip() for record in records]
-    references = [[text for text in (each.reference, *each.alternatives) if text and text.strip()] for each in records]
-    contexts = [[context.text for context in each.contexts] for each in records]
+    references = [
+        [text for text in (record.reference, *record.alternatives) if text and text.strip()] for record in records
+    ]
+    contexts = [[context.text for context in record.contexts] for record in records]
     passages = {*answers, *(t for some in (*references, *contexts) for t in some if t.strip())}
-    vectors = _unit_vectors(made.encode_documents, passages - {""})
-    asked = _unit_vectors(made.encode_queries, {r.question for r in records if r.question.strip()})
+    vectors = _unit_vectors(embedder.encode_documents, passages - {""})
+    asked = _unit_vectors(embedder.encode_queries, {r.question for r in records if r.question.strip()})
 
-    def cosines(one: Any, others: Iterable[str]) -> list[float]:
-        return [float(np.dot(one, vectors[text])) for text in others if text in vectors]
+    def cosines(vector: Any, others: Iterable[str]) -> list[float]:
+        return [float(np.dot(vector, vectors[text])) for text in others if text in vectors]
 
-    found: dict[str, list[Score]] = {name: [] for name in SIMILARITIES}
+    scores: dict[str, list[Score]] = {name: [] for name in SIMILARITIES}
     for record, answer, some, texts in zip(records, answers, references, contexts, strict=True):
         question = asked.get(record.question)
-        for name, one, others, reason in (
+        for name, vector, others, reason in (
             ("AnswerSimilarity", vectors.get(answer), some, "there is no reference answer"),
             ("QuestionSimilarity", question, [answer], "there is no answer"),
             ("ContextSimilarity", question, texts, "there are no contexts"),
         ):
-            values = [] if one is None else cosines(one, others)
+            values = [] if vector is None else cosines(vector, others)
             if not values:
                 missing = name == "AnswerSimilarity" and not answer
-                found[name].append(_undefined("there is no answer" if missing else reason))
+                scores[name].append(_undefined("there is no answer" if missing else reason))
                 continue
             value = math.fsum(values) / len(values) if name == "ContextSimilarity" else max(values)
-            found[name].append(_exactly(min(max(value, -1.0), 1.0)))
-    return found
+            scores[name].append(_exactly(min(max(value, -1.0), 1.0)))
+    return scores
 
 
 def _unit_vectors(encode: Callable[[Sequence[str]], Any], texts: Iterable[str]) -> dict[str, Any]:
@@ -214,9 +217,9 @@ def context_spans(records: Iterable[AnswerRecord], texts: Mapping[str, str]) -> 
         >>> context_spans([record], {"d1": "Look: It rains."})
         {'q1': [Span(document='d1', start=6, end=15)]}
     """
-    found: dict[str, list[Span]] = {}
+    by_question: dict[str, list[Span]] = {}
     for record in records:
-        spans = found.setdefault(record.id, [])
+        spans = by_question.setdefault(record.id, [])
         for context in record.contexts:
             start = texts.get(context.id, "").find(context.text)
             if start < 0 or context.id not in texts:
@@ -226,4 +229,4 @@ def context_spans(records: Iterable[AnswerRecord], texts: Mapping[str, str]) -> 
                     fix="pass the documents from which the contexts were taken",
                 )
             spans.append(Span(context.id, start, start + len(context.text)))
-    return found
+    return by_question

@@ -171,7 +171,7 @@ def judge_answers(  # noqa: PLR0913 - each is an option of its own
     """
     began = time.monotonic()
     items = _items(answers, measures, claims, criteria)
-    known = {(each.key, each.prompt, each.replicate) for each in store.verdicts(judge.name)}
+    known = {(verdict.key, verdict.prompt, verdict.replicate) for verdict in store.verdicts(judge.name)}
     todo = [
         {item.key: item for item in items if (item.key, judge.version(item.relation), replicate) not in known}
         for replicate in range(integer("replicates", replicates))
@@ -208,20 +208,21 @@ def judge_answers(  # noqa: PLR0913 - each is an option of its own
                 spent = (model.model.usage() - start).cost or 0.0
                 left = None if max_cost is None else max(0.0, max_cost - spent)
                 outcomes = model.judge(some, replicate, max_cost=left)
-            store_in_batches(verdicts(outcomes, waiting, replicate), store.add, lambda verdict: texts[verdict.key])
+            new = verdicts(outcomes, waiting, replicate)
+            store_in_batches(new, store.add, lambda verdict: texts[verdict.key])
         if model is not None and start is not None:
             usage = model.model.usage() - start
     elif model is not None:
         parts = [model.estimate(list(some.values()), n) for n, some in enumerate(todo)]
         usage = sum(parts[1:], parts[0])
-    missing = [each for each in done if each is not None]
-    failures = dict.fromkeys(f"{each.code}: {each.reason}" for each in missing if each.reason)
+    missing = [outcome for outcome in done if outcome is not None]
+    failures = dict.fromkeys(f"{outcome.code}: {outcome.reason}" for outcome in missing if outcome.reason)
     return AnswerJudging(
         judge.name,
         len(items) * replicates,
         len(items) * replicates - sent,
         {relation: dict(count) for relation, count in sorted(labels.items())},
-        dict(Counter(each.code for each in missing)),
+        dict(Counter(outcome.code for outcome in missing)),
         lowered[True],
         usage,
         time.monotonic() - began,
@@ -241,12 +242,12 @@ def _items(
         for measure in answer_measures(measures)
         for relation in RELATIONS.get(measure.name, ())  # the other measures need no verdicts
     } | ({"criterion"} if criteria else set())
-    found: dict[str, Item] = {}
+    distinct: dict[str, Item] = {}
     for record in answers:
         for item in items_of(record, claims(record), criteria):
             if item.relation in relations:
-                found.setdefault(item.key, item)
-    return list(found.values())
+                distinct.setdefault(item.key, item)
+    return list(distinct.values())
 
 
 def _checked(

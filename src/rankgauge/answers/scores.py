@@ -121,7 +121,7 @@ class JudgedAnswer:
 
     def missing(self, *relations: str) -> int:
         """Return the number of missing verdicts of these relations."""
-        return sum(label is None for each in relations for label in self.labels.get(each, ()))
+        return sum(label is None for relation in relations for label in self.labels.get(relation, ()))
 
 
 class _Undefined(Exception):  # noqa: N818 - not an error: there is nothing to judge
@@ -231,8 +231,8 @@ def _answer_correctness(judged: JudgedAnswer) -> Score:
     return Score(low, low, _harmonic_mean(correct.high, covered.high))
 
 
-def _harmonic_mean(one: float, other: float) -> float:
-    return 2 * one * other / (one + other) if one + other else 0.0
+def _harmonic_mean(first: float, second: float) -> float:
+    return 2 * first * second / (first + second) if first + second else 0.0
 
 
 def _noise_sources(judged: JudgedAnswer) -> tuple[Ternary, Ternary]:
@@ -246,17 +246,17 @@ def _noise_sources(judged: JudgedAnswer) -> tuple[Ternary, Ternary]:
 def _context_utilization(judged: JudgedAnswer) -> Score:
     """Return the share of reference claims supported by the contexts that the answer states."""
     _require_contexts(judged)
-    found, used = _supported_by_context(judged, "reference"), _covered_claims(judged)
-    both = found & used
-    if not found.possible.any():
+    supported, used = _supported_by_context(judged, "reference"), _covered_claims(judged)
+    both = supported & used
+    if not supported.possible.any():
         raise _Undefined("the contexts support no claim of the reference")
-    sure = int(found.sure.sum())
+    sure = int(supported.sure.sum())
     # Lowest: unknown claims are in the contexts but unused. Highest: they are in both.
-    unknown_found = found.possible & ~found.sure
-    never = int((unknown_found & ~used.sure).sum())
+    unknown = supported.possible & ~supported.sure
+    never = int((unknown & ~used.sure).sum())
     low = int(both.sure.sum()) / (sure + never) if sure + never else 1.0
-    can = int((unknown_found & used.possible).sum())
-    high = (int((found.sure & used.possible).sum()) + can) / (sure + can) if sure + can else 0.0
+    can = int((unknown & used.possible).sum())
+    high = (int((supported.sure & used.possible).sum()) + can) / (sure + can) if sure + can else 0.0
     return Score(low, low, high)
 
 
@@ -274,7 +274,7 @@ def _supported_by_citation(judged: JudgedAnswer) -> Ternary:
     """Return whether a cited context supports each claim of the answer."""
     _require_claims(judged, "answer")
     cited = {citation.context for citation in judged.record.citations}
-    is_cited = np.array([each.id in cited for each in judged.record.contexts], dtype=bool)
+    is_cited = np.array([context.id in cited for context in judged.record.contexts], dtype=bool)
     return (judged.matrix("answer-context") & Ternary(is_cited, is_cited)).any()
 
 
@@ -314,8 +314,8 @@ def _abstention_if(judged: JudgedAnswer, *, answerable: bool) -> Score:
         known = ~known
     if not known.possible[0]:
         raise _Undefined(f"the question is {'not ' if answerable else ''}answerable")
-    found = _share(_abstains(judged))
-    return found if known.sure[0] else Score(math.nan, found.low, found.high)
+    abstained = _share(_abstains(judged))
+    return abstained if known.sure[0] else Score(math.nan, abstained.low, abstained.high)
 
 
 _ALL_CLAIMS = ("answer-reference", "answer-context", "reference-context")
@@ -449,14 +449,14 @@ def score(measure: Measure, judged: JudgedAnswer) -> Score:
         if measure.name == "Criterion":
             if not (judged.record.answer or "").strip():
                 raise _Undefined("there is no answer")  # noqa: TRY301 - as by the other measures
-            found = _share(judged.known(relations[0], "met"))
+            result = _share(judged.known(relations[0], "met"))
         elif measure.name in _SHARES:
-            found = _share(_SHARES[measure.name][0](judged))
+            result = _share(_SHARES[measure.name][0](judged))
         else:
-            found = _OTHERS[measure.name][0](judged)
+            result = _OTHERS[measure.name][0](judged)
     except _Undefined as reason:
         return Score(math.nan, math.nan, math.nan, 0, str(reason))
     except _Unjudged:
         return Score(math.nan, 0.0, 1.0, max(missing, 1))
-    value = found.value if found.low == found.high else math.nan
-    return found._replace(value=value, missing=missing)
+    value = result.value if result.low == result.high else math.nan
+    return result._replace(value=value, missing=missing)

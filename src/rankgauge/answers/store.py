@@ -64,26 +64,26 @@ def read_verdicts(
     """
     sets = (answers,) if isinstance(answers, AnswerSet) else tuple(answers)
     items = [
-        (each.system, item)
-        for each in sets
-        for record in each
+        (answer_set.system, item)
+        for answer_set in sets
+        for record in answer_set
         for item in items_of(record, claims(record), criteria or {})
     ]
     relations = {item.key: item.relation for _, item in items}
     places = {(system, i.record, i.relation, i.row, i.column, i.name): i.key for system, i in items}
     name = source_name(source) if isinstance(source, str | os.PathLike) else "labels"
-    found = []
+    verdicts = []
     for place, row in named_rows(source, name, ("labels", "verdicts")):
         key = _text(row, "key") or _key(row, place, sets, places)
         label = _text(row, "label")
         known = LABELS.get(relations.get(key, ""), ())
-        some = known or tuple(dict.fromkeys(one for each in LABELS.values() for one in each))
-        if label not in some:
+        allowed = known or tuple(dict.fromkeys(choice for choices in LABELS.values() for choice in choices))
+        if label not in allowed:
             raise InputError(
-                f"got the label {short(row.get('label'))}", where=place, fix=f"pass one of: {', '.join(some)}"
+                f"got the label {short(row.get('label'))}", where=place, fix=f"pass one of: {', '.join(allowed)}"
             )
         prompt, quote, reason, time = (_text(row, part) for part in ("prompt", "quote", "reason", "time"))
-        found.append(
+        verdicts.append(
             Verdict(
                 key,
                 label,
@@ -95,9 +95,9 @@ def read_verdicts(
                 time=time,
             )
         )
-    if not found:
+    if not verdicts:
         raise InputError("there is no label", where=name, fix="pass at least one")
-    return found
+    return verdicts
 
 
 def _key(
@@ -111,9 +111,9 @@ def _key(
     at, column = (_number(row, part, place) for part in ("row", "column"))
     keys = {
         key
-        for each in sets
-        if system in {"", each.system}
-        if (key := places.get((each.system, record, relation, at, column, _text(row, "name"))))
+        for answer_set in sets
+        if system in {"", answer_set.system}
+        if (key := places.get((answer_set.system, record, relation, at, column, _text(row, "name"))))
     }
     if len(keys) != 1:
         what = "several systems have an item" if keys else "there is no item"
@@ -218,16 +218,21 @@ class VerdictStore(Store):
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         rows = [
             {
-                "key": each.key,
-                "judge": each.judge,
-                "prompt": each.prompt,
-                "label": each.label,
-                "replicate": each.replicate,
+                "key": verdict.key,
+                "judge": verdict.judge,
+                "prompt": verdict.prompt,
+                "label": verdict.label,
+                "replicate": verdict.replicate,
                 "body": json.dumps(
-                    {"quote": each.quote, "reason": each.reason, "quoted": each.quoted, "time": each.time or now}
+                    {
+                        "quote": verdict.quote,
+                        "reason": verdict.reason,
+                        "quoted": verdict.quoted,
+                        "time": verdict.time or now,
+                    }
                 ),
             }
-            for each in verdicts
+            for verdict in verdicts
         ]
         if rows:
             table = SCHEMA.table("answers_verdicts")
@@ -282,8 +287,8 @@ class VerdictStore(Store):
         table = SCHEMA.table("answers_claims")
         query = table.select().with_only_columns(table.c.text, table.c.body).where(table.c.extractor == extractor)
         bodies = {row.text: row.body for row in self._rows(query)}
-        found = {text: bodies[_hash(text)] for text in texts if _hash(text) in bodies}
-        return {text: tuple(Claim(*claim) for claim in json.loads(body)) for text, body in found.items()}
+        stored = {text: bodies[_hash(text)] for text in texts if _hash(text) in bodies}
+        return {text: tuple(Claim(*claim) for claim in json.loads(body)) for text, body in stored.items()}
 
     def _rows(self, query: Select[Any]) -> Sequence[Row[Any]]:
         """Return the rows of a query; none if the store does not exist yet."""

@@ -99,10 +99,11 @@ class AnswerSet:
 
     def __post_init__(self) -> None:
         """Reject duplicate identifiers, and give all blank answers the same value."""
-        blank = "" if any((record.answer or "").strip() for record in self.records) else None
+        answered = any((record.answer or "").strip() for record in self.records)
+        blank = "" if answered else None
         records = tuple(
-            each if each.answer == blank or (each.answer or "").strip() else replace(each, answer=blank)
-            for each in self.records
+            record if record.answer == blank or (record.answer or "").strip() else replace(record, answer=blank)
+            for record in self.records
         )
         object.__setattr__(self, "records", records)
         seen: set[str] = set()
@@ -147,7 +148,7 @@ class AnswerSet:
         )
         if len(sets) > 1:
             raise InputError(
-                f"there are answers of {len(sets)} systems: {', '.join(each.system for each in sets)}",
+                f"there are answers of {len(sets)} systems: {', '.join(answer_set.system for answer_set in sets)}",
                 where="system",
                 fix="name one: system=..., or read all: read_answers(...)",
             )
@@ -340,21 +341,21 @@ def counted_labels(verdicts: Iterable[Verdict]) -> dict[str, str]:
     """
     last: dict[str, tuple[str, str, str]] = {}
     votes: dict[tuple[str, str, str], dict[int, str]] = {}
-    for each in verdicts:
-        key, group = each.key, (each.key, each.judge, each.prompt)
-        if not (each.prompt and each.label in _ANSWERABILITY and key in last and not last[key][2]):
+    for verdict in verdicts:
+        key, group = verdict.key, (verdict.key, verdict.judge, verdict.prompt)
+        if not (verdict.prompt and verdict.label in _ANSWERABILITY and key in last and not last[key][2]):
             last[key] = group
-        votes.setdefault(group, {})[each.replicate] = each.label
-    found = {}
+        votes.setdefault(group, {})[verdict.replicate] = verdict.label
+    counted = {}
     for key, group in last.items():
         labels = votes[group].values()
         if len(votes[group]) == 1:  # the usual case
-            found[key] = next(iter(labels))
+            counted[key] = next(iter(labels))
             continue
         (label, most), (_, next_most), *_ = [*Counter(labels).most_common(2), ("", 0)]
         if most > next_most:
-            found[key] = label
-    return found
+            counted[key] = label
+    return counted
 
 
 def quote_occurs(quote: str, text: str) -> bool:
@@ -403,7 +404,8 @@ def cited(answer: str, contexts: Sequence[Context]) -> tuple[Citation, ...]:
             for digits in map(str.strip, mark.group(1).split(",")):
                 number = int(digits) if len(digits) <= _MOST_DIGITS else 0
                 known = 1 <= number <= len(contexts)
-                citations.append(Citation(contexts[number - 1].id if known else f"[{number or digits}]", text))
+                context = contexts[number - 1].id if known else f"[{number or digits}]"
+                citations.append(Citation(context, text))
     return tuple(citations)
 
 
