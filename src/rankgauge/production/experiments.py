@@ -14,7 +14,7 @@ from rankgauge.core.arguments import known_name
 from rankgauge.core.text import Ratio, many
 from rankgauge.errors import InputError
 from rankgauge.production.log import EventLog
-from rankgauge.production.metrics import OnlineMetric, metrics_of
+from rankgauge.production.metrics import OnlineMetric, bound_thumbs, metrics_of
 from rankgauge.rendering import Panel, Plot, Result, Series, Table
 from rankgauge.rendering.tables import Detail
 
@@ -508,12 +508,9 @@ def _bounded(
     difference: ArmDifference, thumbs: tuple[stats.ClusterSums, ...], feedback: tuple[stats.ClusterSums, ...]
 ) -> ArmDifference:
     """Add the bounds that the difference would have if all answers had been rated."""
-    ends = []
-    for own, rated in zip(thumbs, feedback, strict=True):
-        missing = rated.x - rated.y
-        shown = own.x + missing
-        ends.append((own.y / shown, (own.y + missing) / shown))
-    (base_low, base_high), (new_low, new_high) = ends
+    (base_low, base_high), (new_low, new_high) = (
+        bound_thumbs(own.y, own.x, rated.x - rated.y) for own, rated in zip(thumbs, feedback, strict=True)
+    )
     return replace(difference, worst=new_low - base_high, best=new_high - base_low)
 
 

@@ -319,6 +319,16 @@ def metrics_of(names: Iterable[str] | str | None) -> tuple[OnlineMetric, ...]:
     return tuple(METRICS[name] for name in wanted)
 
 
+def bound_thumbs(up: float, rated: float, unrated: float) -> tuple[float, float]:
+    """Return a thumbs ratio if all unrated answers were rated down, and if all were rated up.
+
+    Example:
+        >>> bound_thumbs(6, 8, 2)
+        (0.6, 0.8)
+    """
+    return up / (rated + unrated), (up + unrated) / (rated + unrated)
+
+
 ThresholdVerdict: TypeAlias = Literal["PASS", "INCONCLUSIVE", "NOT DEFINED", "FAIL"]
 _WRITTEN = re.compile(r"\s*(\w+)\s*([<>])\s*([-+.\deE]+)\s*")
 

@@ -15,7 +15,7 @@ from rankgauge.core.text import some
 from rankgauge.errors import InputError
 from rankgauge.production.events import Parameters
 from rankgauge.production.log import EventLog
-from rankgauge.production.metrics import OnlineMetric, Threshold, metrics_of
+from rankgauge.production.metrics import OnlineMetric, Threshold, bound_thumbs, metrics_of
 from rankgauge.production.online_result import PERIODS, MetricChange, OnlineMetrics, OnlineValue, check_threshold
 
 _UNIT = """CASE WHEN user_id IS NOT NULL THEN 'users' WHEN session_id IS NOT NULL THEN 'sessions'
@@ -285,9 +285,9 @@ def _bounded(values: Sequence[OnlineValue]) -> tuple[OnlineValue, ...]:
     feedback, thumbs = by_name.get("feedback_rate"), by_name.get("thumbs_ratio")
     if feedback is None or thumbs is None or not (feedback.defined and thumbs.defined):
         return tuple(values)
-    missing = feedback.denominator - feedback.numerator
-    shown = thumbs.denominator + missing
-    bounded = replace(thumbs, worst=thumbs.numerator / shown, best=(thumbs.numerator + missing) / shown)
+    unrated = feedback.denominator - feedback.numerator
+    worst, best = bound_thumbs(thumbs.numerator, thumbs.denominator, unrated)
+    bounded = replace(thumbs, worst=worst, best=best)
     return tuple(bounded if each is thumbs else each for each in values)
 
 
