@@ -92,30 +92,20 @@ class AnswerJudging(Result):
         rows += [(f"missing: {why}", number) for why, number in self.missing.items()]
         if self.demoted:
             rows.append(("lowered: no valid quote", self.demoted))
-        return Table(
-            ("what", "number"), tuple(rows), title=f"{self.judge}: {self._heading()}", notes=tuple(self._notes())
-        )
+        return Table(("what", "number"), tuple(rows), title=self.summary(), notes=tuple(self._notes()))
 
     def summary(self) -> str:
         """Return the numbers of new and missing verdicts, the cost, and the first failure."""
-        return ". ".join([f"{self.judge}: {self._heading()}", *self._spent(), *self.failures[:1]])
-
-    def _heading(self) -> str:
-        if self.dry_run:
-            return "dry run, nothing was sent"
-        return f"{many(self.judged, 'new verdict')}, {sum(self.missing.values())} missing"
-
-    def _spent(self) -> list[str]:
-        """Return the usage of a model as text, or an empty list without calls."""
-        if self.usage == Usage():
-            return []
-        return [f"{'estimated, without retries: ' if self.dry_run else ''}{self.usage}"]
+        done = f"{many(self.judged, 'new verdict')}, {sum(self.missing.values())} missing"
+        parts = [f"{self.judge}: {'dry run, nothing was sent' if self.dry_run else done}"]
+        if self.usage != Usage():
+            parts.append(f"{'estimated, without retries: ' if self.dry_run else ''}{self.usage}")
+        return ". ".join([*parts, *self.failures[:1]])
 
     def _notes(self) -> Iterator[str]:
-        yield from self._spent()
         if self.dry_run and self.usage.calls and self.usage.cost is None:
             yield "the cost is unknown: give the model input_price and output_price"
-        yield from self.failures
+        yield from self.failures[1:]
         if self.missing:
             yield ("means exclude questions that depend on missing verdicts; repeat the call to request them again")
         if self.served:

@@ -159,19 +159,15 @@ class ModelJudging(Result):
         ]
         if self.left:
             rows.append(("missing: not sent", self.left))
-        notes = [str(self.usage)]
+        notes = ["judgments by models are compared with those of people, but never counted"]
         if self.failed or self.left:
-            notes.append("missing judgments are not counted; repeat the command to request them again")
-        notes.append("judgments by models are compared with those of people, but never counted")
-        return Table(("what", "number"), tuple(rows), title=f"{self.judge.name}: {self._heading()}", notes=tuple(notes))
+            notes.insert(0, "missing judgments are not counted; repeat the command to request them again")
+        return Table(("what", "number"), tuple(rows), title=self.summary(), notes=tuple(notes))
 
     def summary(self) -> str:
         """Return the numbers of judged tasks and missing judgments, and the cost."""
-        return f"{self.judge.name}: {self._heading()}. {self.usage}"
-
-    def _heading(self) -> str:
         missing = sum(self.failed.values()) + self.left
-        return f"{many(self.judged, 'judgment')}, {missing} missing"
+        return f"{self.judge.name}: {many(self.judged, 'judgment')}, {missing} missing. {self.usage}"
 
 
 def ask_model(

@@ -127,19 +127,16 @@ class PoolReport(Result):
         return Table(
             ("source", "kind", "questions", "documents", "unique", "new"),
             rows,
-            title=self._heading(),
+            title=self.summary(),
             notes=tuple(filter(None, notes)),
             shortened=frozenset({0}),
         )
 
     def summary(self) -> str:
         """Return the numbers of new and all documents, and of questions without candidates."""
-        empty = many(len(self.empty), "question")
-        return f"{self._heading()}." + (f" Without candidates: {empty}." if self.empty else "")
-
-    def _heading(self) -> str:
-        pooled = many(self.questions - len(self.empty), "question")
-        return f"{many(self.new, 'new document')} to judge; {self.documents} in all for {pooled}"
+        pooled, empty = (many(n, "question") for n in (self.questions - len(self.empty), len(self.empty)))
+        text = f"{many(self.new, 'new document')} to judge; {self.documents} in all for {pooled}"
+        return f"{text}; without candidates: {empty}" if self.empty else text
 
 
 def pool_warning(kinds: Iterable[str]) -> str:
