@@ -16,7 +16,7 @@ from rankgauge.evaluation.result import Evaluation
 from rankgauge.production.clusters import ALPHA, Addition, MarkingWord, Outlier, QuestionCluster
 from rankgauge.production.distinct_questions import Traits
 from rankgauge.rendering import Panel, Plot, Result, Series, Table
-from rankgauge.rendering.tables import Cell, Detail, first_rows
+from rankgauge.rendering.tables import Detail, first_rows
 
 _POWER = 0.8
 SMALL = 0.55  # areas: smaller differences are small
@@ -380,15 +380,13 @@ class DriftReport(Result):
 
     def data_table(self) -> Table:
         """Return one row for each cluster, with all numbers."""
-        names = [each.name for each in fields(QuestionCluster)]
-        ends = ("evaluation_low", "evaluation_high", "log_low", "log_high")
-        plain = [name for name in names if not name.endswith("interval")]
-        rows: list[tuple[Cell, ...]] = []
-        for each in self.clusters:
-            values = [getattr(each, name) for name in plain]
-            joined = ("; ".join(v) if isinstance(v, tuple) else v for v in values)
-            rows.append((*joined, *each.evaluation_interval, *each.log_interval))
-        return Table((*plain, *ends), tuple(rows))
+        names = [each.name for each in fields(QuestionCluster) if not each.name.endswith("interval")]
+        rows = []
+        for cluster in self.clusters:
+            values = (getattr(cluster, name) for name in names)
+            joined = ("; ".join(value) if isinstance(value, tuple) else value for value in values)
+            rows.append((*joined, *cluster.evaluation_interval, *cluster.log_interval))
+        return Table((*names, "evaluation_low", "evaluation_high", "log_low", "log_high"), tuple(rows))
 
     def _data(self) -> dict[str, Any]:
         parts = {each.name: getattr(self, each.name) for each in fields(self)}

@@ -83,6 +83,7 @@ _STYLE = {
     "ytick.labelsize": 8.5,
 }
 _TITLE: dict[str, Any] = {"size": 11, "weight": "bold"}
+_NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 # Matplotlib's settings are global: threads must not change them at the same time.
 _DRAWING = threading.Lock()
 
@@ -175,7 +176,7 @@ class Plot:
         Raises:
             MissingExtra: If matplotlib is not installed.
         """
-        return _svg(self, titled=True, clear=False)
+        return _drawn(self, titled=True, format="svg", metadata=_NO_METADATA).decode()
 
     def inline(self, name: str) -> str:
         """Return the plot as an element for an HTML page, without its title.
@@ -188,7 +189,8 @@ class Plot:
         Raises:
             MissingExtra: If matplotlib is not installed.
         """
-        return _inlined(_svg(self, titled=False, clear=True), name, self.alt)
+        svg = _drawn(self, titled=False, format="svg", metadata=_NO_METADATA, transparent=True)
+        return _inlined(svg.decode(), name, self.alt)
 
     def png(self, *, dpi: int = 150) -> bytes:
         """Return the plot as a PNG file with a white background.
@@ -196,11 +198,7 @@ class Plot:
         Raises:
             MissingExtra: If matplotlib is not installed.
         """
-        out = io.BytesIO()
-        with _settings():
-            figure = _figure(self, titled=True)
-            figure.savefig(out, format="png", dpi=dpi, metadata={"Software": None})
-        return out.getvalue()
+        return _drawn(self, titled=True, format="png", dpi=dpi, metadata={"Software": None})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plot to a file: ``.svg`` or ``.png``.
@@ -248,12 +246,11 @@ def _settings() -> Iterator[None]:
             yield
 
 
-def _svg(plot: Plot, *, titled: bool, clear: bool) -> str:
-    out = io.StringIO()
+def _drawn(plot: Plot, *, titled: bool, **options: Any) -> bytes:
+    """Return the file of a plot, with options of Matplotlib's ``savefig``."""
+    out = io.BytesIO()
     with _settings():
-        figure = _figure(plot, titled=titled)
-        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-        figure.savefig(out, format="svg", metadata=nothing, transparent=clear)
+        _figure(plot, titled=titled).savefig(out, **options)
     return out.getvalue()
 
 
@@ -296,9 +293,10 @@ def _figure(plot: Plot, *, titled: bool) -> Figure:
     columns = min(2, len(plot.panels))
     rows = -(-len(plot.panels) // columns)
     high = max(map(_height, plot.panels)) * rows
-    legend = _legend(plot)
+    names = _legend(plot)
+    fit = max(1, 110 // (max(map(len, names), default=0) + 9))  # names in a row of the legend
     figure = Figure(
-        figsize=(_WIDE, high + 0.3 * titled + 0.22 * len(legend)),
+        figsize=(_WIDE, high + 0.3 * titled + 0.22 * -(-len(names) // fit)),
         facecolor=_SURFACE,
         layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.06),
     )
@@ -310,15 +308,14 @@ def _figure(plot: Plot, *, titled: bool) -> Figure:
         axes.set_xlabel(_shown(panel.across, 80))
         axes.set_ylabel(_shown(panel.down, 60))
     title = _shown(plot.title, 90) if titled else ""
-    if legend:
-        names = [name for row in legend for name in row]
+    if names:
         handles = [_handle(plot.panels[0].shape, number) for number in range(len(names))]
         # One block for title and legend, so that they cannot overlap.
         block = figure.legend(
             handles,
             ["-"] * len(names),
             loc="outside upper left",
-            ncols=max(map(len, legend)),
+            ncols=min(fit, len(names)),
             handlelength=3,
             columnspacing=2,
             borderaxespad=0.3,
@@ -350,14 +347,12 @@ def _height(panel: Panel) -> float:
             return 2.9
 
 
-def _legend(plot: Plot) -> list[list[str]]:
-    """Return the names of the legend in rows that fit; none for a single series."""
+def _legend(plot: Plot) -> list[str]:
+    """Return the names of the legend; none for a single series."""
     first = plot.panels[0]
     if first.shape in {"grid", "intervals", "steps"} or len(first.series) < 2:
         return []
-    names = [_shown(series.name, _LONGEST) or "(no name)" for series in first.series]
-    fit = max(1, 110 // (max(map(len, names)) + 9))
-    return [names[start : start + fit] for start in range(0, len(names), fit)]
+    return [_shown(series.name, _LONGEST) or "(no name)" for series in first.series]
 
 
 def _handle(shape: Shape, number: int) -> Any:

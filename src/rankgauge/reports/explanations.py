@@ -233,7 +233,7 @@ def first_difference(ours: Explanation, theirs: Explanation) -> str:
             tie += " (a tie there)" if right.ranked.tied and not left.ranked.tied else ""
             return f"the rankings differ from rank {rank}: different documents{tie}{also}"
         if left.ranked.grade != right.ranked.grade:
-            grades = f"grade {_graded(left)} here, {_graded(right)} there"
+            grades = f"grade {grade_of(left.ranked.grade)} here, {grade_of(right.ranked.grade)} there"
             return f"the grades differ from rank {rank}: {grades}{also}"
         if left.terms != right.terms:
             return f"the same ranking, but contributions differ from rank {rank}{also}"
@@ -241,10 +241,6 @@ def first_difference(ours: Explanation, theirs: Explanation) -> str:
         if one is None or other is None or one.grade != other.grade or one.terms != other.terms:
             return f"the same ranking; the ideal rankings differ from rank {place}{also}"
     return f"the same ranking{also or ': the same calculation'}"
-
-
-def _graded(row: Step) -> str:
-    return UNJUDGED if row.ranked.grade is None else number(row.ranked.grade)
 
 
 # ---- how a number from another source was computed

@@ -359,6 +359,9 @@ class _Report:
     def page(self, *, title: str, date: str, sections: Sequence[Section], diagnosed: str) -> str:
         queries = Queries(self.evaluations, self.base, self.primary, self.truth, self.runs, self.texts)
         own = answer_sections(self.answers) if self.answers else ()
+        if self.lacking:  # plots are not available
+            drawable = [[part for part in section.parts if not isinstance(part, Plot)] for section in sections]
+            sections = [replace(s, parts=tuple(parts)) for s, parts in zip(sections, drawable, strict=True)]
         design = None if self.comparison is None else self.comparison.design
         test = (
             {}
@@ -380,7 +383,7 @@ class _Report:
             sections=[
                 *own,
                 *self._sections(),
-                *map(self._without_plots, sections),
+                *sections,
             ],
             queries=queries.table(),
             details=list(self._details(queries)),
@@ -452,13 +455,6 @@ class _Report:
             yield from map(str, collection_findings(docs, self.texts.documents))
         if self.lacking:
             yield "without plots: matplotlib is not installed (pip install 'rankgauge[plots]')"
-
-    def _without_plots(self, section: Section) -> Section:
-        """Return a section without plots if plots are not available."""
-        if not self.lacking:
-            return section
-        parts = (part for part in section.parts if not isinstance(part, Plot))
-        return replace(section, parts=tuple(parts))
 
     # ---- sections
 

@@ -161,7 +161,7 @@ def _numbers(parts: Sequence[Table | str]) -> Iterator[Table | str]:
     tables = [part for part in parts if isinstance(part, Table)]
     if not tables:
         yield from parts  # formats for programs
-    tables = [each for each in tables if any(map(_has_number, each.rows))]
+    tables = [table for table in tables if any(map(_has_number, table.rows))]
     titled = sum(table.title != "" for table in tables) > 1
     for table in tables:
         title = table.title if titled else ""

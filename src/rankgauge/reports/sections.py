@@ -135,25 +135,19 @@ def trend_section(trend: Trend, *, plots: bool = True) -> Section:
 
 
 def _trend_row(point: TrendPoint) -> tuple[Cell, ...]:
+    change, step = "", point.change
+    if point.breaks and not point.breaks[0].startswith("another run"):
+        change = f"not comparable: {', '.join(point.breaks)}"
+    elif step is not None and not point.breaks:
+        change = f"{step.difference:+.3f} ({step.low:+.3f} to {step.high:+.3f})"
     return (
         f"{point.entry.time:%Y-%m-%d %H:%M}",
         point.entry.run,
         point.entry.label or point.entry.made_at,
         point.mean,
         None if math.isnan(point.low) else f"{point.low:.3f} to {point.high:.3f}",
-        _change(point),
+        change,
     )
-
-
-def _change(point: TrendPoint) -> str:
-    if point.breaks and point.breaks[0].startswith("another run"):
-        return ""
-    if point.breaks:
-        return f"not comparable: {', '.join(point.breaks)}"
-    if point.change is None:
-        return ""
-    step = point.change
-    return f"{step.difference:+.3f} ({step.low:+.3f} to {step.high:+.3f})"
 
 
 def asset(name: str) -> str:
