@@ -73,8 +73,8 @@ class Benchmark:
         self.collection: Collection = collection
         self._corpus = Corpus(collection, progress=progress)
         self.progress = progress
-        given = self.collection.qrels if qrels is None else qrels
-        self._given = Qrels.of({} if given is None else given)
+        judgments = self.collection.qrels if qrels is None else qrels
+        self._given = Qrels.of({} if judgments is None else judgments)
         self._added: dict[str, Query] = {}
         self._grades: dict[str, dict[str, float]] = {}
         self._runs: dict[str, BenchmarkRun] = {}
@@ -272,13 +272,13 @@ class Benchmark:
         def run(name: str, retriever: Any) -> tuple[Run, float | None]:
             session = self._session(owners, name, retriever, self.limits)
             # The name is a number that does not identify the configuration.
-            made = session.run("missing" if session.identity.declared else "all", timed, {})
+            result = session.run("missing" if session.identity.declared else "all", timed, {})
             close = attribute_of(retriever, "close")
             if callable(close):
                 with contextlib.suppress(Exception):  # the responses are already stored
                     close()
-            median = None if made.latency is None else made.latency.p50
-            return made.ranked(), None if median is None else median.value
+            median = None if result.latency is None else result.latency.p50
+            return result.ranked(), None if median is None else median.value
 
         return run
 
@@ -308,9 +308,8 @@ class Benchmark:
         """
         if baseline is not None:
             known_name("run", baseline, self._runs)
-        return compare_runs(
-            tuple(self._runs.values()), measures, baseline=baseline, design=design, errors=errors, jobs=jobs
-        )
+        runs = tuple(self._runs.values())
+        return compare_runs(runs, measures, baseline=baseline, design=design, errors=errors, jobs=jobs)
 
 
 class _Temporary:

@@ -432,7 +432,8 @@ class _ThreadedCalls(_Calls):
 def send_queries(retriever: Any, queries: Iterable[Query], k: int, *, limits: Limits, record: Record) -> bool:
     """Send every query to a retriever; return False after ``stop_after`` consecutive failures."""
     search = responses_of(retriever, batched=limits.batch is not None)
-    size = limits.batch or (_BATCH if has_index(retriever) and limits.timeout is None else 1)
+    together = has_index(retriever) and limits.timeout is None
+    size = limits.batch or (_BATCH if together else 1)
     tasks = (_Task(batch) for batch in batches(queries, size))
     calls = _Calls if limits.concurrency == 1 and limits.timeout is None else _ThreadedCalls
     try:

@@ -205,12 +205,13 @@ def compare_runs(
     shown = make_plan(COMPARED if measures is None else measures).measures
     chosen = Design(shown[:1], baseline or runs[0].name) if design is None else design
     comparison = _compared(runs, shown, chosen, errors, jobs=jobs)
-    known = {one.run_name: {f.code for f in one.input_findings} for one in comparison.evaluations}
-    found = {run.name: [f for f in run.tally.findings() if f.code not in known[run.name]] for run in runs}
-    if any(found.values()):
-        comparison = comparison.with_findings(found)
+    known = {evaluation.run_name: {f.code for f in evaluation.input_findings} for evaluation in comparison.evaluations}
+    findings = {run.name: [f for f in run.tally.findings() if f.code not in known[run.name]] for run in runs}
+    if any(findings.values()):
+        comparison = comparison.with_findings(findings)
     lower = comparison.primary.declaration.better == "lower"
-    best = {point.name for point in pareto_front(_points(runs, comparison), lower=lower)}
+    front = pareto_front(_points(runs, comparison), lower=lower)
+    best = {point.name for point in front}
     return BenchmarkComparison(
         comparison=comparison,
         runs=tuple(runs),
@@ -221,13 +222,13 @@ def compare_runs(
 
 def _points(runs: Sequence[BenchmarkRun], comparison: Comparison) -> list[ParetoPoint]:
     """Return quality and latency of each run, or nothing if any run was not timed."""
-    means = [one.mean()[str(comparison.primary)] for one in comparison.evaluations]
-    found = [
+    means = [evaluation.mean()[str(comparison.primary)] for evaluation in comparison.evaluations]
+    points = [
         ParetoPoint(run.name, mean, run.latency.p50.value)
         for run, mean in zip(runs, means, strict=True)
         if run.latency is not None and run.latency.p50 is not None
     ]
-    return found if len(found) == len(runs) else []
+    return points if len(points) == len(runs) else []
 
 
 def _compared(
@@ -235,14 +236,14 @@ def _compared(
 ) -> Comparison:
     wanted = tuple(dict.fromkeys([*design.tested, *shown]))
     hits = max(len(run.queries) * run.settings.get("k", 1) for run in runs)
-    given: Any = runs[0].qrels
+    inputs: Any = runs[0].qrels
     ranked: list[Run] | None = None
     if hits > _IN_MEMORY:
-        given = [run.evaluate(wanted, errors=errors) for run in runs]
+        inputs = [run.evaluate(wanted, errors=errors) for run in runs]
     else:
         ranked = [run.ranked(errors) for run in runs]
     return compare(
-        given,
+        inputs,
         ranked,
         wanted,
         tested=design.tested,
@@ -256,14 +257,14 @@ def _compared(
     )
 
 
-def changed_settings(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:
+def changed_settings(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the dotted names of the settings in which two retrievers differ.
 
     Example:
         >>> changed_settings({"type": "bm25", "k1": 0.9}, {"type": "bm25", "k1": 1.2, "b": 0.4})
         ('b', 'k1')
     """
-    flat = [dict(_flat(settings, "")) for settings in (one, other)]
+    flat = [dict(_flat(settings, "")) for settings in (first, second)]
     names = sorted(flat[0].keys() | flat[1].keys())
     missing = object()
     return tuple(n for n in names if flat[0].get(n, missing) != flat[1].get(n, missing))
@@ -318,7 +319,7 @@ def before_after(before: Diagnosis, after: Diagnosis) -> Table:
         for name, value in before.now.items()
         if name in after.now
     ]
-    withheld = [f"WARNING: {d.run_name}: {one}" for d in (before, after) for one in d.withheld]
+    withheld = [f"WARNING: {d.run_name}: {reason}" for d in (before, after) for reason in d.withheld]
     if before.failing is not None and after.failing is not None:
         rows.append(
             _counts(f"queries that miss a relevant document in the top {before.k}", before.failing, after.failing)
@@ -351,15 +352,15 @@ def cost_table(runs: Sequence[BenchmarkRun], *, pareto: Sequence[str] = (), prim
     columns: dict[str, list[Cell]] = {"run": [run.name for run in runs]}
     timed = [run.latency for run in runs]
     for name in ("p50", "p95", "p99"):
-        found = [getattr(one, name) if one else None for one in timed]
-        columns[f"{name} ms"] = [_figures(one.value * 1000) if one else None for one in found]
-    columns["queries/s"] = [_figures(one.throughput) if one else None for one in timed]
+        quantiles = [getattr(latency, name) if latency else None for latency in timed]
+        columns[f"{name} ms"] = [_figures(quantile.value * 1000) if quantile else None for quantile in quantiles]
+    columns["queries/s"] = [_figures(latency.throughput) if latency else None for latency in timed]
     indexes = [run.index for run in runs]
-    columns["index s"] = [_figures(one.seconds) if one else None for one in indexes]
-    columns["index MiB"] = [_mib(one.size) if one else None for one in indexes]
-    columns["peak MiB"] = [_mib(one.peak) if one else None for one in indexes]
+    columns["index s"] = [_figures(index.seconds) if index else None for index in indexes]
+    columns["index MiB"] = [_mib(index.size) if index else None for index in indexes]
+    columns["peak MiB"] = [_mib(index.peak) if index else None for index in indexes]
     # The recall of exact search is 1: the column is shown only if a run is approximate.
-    recalls = [one.recall if one else None for one in indexes]
+    recalls = [index.recall if index else None for index in indexes]
     if any(recall is not None and recall < 1 for recall in recalls):
         columns["recall@10"] = [None if r is None else _figures(r) for r in recalls]
     for unit in sorted({unit for run in runs for unit, used in run.usage.items() if used}):
@@ -373,7 +374,7 @@ def cost_table(runs: Sequence[BenchmarkRun], *, pareto: Sequence[str] = (), prim
     marks = {(row, 0): "°" for row, run in enumerate(runs) if run.name in pareto}
     notes = []
     if any(timed):
-        counts = sorted({len(one.seconds) for one in timed if one})
+        counts = sorted({len(latency.seconds) for latency in timed if latency})
         asked = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         notes.append(f"latency: {asked} queries, one at a time; p95 needs 20 queries, p99 needs 100")
     if marks:

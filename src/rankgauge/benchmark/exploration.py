@@ -154,11 +154,11 @@ class Exploration(Result):
         steps = [{**old, name: new.get(name)} for name in apart]
         steps += [{**new, name: old.get(name)} for name in apart]
         tried = [trial.configuration for trial in self.trials]
-        found: list[Mapping[str, Any]] = []
+        untried: list[Mapping[str, Any]] = []
         for step in steps:
-            if step not in tried and step not in found:
-                found.append(step)
-        return tuple(found)
+            if step not in tried and step not in untried:
+                untried.append(step)
+        return tuple(untried)
 
     def table(self) -> Table:
         """Return a table of all trials, best first, with the conclusions as notes."""
@@ -342,7 +342,8 @@ def explore(  # noqa: PLR0913 - each is a choice that is printed
     tuning, test = order[:first], order[first:]
     sampler = None if method == "grid" else Sampler(tried, seed, lower=wanted.declaration.better == "lower")
     search = _Search(build, run, truth, wanted, tuning, tried, sampler)
-    search.run(start, tried.points if trials is None else min(trials, tried.points), budget)
+    limit = tried.points if trials is None else min(trials, tried.points)
+    search.run(start, limit, budget)
     if search.best is None:
         raise InputError(
             f"none of {many(len(search.trials), 'configuration')} could be run; the first "
@@ -406,7 +407,7 @@ class _Search:
                 if time.monotonic() >= ends:
                     self.stopped = f"the budget of {budget:g} s was used up"
                     return
-                configuration = next((one for one in proposals if key_of(one) not in known), None)
+                configuration = next((proposal for proposal in proposals if key_of(proposal) not in known), None)
                 if configuration is None:
                     return
                 name = str(number)
@@ -420,10 +421,10 @@ class _Search:
     def _run_trial(self, name: str, configuration: Mapping[str, Any]) -> None:
         """Build and run a configuration, and measure it on the tuning queries."""
         began = time.perf_counter()
-        value, latency, error, found = math.nan, None, "", None
+        value, latency, error, run = math.nan, None, "", None
         try:
-            found, latency = _checked_result(self.runner(name, self.build(configuration)))
-            value = self.mean(found, self.tuning)
+            run, latency = _checked_result(self.runner(name, self.build(configuration)))
+            value = self.mean(run, self.tuning)
         except Exception as problem:  # noqa: BLE001 - any failure is recorded
             error = f"{type(problem).__name__}: {problem}".splitlines()[0]
         if not error and math.isnan(value):
@@ -431,34 +432,34 @@ class _Search:
         seconds = time.perf_counter() - began
         trial = Trial(name, dict(configuration), value, None if error else latency, seconds, error)
         self.trials.append(trial)
-        if found is not None and not error:
+        if run is not None and not error:
             sign = -1 if self.measure.declaration.better == "lower" else 1
             # The first of ties is kept, so that the current configuration has to be beaten.
             if self.best is None or sign * value > sign * self.best.value:
-                self.best, self.runs[_BEST] = trial, found
+                self.best, self.runs[_BEST] = trial, run
             if name == _BEFORE:
-                self.before, self.runs[_BEFORE] = trial, found
+                self.before, self.runs[_BEFORE] = trial, run
         if self.sampler is not None and self.space.holds(configuration):
             self.sampler.record(configuration, value)
 
-    def mean(self, found: Run, queries: Sequence[bytes]) -> float:
+    def mean(self, run: Run, queries: Sequence[bytes]) -> float:
         """Return the mean over the queries."""
-        return evaluate(self.truth, found, self.measure, queries=list(queries)).mean()[str(self.measure)]
+        return evaluate(self.truth, run, self.measure, queries=list(queries)).mean()[str(self.measure)]
 
 
-def _checked_result(given: Any) -> tuple[Run, float | None]:
-    if not isinstance(given, tuple) or len(given) != 2:
+def _checked_result(result: Any) -> tuple[Run, float | None]:
+    if not isinstance(result, tuple) or len(result) != 2:
         raise InputError(
-            f"run() returned {type(given).__name__}, expected a pair",
+            f"run() returned {type(result).__name__}, expected a pair",
             where="explore",
             fix="return (run, seconds per query), or (run, None)",
         )
-    latency = given[1]
+    latency = result[1]
     if latency is not None and not (is_number(latency) and latency >= 0):
         raise InputError(
             f"run() returned {latency!r:.60} for the latency", where="explore", fix="return seconds per query, or None"
         )
-    return Run.of(given[0]), None if latency is None else float(latency)
+    return Run.of(result[0]), None if latency is None else float(latency)
 
 
 # ---- the result
@@ -472,7 +473,8 @@ def _exploration(  # noqa: PLR0917 - a search and its options
     qrels = only(search.truth, test)
     comparison = None
     if search.before is not None and search.before is not best and len(test) > 1 and all(map(len, runs.values())):
-        comparison = compare(qrels, {name: runs[name] for name in (_BEFORE, _BEST)}, search.measure, baseline=_BEFORE)
+        pair = {name: runs[name] for name in (_BEFORE, _BEST)}
+        comparison = compare(qrels, pair, search.measure, baseline=_BEFORE)
     bare = Exploration(
         measure=search.measure,
         method=method,
@@ -495,25 +497,26 @@ def _exploration(  # noqa: PLR0917 - a search and its options
     return replace(bare, sentences=tuple(sentences), warnings=tuple(warnings))
 
 
-def _sentences(found: Exploration, search: _Search) -> Iterator[str]:
-    measure, best, before = found.measure, found.best, found.before
-    inside = sum(search.space.holds(trial.configuration) for trial in found.trials)
-    outside = " and the current one" if inside < len(found.trials) else ""
+def _sentences(exploration: Exploration, search: _Search) -> Iterator[str]:
+    measure, best, before = exploration.measure, exploration.best, exploration.before
+    inside = sum(search.space.holds(trial.configuration) for trial in exploration.trials)
+    outside = " and the current one" if inside < len(exploration.trials) else ""
     yield (
-        f"{inside} of {many(found.points, 'configuration')}{outside} tried ({found.method}), "
-        f"chosen by {measure} on {many(len(found.tuning), 'query')}, tested on "
-        f"{many(len(found.test), 'other')} (seed {found.seed})"
+        f"{inside} of {many(exploration.points, 'configuration')}{outside} tried ({exploration.method}), "
+        f"chosen by {measure} on {many(len(exploration.tuning), 'query')}, tested on "
+        f"{many(len(exploration.test), 'other')} (seed {exploration.seed})"
     )
     if search.stopped:
         yield f"not all were tried: {search.stopped}"
     yield (
-        f"best: {_settings_text(best.configuration, found.settings)}; {measure} {best.value:.4f} "
-        f"on the tuning queries, {found.values[_BEST]:.4f} on the test queries (report this one)"
+        f"best: {_settings_text(best.configuration, exploration.settings)}; {measure} {best.value:.4f} "
+        f"on the tuning queries, {exploration.values[_BEST]:.4f} on the test queries (report this one)"
     )
     if before is None:
         return
     yield (
-        f"before: {measure} {before.value:.4f} on the tuning queries, {found.values[_BEFORE]:.4f} on the test queries"
+        f"before: {measure} {before.value:.4f} on the tuning queries, "
+        f"{exploration.values[_BEFORE]:.4f} on the test queries"
     )
     changed = best.differs(before.configuration)
     if not changed:
@@ -526,24 +529,24 @@ def _sentences(found: Exploration, search: _Search) -> Iterator[str]:
             f"the best and the current configuration differ in {len(changed)} settings "
             f"({names}): their effects cannot be separated"
         )
-        if untried := found.untried:
-            steps = "; ".join(_settings_text(one, found.settings) for one in untried[:3])
+        if untried := exploration.untried:
+            steps = "; ".join(_settings_text(configuration, exploration.settings) for configuration in untried[:3])
             more = f"; and {len(untried) - 3} more" if len(untried) > 3 else ""
             yield f"to separate them, try one setting at a time: {steps}{more}"
         else:
             yield "each single change was tried: see the ablation"
 
 
-def _warnings(found: Exploration) -> Iterator[str]:
-    tuning, test = len(found.tuning), len(found.test)
+def _warnings(exploration: Exploration) -> Iterator[str]:
+    tuning, test = len(exploration.tuning), len(exploration.test)
     if tuning < _FEW or test < _FEW:
         yield (
             f"{tuning} tuning and {test} test queries are too few to distinguish "
             f"configurations: use {_FEW} or more of each"
         )
-    failed = [trial for trial in found.trials if trial.error]
+    failed = [trial for trial in exploration.trials if trial.error]
     if failed:
         yield (f"{many(len(failed), 'configuration')} failed; {failed[0].name}: {failed[0].error:.200}")
-    empty = [name for name, run in found.runs.items() if not len(run)]
+    empty = [name for name, run in exploration.runs.items() if not len(run)]
     if empty:
         yield f"no test query has results in {' and '.join(sorted(empty))}"

@@ -184,7 +184,8 @@ class Journal:
                 + ("its query is" if damaged == 1 else "their queries are")
                 + " run again"
             )
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644)
+        mode = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+        self._file = os.open(path, mode, 0o644)
 
     def set_aside(self) -> None:
         """Start an empty journal, and keep the earlier responses for :meth:`take_back`."""

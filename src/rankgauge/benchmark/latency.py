@@ -107,15 +107,15 @@ class Latency:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the quantiles as plain values, in seconds."""
-        found: dict[str, Any] = {"queries": len(self.seconds), "failures": self.failures}
+        data: dict[str, Any] = {"queries": len(self.seconds), "failures": self.failures}
         for name in ("p50", "p95", "p99"):
             quantile = getattr(self, name)
             if quantile is not None:
-                found[name] = quantile.value
+                data[name] = quantile.value
         if self.seconds:
-            found["mean"] = statistics.fmean(self.seconds.values())
-            found["throughput"] = self.throughput
-        return found
+            data["mean"] = statistics.fmean(self.seconds.values())
+            data["throughput"] = self.throughput
+        return data
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write a CSV file of ``query,latency``, the format of the gate's ``--latency``.
@@ -162,8 +162,8 @@ def measure_latency(
     retriever: Any, queries: Sequence[Query], k: int, *, limits: Limits, warmup: int = 3, bar: Progress | None = None
 ) -> Latency:
     """Time a retriever: single queries in sequence, after a warm-up, without retries."""
-    one = 1 if limits.batch is not None or has_index(retriever) else None
-    alone = replace(limits, concurrency=1, batch=one, retries=0)
+    batch = 1 if limits.batch is not None or has_index(retriever) else None
+    alone = replace(limits, concurrency=1, batch=batch, retries=0)
     send_queries(retriever, list(queries)[:warmup], k, limits=alone, record=lambda _: None)
     seconds: dict[str, float] = {}
     failures = 0
@@ -215,14 +215,14 @@ def _status_bytes(name: str) -> int | None:
         text = Path("/proc/self/status").read_text(encoding="ascii")
     except OSError:
         return None
-    found = re.search(rf"^{name}:\s+(\d+) kB", text, re.MULTILINE)
-    return int(found[1]) * 1024 if found else None
+    match = re.search(rf"^{name}:\s+(\d+) kB", text, re.MULTILINE)
+    return int(match[1]) * 1024 if match else None
 
 
 def _peak() -> int | None:
-    found = _status_bytes("VmHWM")
-    if found is not None:
-        return found
+    peak = _status_bytes("VmHWM")
+    if peak is not None:
+        return peak
     try:
         import resource
     except ImportError:

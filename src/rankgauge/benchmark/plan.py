@@ -145,8 +145,8 @@ class BenchmarkPlan:
             store: The folder for responses; default: that of the plan.
             progress: Whether to show a progress bar.
         """
-        given = dict(self.collection)
-        collection = Collection.load(given.pop("source"), **given)
+        options = dict(self.collection)
+        collection = Collection.load(options.pop("source"), **options)
         return Benchmark(collection, k=self.k, store=store or self.store, limits=self.limits, progress=progress)
 
     def with_measures(self, measures: Iterable[str]) -> BenchmarkPlan:
@@ -167,7 +167,9 @@ class BenchmarkPlan:
             UnknownName: For a name that is not in the plan.
         """
         wanted = [self.retriever(name) for name in only]
-        return tuple(one for one in self.retrievers if (one in wanted if wanted else not one.part))
+        if wanted:
+            return tuple(retriever for retriever in self.retrievers if retriever in wanted)
+        return tuple(retriever for retriever in self.retrievers if not retriever.part)
 
     def retriever(self, name: str, *, where: str = "") -> PlannedRetriever:
         """Return the retriever of this name.
@@ -179,7 +181,7 @@ class BenchmarkPlan:
         Raises:
             UnknownName: For a name that is not in the plan.
         """
-        planned = {one.name: one for one in self.retrievers}
+        planned = {retriever.name: retriever for retriever in self.retrievers}
         known_name("retriever of the plan", name, planned, where=where)
         return planned[name]
 
@@ -200,9 +202,9 @@ class BenchmarkPlan:
                 similar names.
             FormatError: If retrievers contain each other.
         """
-        for one in self.retrievers:
-            _nested_settings(self, one.name, ())
-            _check_options(self.path, one.type, one.options, f"retrievers.{one.name}")
+        for retriever in self.retrievers:
+            _nested_settings(self, retriever.name, ())
+            _check_options(self.path, retriever.type, retriever.options, f"retrievers.{retriever.name}")
 
 
 @contextlib.contextmanager
@@ -236,8 +238,8 @@ class _PlanReader:
         tables = data.get("retrievers")
         if not isinstance(tables, Mapping) or not tables:
             raise self._error("the plan has no retrievers", 'write [retrievers.bm25] with type = "bm25"')
-        found = tuple(self._retriever(name, table) for name, table in tables.items())
-        if all(one.part for one in found):
+        planned = tuple(self._retriever(name, table) for name, table in tables.items())
+        if all(retriever.part for retriever in planned):
             raise self._error("all retrievers are parts of others", "remove part = true from a retriever to run")
         baseline = self._typed(data, "baseline", str, "")
         if baseline:
@@ -246,13 +248,14 @@ class _PlanReader:
         k, timed = self._typed(data, "k", int, 100), self._typed(data, "timed", int, 200)
         integer("k", k)
         integer("timed", timed, least=0)
+        collection = dict(collection)
+        for key, value in collection.items():
+            if isinstance(value, str) and (folder / value).exists():
+                collection[key] = str(folder / value)
         plan = BenchmarkPlan(
             path=self.path,
-            collection={
-                key: str(folder / value) if isinstance(value, str) and (folder / value).exists() else value
-                for key, value in collection.items()
-            },
-            retrievers=found,
+            collection=collection,
+            retrievers=planned,
             k=k,
             store=folder / self._typed(data, "store", str, f"{self.path.stem}.runs"),
             baseline=baseline,
@@ -286,7 +289,7 @@ class _PlanReader:
     def _limits(self, table: Any, where: str) -> Limits:
         if not isinstance(table, Mapping):
             raise self._error(f"got {table!r:.60}", "write a table: [limits]", where)
-        self._check_keys(table, [one.name for one in fields(Limits)], where)
+        self._check_keys(table, [limit.name for limit in fields(Limits)], where)
         with _in_file(self.path, where):
             return Limits(**table)
 
@@ -320,9 +323,9 @@ def _nested_settings(plan: BenchmarkPlan, name: str, above: tuple[str, ...]) -> 
         if key in _PARTS and isinstance(value, str):
             return _nested_settings(plan, value, (*above, name))
         if key in _PARTS and isinstance(value, list):
-            return [inside(key, one) for one in value]
+            return [inside(key, part) for part in value]
         if isinstance(value, Mapping):
-            return {inner: inside(inner, one) for inner, one in value.items()}
+            return {inner: inside(inner, option) for inner, option in value.items()}
         return value
 
     return {"type": planned.type, **{key: inside(key, value) for key, value in planned.options.items()}}
@@ -341,7 +344,7 @@ def _check_options(path: Path, kind: str, options: Mapping[str, Any], where: str
         known_name(f"option of {kind}", key, known, where=f"{path}, {where}")
         for inner in value if isinstance(value, list) else [value]:
             if isinstance(inner, Mapping) and isinstance(inner.get("type"), str):
-                rest = {name: one for name, one in inner.items() if name != "type"}
+                rest = {name: option for name, option in inner.items() if name != "type"}
                 _check_options(path, inner["type"], rest, f"{where}.{key}")
 
 
@@ -355,34 +358,34 @@ class PlanBuilder:
 
     plan: BenchmarkPlan
     bench: Benchmark
-    made: dict[str, Any] = field(default_factory=dict)  # retrievers by name
+    built: dict[str, Any] = field(default_factory=dict)  # retrievers by name
 
     def named(self, name: str, by: str = "retrievers") -> Any:
         """Return the retriever with this name."""
-        if name not in self.made:
+        if name not in self.built:
             planned = self.plan.retriever(name, where=f"{self.plan.path}, {by}")
-            self.made[name] = self._create(planned.type, planned.options, f"retrievers.{name}")
-        return self.made[name]
+            self.built[name] = self._create(planned.type, planned.options, f"retrievers.{name}")
+        return self.built[name]
 
     def _create(self, kind: str, options: Mapping[str, Any], where: str) -> Any:
         _check_options(self.plan.path, kind, options, where)
         # A retriever that indexes chunks cannot also index the documents: its parts are not shared.
         maker = PlanBuilder(self.plan, self.bench) if kind == "chunked" else self
-        made = {key: maker.value(key, value, f"{where}.{key}") for key, value in options.items()}
+        arguments = {key: maker.value(key, value, f"{where}.{key}") for key, value in options.items()}
         if kind == _PYTHON:
-            return self._import_call(made, where)
+            return self._import_call(arguments, where)
         call = getattr(retrievers, retrievers.TYPES[kind])
         parameters = inspect.signature(call).parameters
-        for key, value in made.items():
+        for key, value in arguments.items():
             # TOML has no null: false represents None.
             text = str(parameters[key].annotation)
             if value is False and "None" in text and "bool" not in text:
-                made[key] = None
-        if "qrels" in parameters and "qrels" not in made:
-            made["qrels"] = self.bench.qrels
+                arguments[key] = None
+        if "qrels" in parameters and "qrels" not in arguments:
+            arguments["qrels"] = self.bench.qrels
         try:
             with _in_file(self.plan.path, where):
-                return call(**made)
+                return call(**arguments)
         except TypeError as error:
             raise FormatError(
                 f"{where}: {error}",
@@ -399,7 +402,7 @@ class PlanBuilder:
             if isinstance(value, str):
                 return self.named(value, where)
             if isinstance(value, list):
-                return [self.value(key, one, where) for one in value]
+                return [self.value(key, part, where) for part in value]
         if key in _TABLES and isinstance(value, str) and value in retrievers.TYPES:
             raise FormatError(
                 f"{where}: got text, expected a table",
@@ -417,7 +420,7 @@ class PlanBuilder:
         folder = str(self.plan.path.resolve().parent)
         if folder not in sys.path:
             sys.path.insert(0, folder)
-        found, error = attempt(lambda: attrgetter(name)(importlib.import_module(module)))
+        imported, error = attempt(lambda: attrgetter(name)(importlib.import_module(module)))
         if error is not None:
             fix = f"fix the module {module}: python -c 'import {module}' shows the error"
             if isinstance(error, ImportError | AttributeError | ValueError):
@@ -425,10 +428,10 @@ class PlanBuilder:
             raise FormatError(
                 f"{where}: {named!r} cannot be imported: {describe_error(error)}", path=str(self.plan.path), fix=fix
             ) from error
-        arguments = options.get("arguments", {} if isinstance(found, type) else None)
-        return found if arguments is None else self._call(found, arguments, where)
+        arguments = options.get("arguments", {} if isinstance(imported, type) else None)
+        return imported if arguments is None else self._call(imported, arguments, where)
 
-    def _call(self, found: Any, arguments: Any, where: str) -> Any:
+    def _call(self, factory: Any, arguments: Any, where: str) -> Any:
         """Call a user's function or class with its arguments."""
         if not isinstance(arguments, Mapping):
             raise FormatError(
@@ -437,11 +440,11 @@ class PlanBuilder:
                 fix="use a table: arguments = { name = 1 }",
             )
         try:
-            return found(**arguments)
+            return factory(**arguments)
         except (RankgaugeError, KeyboardInterrupt):
             raise
         except BaseException as error:
-            name = getattr(found, "__name__", repr(found))
+            name = getattr(factory, "__name__", repr(factory))
             raise FormatError(
                 f"{where}: calling {name} failed: {describe_error(error)}",
                 path=str(self.plan.path),

@@ -84,7 +84,7 @@ def run_plan(
         if settings is None and arguments:  # which may contain secrets
             settings = PartialSettings(arguments=keyed_hash(repr(arguments)))
         try:
-            made = bench.run(
+            run = bench.run(
                 planned.name,
                 built[planned.name],
                 settings=settings,
@@ -93,7 +93,7 @@ def run_plan(
                 timed=plan.timed if timed is None else timed,
                 prices=planned.prices,
             )
-            made.check("empty")
+            run.check("empty")
         except RankgaugeError as error:
             # A retriever that cannot be created, indexed, or reached must not affect the others.
             failed[planned.name] = error
@@ -199,12 +199,12 @@ def explore_plan(
                 path=str(plan.path),
                 fix=f'use a list of values: "{setting}" = [1, 2]',
             )
-    for one, other in itertools.permutations(space, 2):
-        if other.startswith(f"{one}."):  # it would be overwritten
+    for outer, inner in itertools.permutations(space, 2):
+        if inner.startswith(f"{outer}."):  # it would be overwritten
             raise FormatError(
-                f"explore.space: {other!r} is a part of {one!r}, which is also varied",
+                f"explore.space: {inner!r} is a part of {outer!r}, which is also varied",
                 path=str(plan.path),
-                fix=f"remove one of them, or list whole tables for {one}",
+                fix=f"remove one of them, or list whole tables for {outer}",
             )
     start = {setting: _read(plan, name, today, setting) for setting in space}
     bench = plan.load(store=store, progress=progress)

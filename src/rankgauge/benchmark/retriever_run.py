@@ -58,8 +58,8 @@ class Corpus:
     @cached_property
     def fingerprints(self) -> tuple[str, str]:
         """Fingerprints of the documents and of their order, which may determine ties."""
-        found = self.collection
-        return (found.documents_fingerprint, found.order_fingerprint) if found.documents else ("", "")
+        collection = self.collection
+        return (collection.documents_fingerprint, collection.order_fingerprint) if collection.documents else ("", "")
 
     @cached_property
     def ids(self) -> frozenset[str] | None:
@@ -388,8 +388,8 @@ class _UsageRecorder:
 
     def _reported(self) -> Mapping[Any, Any]:
         usage = getattr(self._retriever, "usage", None)
-        found = usage() if callable(usage) else {}
-        return dict(found) if isinstance(found, Mapping) else {}
+        amounts = usage() if callable(usage) else {}
+        return dict(amounts) if isinstance(amounts, Mapping) else {}
 
 
 def attribute_of(retriever: Any, name: str) -> Any:
@@ -469,8 +469,8 @@ def source_of(retriever: Any) -> Source | None:
         True
     """
     try:
-        found = inspect.unwrap(retriever)
-        defined = found if inspect.isroutine(found) else type(found)
+        unwrapped = inspect.unwrap(retriever)
+        defined = unwrapped if inspect.isroutine(unwrapped) else type(unwrapped)
         path = Path(inspect.getsourcefile(defined) or "")
         main = Path(str(sys.modules["__main__"].__file__))
         files = [path, main] if main.is_file() else [path]  # not within rankgauge.exe
@@ -512,8 +512,8 @@ def undescribed(retriever: Any) -> list[Callable[[], Any]]:
 def are_same(ones: list[Callable[[], Any]], others: list[Callable[[], Any]]) -> bool:
     """Return whether two lists of references refer to the same objects, which still exist."""
     return len(ones) == len(others) and all(
-        one() is other() or (type(one()) is type(other()) is types.MethodType and one() == other())
-        for one, other in zip(ones, others, strict=True)
+        reference() is other() or (type(reference()) is type(other()) is types.MethodType and reference() == other())
+        for reference, other in zip(ones, others, strict=True)
     )
 
 

@@ -225,10 +225,10 @@ class BenchmarkRun(Result):
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes on interpretation."""
-        found = [*self.remarks, *self.tally.notes()]
+        notes = [*self.remarks, *self.tally.notes()]
         if self.tally.failed + self.tally.missing:
-            found.insert(0, f"WARNING: {self._failure_text()}")
-        return tuple(found)
+            notes.insert(0, f"WARNING: {self._failure_text()}")
+        return tuple(notes)
 
     def _failure_text(self) -> str:
         text = f"{self.tally.failed} of {many(self.tally.queries, 'query')} failed"
@@ -320,12 +320,12 @@ class BenchmarkRun(Result):
                 where=f"run {self.name!r}",
                 fix="use the latest run, or run it again",
             )
-        found = 0
+        count = 0
         for response in self.journal.responses(query_keys(self.queries)):
-            found += 1
+            count += 1
             yield response
-        if found < self.tally.queries - self.tally.missing:
-            lost = self.tally.queries - self.tally.missing - found
+        if count < self.tally.queries - self.tally.missing:
+            lost = self.tally.queries - self.tally.missing - count
             raise InputError(
                 f"{many(lost, 'response')} cannot be read: the journal is damaged",
                 where=f"run {self.name!r}, {self.journal.folder}",

@@ -69,17 +69,17 @@ class Space:
         return {name: _position(values, configuration[name]) for name, values in self.axes.items()}
 
 
-def _values(name: str, given: Any) -> tuple[Any, ...]:
-    if isinstance(given, str | Mapping) or not isinstance(given, Sequence) or not len(given):
+def _values(name: str, values: Any) -> tuple[Any, ...]:
+    if isinstance(values, str | Mapping) or not isinstance(values, Sequence) or not len(values):
         raise InputError(
-            f"got {given!r:.60} for the values of {name!r}",
+            f"got {values!r:.60} for the values of {name!r}",
             where="space",
             fix=f"pass a list; to fix the setting, a list of one value: {{{name!r}: [...]}}",
         )
-    found: dict[str, Any] = {}
-    for value in given:
-        found.setdefault(key_of({"": value}), value)
-    return tuple(found.values())
+    distinct: dict[str, Any] = {}
+    for value in values:
+        distinct.setdefault(key_of({"": value}), value)
+    return tuple(distinct.values())
 
 
 def _position(values: Sequence[Any], wanted: Any) -> int:
@@ -130,7 +130,7 @@ class Sampler:
                 self._asked = asked
                 return configuration
             self._report_to_optuna(asked, known)
-        return next((one for one in self._space if key_of(one) not in self._known), None)
+        return next((candidate for candidate in self._space if key_of(candidate) not in self._known), None)
 
     def record(self, configuration: Mapping[str, Any], value: float) -> None:
         """Record the value of a configuration; NaN if it failed."""
@@ -139,8 +139,8 @@ class Sampler:
         if self._asked is not None and self._asked.params == places:
             self._report_to_optuna(self._asked, value)
         elif not math.isnan(value):
-            made = self._optuna.trial.create_trial(params=places, distributions=self._kinds, value=value)
-            self._study.add_trial(made)
+            trial = self._optuna.trial.create_trial(params=places, distributions=self._kinds, value=value)
+            self._study.add_trial(trial)
         self._asked = None
 
     def _report_to_optuna(self, asked: Any, value: float) -> None:
