@@ -119,15 +119,14 @@ class Table:
         row_of = {old: new for new, old in enumerate(down)}
         column_of = {old: new for new, old in enumerate(across)}
 
-        def moved(place: tuple[int, int]) -> tuple[int, int]:
-            return row_of.get(place[0], -1), column_of.get(place[1], -1)
-
         return replace(
             self,
             columns=tuple(self.columns[n] for n in across),
             rows=tuple(tuple(self.rows[n][m] for m in across) for n in down),
-            best=frozenset(new for new in map(moved, self.best) if min(new) >= 0),
-            marks={moved(at): mark for at, mark in self.marks.items() if min(moved(at)) >= 0},
+            best=frozenset((row_of[n], column_of[m]) for n, m in self.best if n in row_of and m in column_of),
+            marks={
+                (row_of[n], column_of[m]): mark for (n, m), mark in self.marks.items() if n in row_of and m in column_of
+            },
             right=frozenset(column_of[n] for n in self.right if n in column_of),
             shortened=frozenset(column_of[n] for n in self.shortened if n in column_of),
             abridged=frozenset(column_of[n] for n in self.abridged if n in column_of),

@@ -127,7 +127,10 @@ def _reconciliation_blocks(found: Reconciliation, options: Options) -> Iterator[
 
 def _steps(found: Reconciliation) -> Table:
     """Return the steps from our mean to the other; changes are differences of the printed means."""
-    digits = _digits(found)
+    # As many decimals as make the smallest change visible.
+    changes = [abs(one.change) for one in found.contributions] + [abs(found.rest)]
+    least = min((change for change in changes if change > 10.0**-_MANY), default=1.0)
+    digits = min(max(_FEWEST, 2 - math.floor(math.log10(least))), _MANY)
     rows: list[tuple[Cell, ...]] = [("rankgauge", f"{found.ours:.{digits}f}", "", "")]
     before = round(found.ours, digits)
     for one in found.contributions:
@@ -142,13 +145,6 @@ def _steps(found: Reconciliation) -> Table:
     whole = last - round(found.ours, digits)
     rows.append((found.target.name, f"{last:.{digits}f}", f"{whole:+.{digits}f}", str(len(found.moved))))
     return Table(("step", "mean", "change", "queries"), tuple(rows), title=found.title(), right=frozenset({1, 2, 3}))
-
-
-def _digits(found: Reconciliation) -> int:
-    """Return the number of decimals that makes the smallest change visible."""
-    changes = [abs(one.change) for one in found.contributions] + [abs(found.rest)]
-    least = min((change for change in changes if change > 10.0**-_MANY), default=1.0)
-    return min(max(_FEWEST, 2 - math.floor(math.log10(least))), _MANY)
 
 
 def _value(value: float | None) -> str:

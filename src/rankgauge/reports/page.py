@@ -141,7 +141,14 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
                 )
             result = evaluate(judged, run, COMPARED if measures is None else measures)
         read = collection if isinstance(collection, Collection) else collection and Collection.read(collection)
-        report = _Report(result, _inputs(qrels, truth, sources), truth, named, read or Collection())
+        runs_read = (
+            (f"run {name}", *_file(source), len(run), len(run.table)) for name, (source, run) in sources.items()
+        )
+        inputs = Table(
+            ("input", "file", "SHA-256", "queries", "lines"),
+            (("judgments", *_file(qrels), len(truth), len(truth.table)), *runs_read),
+        )
+        report = _Report(result, inputs, truth, named, read or Collection())
         report.check()
     drawn = find_spec("matplotlib") is not None if plots is None else plots
     report = replace(report, plots=drawn, lacking=plots is None and not drawn)
@@ -195,13 +202,6 @@ def _named(runs: Any) -> dict[str, tuple[Any, Run]]:
 
 def _is_path(source: Any) -> bool:
     return isinstance(source, str | os.PathLike)
-
-
-def _inputs(qrels: Any, truth: Qrels, sources: Mapping[str, tuple[Any, Run]]) -> Table:
-    """Return the sizes of the inputs and the checksums of files."""
-    runs = ((f"run {name}", *_file(source), len(run), len(run.table)) for name, (source, run) in sources.items())
-    judged = ("judgments", *_file(qrels), len(truth), len(truth.table))
-    return Table(("input", "file", "SHA-256", "queries", "lines"), (judged, *runs))
 
 
 def _file(source: Any) -> tuple[str, str]:
