@@ -112,7 +112,7 @@ class PairedComparison(Result):
     @property
     def warnings(self) -> tuple[str, ...]:
         """The findings as text, except informational findings."""
-        return tuple(str(found) for found in self.findings if found.severity != "info")
+        return tuple(str(finding) for finding in self.findings if finding.severity != "info")
 
     @property
     def withheld_sentences(self) -> tuple[str, ...]:
@@ -156,14 +156,14 @@ class PairedComparison(Result):
         """
         wanted = self.primary if measure is None else parse(measure)
         against = self.baseline if baseline is None else baseline
-        for found in self.differences:
-            if found.measure != wanted:
+        for difference in self.differences:
+            if difference.measure != wanted:
                 continue
-            if (found.run, found.baseline) == (run, against):
-                return found
-            if (found.run, found.baseline) == (against, run):
-                return found.mirrored()
-        runs = ", ".join(dict.fromkeys(found.run for found in self.differences))
+            if (difference.run, difference.baseline) == (run, against):
+                return difference
+            if (difference.run, difference.baseline) == (against, run):
+                return difference.mirrored()
+        runs = ", ".join(dict.fromkeys(difference.run for difference in self.differences))
         raise InputError(
             f"no difference between {run!r} and {against!r} by {wanted} in this comparison",
             fix=f"compared: {runs}, by {', '.join(map(str, self.measures))}",
@@ -359,15 +359,15 @@ def _mean(measure: Measure, value: float) -> Cell:
     return int(value) if whole else value
 
 
-def _cells(found: Difference) -> tuple[str | float | None, ...]:
+def _cells(difference: Difference) -> tuple[str | float | None, ...]:
     return (
-        Detail(found.name) if found.verdict is None else found.name,
-        f"{found.difference:+.{found.digits}f}",
-        found.interval_text(),
-        f"{found.effect:+.2f}",
-        f"{found.wins}/{found.ties}/{found.losses}",
-        None if found.corrected is None else f"{found.corrected:.4f}",
-        found.verdict or "",
+        Detail(difference.name) if difference.verdict is None else difference.name,
+        f"{difference.difference:+.{difference.digits}f}",
+        difference.interval_text(),
+        f"{difference.effect:+.2f}",
+        f"{difference.wins}/{difference.ties}/{difference.losses}",
+        None if difference.corrected is None else f"{difference.corrected:.4f}",
+        difference.verdict or "",
     )
 
 
@@ -447,10 +447,10 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         >>> qrels = {f"q{n}": {"d1": 1} for n in range(8)}
         >>> a = {f"q{n}": ["d1", "x"] for n in range(8)}
         >>> b = {f"q{n}": ["x", "d1"] for n in range(8)}
-        >>> found = compare(qrels, {"old": b, "new": a}, "RR")
-        >>> found.difference("new").difference, found.difference("new").verdict
+        >>> comparison = compare(qrels, {"old": b, "new": a}, "RR")
+        >>> comparison.difference("new").difference, comparison.difference("new").verdict
         (0.5, 'better')
-        >>> compare(found.evaluations).difference("new").p
+        >>> compare(comparison.evaluations).difference("new").p
         0.0078125
     """
     shown = None if measures is None else make_plan(measures).measures
@@ -489,8 +489,8 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         policy, ids = "given", _common(truth, outlines)
     policies = Policies(ties=ties, queries=policy, duplicates=duplicates, undefined=undefined)
 
-    def evaluated(one: tuple[str, Any]) -> tuple[Evaluation, Outline]:
-        name, run = one
+    def evaluated(named_run: tuple[str, Any]) -> tuple[Evaluation, Outline]:
+        name, run = named_run
         evaluation, parts = evaluate_blocks(judged, run, wanted, Outline.of, name=name, policies=policies, queries=ids)
         return evaluation, Outline.joined(parts)
 
@@ -505,10 +505,10 @@ def _outline(named: tuple[str, Any]) -> Outline:
     return Outline.joined(map_blocks(run, Outline.of, name))
 
 
-def _comparable(given: Any) -> list[Evaluation]:
+def _comparable(source: Any) -> list[Evaluation]:
     """Validate evaluations passed instead of judgments and runs."""
-    evaluations = list(given) if isinstance(given, Iterable) else [given]
-    if not all(isinstance(one, Evaluation) for one in evaluations):
+    evaluations = list(source) if isinstance(source, Iterable) else [source]
+    if not all(isinstance(evaluation, Evaluation) for evaluation in evaluations):
         raise InputError(
             "judgments without runs", where="compare", fix="compare(qrels, runs), or compare([evaluation, other])"
         )
@@ -543,23 +543,28 @@ def _compared(
         raise InputError("one query is too few for a comparison", where="judgments", fix="judge more queries")
     seeded = replace(design, seed=seed_of(evaluations, design.tested))
     named = {e.run_name: e for e in evaluations}
-    found = tuple(withhold_verdict(d, named[d.run], named[d.baseline]) for d in differences(evaluations, seeded, jobs))
-    own = findings_of_evaluations(evaluations, seeded, found)
+    run_differences = tuple(
+        withhold_verdict(d, named[d.run], named[d.baseline]) for d in differences(evaluations, seeded, jobs)
+    )
+    own = findings_of_evaluations(evaluations, seeded, run_differences)
     before = named[seeded.baseline]
     settings = (
         settings_change(e, before.settings, seeded.baseline, e.run_name) for e in evaluations if e is not before
     )
     changes = list(filter(None, settings))
     several = [change for change in changes if change.severity == "warning"]
-    made = Comparison(
+    comparison = Comparison(
         evaluations=tuple(evaluations),
         design=seeded,
-        differences=found,
+        differences=run_differences,
         sentences=(),
         findings=tuple(dict.fromkeys([*own, *several, *more])),
     )
     single_changes = (str(change) for change in changes if change.severity == "info")
-    return replace(made, sentences=(*made.withheld_sentences, *sentences(evaluations, seeded, found), *single_changes))
+    return replace(
+        comparison,
+        sentences=(*comparison.withheld_sentences, *sentences(evaluations, seeded, run_differences), *single_changes),
+    )
 
 
 def _check_common(truth: Qrels, runs: Sequence[Outline]) -> None:

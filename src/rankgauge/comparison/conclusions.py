@@ -70,11 +70,11 @@ def withhold_verdict(d: Difference, run: Evaluation, baseline: Evaluation) -> Di
 
 
 def withheld_runs(
-    evaluations: Sequence[Evaluation], measure: Measure, found: Iterable[Difference]
+    evaluations: Sequence[Evaluation], measure: Measure, differences: Iterable[Difference]
 ) -> list[tuple[str, Finding]]:
     """Return the runs without a verdict in a comparison with another run, with the reasons."""
     named = {e.run_name: e for e in evaluations}
-    pairs = [(d.run, d.baseline) for d in found if d.measure == measure]
+    pairs = [(d.run, d.baseline) for d in differences if d.measure == measure]
     reasons = {
         (run, finding): None
         for pair in pairs
@@ -93,7 +93,7 @@ def no_verdicts(withheld: Iterable[tuple[str, Finding]]) -> list[str]:
     return [f"no verdict on {_listed(names)}: {finding}" for finding, names in runs.items()]
 
 
-def sentences(evaluations: Sequence[Evaluation], design: Design, found: Sequence[Difference]) -> Iterator[str]:
+def sentences(evaluations: Sequence[Evaluation], design: Design, differences: Sequence[Difference]) -> Iterator[str]:
     """Yield the conclusion on the best run, then one sentence for each tested difference.
 
     If a verdict is withheld for any run, or a mean is not corrected for the errors of the judge, no
@@ -101,19 +101,19 @@ def sentences(evaluations: Sequence[Evaluation], design: Design, found: Sequence
     """
     primary = design.tested[0]
     means, by_judge = corrected_means(evaluations)
-    if str(primary) not in by_judge and not withheld_runs(evaluations, primary, found):
+    if str(primary) not in by_judge and not withheld_runs(evaluations, primary, differences):
         yield best_sentence(
             {run: row[str(primary)] for run, row in means.items()},
             design,
-            found,
+            differences,
             lambda best: indistinct_runs(evaluations, design, best),
         )
-    yield from difference_sentences(found)
+    yield from difference_sentences(differences)
 
 
-def difference_sentences(found: Sequence[Difference]) -> Iterator[str]:
+def difference_sentences(differences: Sequence[Difference]) -> Iterator[str]:
     """Yield the result of each tested difference; beyond the first 20, only counts by verdict."""
-    tested = [d for d in found if d.verdict not in {None, "withheld"}]
+    tested = [d for d in differences if d.verdict not in {None, "withheld"}]
     for d in tested[:_SENTENCES]:
         yield difference_sentence(d)
     if len(tested) > _SENTENCES:
@@ -125,7 +125,7 @@ def difference_sentences(found: Sequence[Difference]) -> Iterator[str]:
 def best_sentence(
     means: Mapping[str, float],
     design: Design,
-    found: Sequence[Difference],
+    differences: Sequence[Difference],
     indistinct: Callable[[str], Iterable[str]] | None,
 ) -> str:
     """Return which run is best, and the runs that are not distinguishable from it.
@@ -133,7 +133,7 @@ def best_sentence(
     Args:
         means: Mean of the primary measure by run.
         design: Design of the comparison.
-        found: Differences.
+        differences: The differences between runs.
         indistinct: Function that returns the runs that a test over all runs does not distinguish
             from a run. None without that test: then only runs compared with the best run are named.
     """
@@ -147,7 +147,7 @@ def best_sentence(
     word = "lowest" if primary.declaration.better == "lower" else "highest"
     text = f"{_listed(best)} {inflect(len(best), 'has', 'have')} the {word} {primary} ({means[best[0]]:.4f})"
     rest = [name for name in names if name not in best]
-    verdicts = {frozenset((d.run, d.baseline)): d.verdict for d in found if d.measure == primary}
+    verdicts = {frozenset((d.run, d.baseline)): d.verdict for d in differences if d.measure == primary}
     near = {name for name in rest if verdicts.get(frozenset((best[0], name))) not in SURE}
     untested = {name for name in near if frozenset((best[0], name)) not in verdicts}
     how = ""
@@ -228,11 +228,11 @@ def units(measures: Sequence[Measure]) -> Iterator[str]:
 
 
 def findings_of_evaluations(
-    evaluations: Sequence[Evaluation], design: Design, found: Sequence[Difference]
+    evaluations: Sequence[Evaluation], design: Design, differences: Sequence[Difference]
 ) -> Iterator[Finding]:
     """Yield findings about the values that limit the comparison."""
-    origins = list(dict.fromkeys(one for e in evaluations for one in origins_of(e.findings)))
-    yield from sorted(origins, key=lambda one: one.severity == "info")
+    origins = list(dict.fromkeys(finding for e in evaluations for finding in origins_of(e.findings)))
+    yield from sorted(origins, key=lambda finding: finding.severity == "info")
     queries = len(evaluations[0].query_ids)
     if queries < _FEW_QUERIES:
         unit = "question" if of_answers(evaluations[0]) else "query"
@@ -255,7 +255,7 @@ def findings_of_evaluations(
             if finding not in explains and finding not in origins:
                 yield replace(finding, message=f"{e.run_name}: {finding.message}")
     named = {e.run_name: e for e in evaluations}
-    primary = [d for d in found if d.measure == design.tested[0] and d.verdict != "withheld"]
+    primary = [d for d in differences if d.measure == design.tested[0] and d.verdict != "withheld"]
     for d in primary[:_SENTENCES]:
         yield from _findings_of_pair(named[d.run], named[d.baseline], d)
 
@@ -264,14 +264,14 @@ def _finding(code: str, message: str, fix: str = "") -> Finding:
     return Finding(code, COMPARISON_KINDS[code].severity, message, fix=fix)
 
 
-def _findings_of_pair(one: Evaluation, other: Evaluation, d: Difference) -> Iterator[Finding]:
-    correction = corrected_differences(one, other, d.measure)
+def _findings_of_pair(run: Evaluation, baseline: Evaluation, d: Difference) -> Iterator[Finding]:
+    correction = corrected_differences(run, baseline, d.measure)
     moved, apart = (column[~np.isnan(column)] for column in (correction.values, np.abs(correction.counted)))
     changed = int(np.count_nonzero(apart))
-    whole = len(apart) == len(one.query_ids)
+    whole = len(apart) == len(run.query_ids)
     most = changed >= FEW_CHANGES and apart.max() > _MOSTLY_ONE * math.fsum(apart.tolist())
     if most and whole:
-        query = f"query {one.query_ids[int(apart.argmax())]!r}"
+        query = f"query {run.query_ids[int(apart.argmax())]!r}"
         yield _finding("C106", f"{d.run} against {d.baseline}: {query} alone accounts for most of the difference")
     yield from findings_of_difference(d, stats.skewness(moved) if changed else 0.0)
 

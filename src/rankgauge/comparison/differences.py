@@ -158,10 +158,10 @@ class Difference:
         """
         if not self.sd or math.isinf(self._planning_sd):
             return None
-        found = stats.detectable_difference(self._planning_sd, self.queries, alpha=self._level, changed=self._share)
+        smallest = stats.detectable_difference(self._planning_sd, self.queries, alpha=self._level, changed=self._share)
         if math.isfinite(self.largest):
-            found = max(found, self._reversal + _POWER * self._planning_sd / math.sqrt(self.queries))
-        return found if found <= self.largest / self.scale else None
+            smallest = max(smallest, self._reversal + _POWER * self._planning_sd / math.sqrt(self.queries))
+        return smallest if smallest <= self.largest / self.scale else None
 
     @property
     def _reversal(self) -> float:
@@ -229,12 +229,12 @@ class Difference:
         # What the interval adds to the t interval decreases as 1 / queries.
         t = stats.student_t_quantile(1 - self.alpha / 2, self.queries - 1)
         added = 0.0 if self.no_interval else self._wider * self.queries - t * self.sd * math.sqrt(self.queries)
-        found = needed * (0.5 + math.sqrt(0.25 + max(added, 0.0) / (size * needed))) ** 2
+        queries = needed * (0.5 + math.sqrt(0.25 + max(added, 0.0) / (size * needed))) ** 2
         if math.isfinite(self.largest):
             half = _POWER * sd / 2
             root = half + math.sqrt(half**2 + FAILING * self.largest * size)
-            found = max(found, (root / size) ** 2)
-        return math.ceil(found)
+            queries = max(queries, (root / size) ** 2)
+        return math.ceil(queries)
 
     @property
     def is_worse(self) -> bool:
@@ -248,11 +248,11 @@ class Difference:
         Raises:
             InputError: With six queries or fewer.
         """
-        found = stats.power(self._planning_sd, self.queries, difference, self._level, changed=self._share or 1.0)
+        power = stats.power(self._planning_sd, self.queries, difference, self._level, changed=self._share or 1.0)
         if not self.sd or math.isinf(self.largest):
-            return found
+            return power
         beyond = (abs(difference) - self._reversal) * math.sqrt(self.queries) / self._planning_sd
-        return min(found, NormalDist().cdf(beyond))
+        return min(power, NormalDist().cdf(beyond))
 
     def mirrored(self) -> Difference:
         """Return the difference with the runs swapped."""
@@ -392,9 +392,9 @@ def seed_of(evaluations: Sequence[Evaluation], tested: Sequence[Measure]) -> int
     return stats.seed_of(*sorted((np.nan_to_num(t, nan=-1.0) for t in tables), key=np.ndarray.tolist))
 
 
-def paired_differences(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
+def paired_differences(run: Evaluation, baseline: Evaluation, measure: Measure) -> FloatArray:
     """Return the differences of queries; undefined values count as 0 or exclude the query."""
-    moved = query_differences(one, other, measure)
+    moved = query_differences(run, baseline, measure)
     return moved[~np.isnan(moved)]
 
 
@@ -409,31 +409,31 @@ def corrected_means(evaluations: Sequence[Evaluation]) -> tuple[dict[str, dict[s
     for measure in evaluations[0].measures:
         name = str(measure)
         raw = [row[name] for row in means.values()]
-        found, uncorrected = comparable_means(measure, [e.settings for e in evaluations], raw)
-        for row, mean in zip(means.values(), found, strict=True):
+        corrected, uncorrected = comparable_means(measure, [e.settings for e in evaluations], raw)
+        for row, mean in zip(means.values(), corrected, strict=True):
             row[name] = mean
         if uncorrected:
             by_judge.add(name)
     return means, frozenset(by_judge)
 
 
-def query_differences(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
+def query_differences(run: Evaluation, baseline: Evaluation, measure: Measure) -> FloatArray:
     """Return the differences of all queries (Q,); NaN for excluded queries.
 
     For answers with labels of people, they are corrected by the labels. Conversations of several
     questions have one value each.
     """
-    return corrected_differences(one, other, measure).values
+    return corrected_differences(run, baseline, measure).values
 
 
-def corrected_differences(one: Evaluation, other: Evaluation, measure: Measure) -> JudgeCorrection:
+def corrected_differences(run: Evaluation, baseline: Evaluation, measure: Measure) -> JudgeCorrection:
     """Return the differences of all queries with their correction for the errors of the judge."""
-    found = measure.differences(
-        _column(one, measure), _column(other, measure), skip_undefined=one.policies.undefined == "skip"
+    values = measure.differences(
+        _column(run, measure), _column(baseline, measure), skip_undefined=run.policies.undefined == "skip"
     )
-    if not of_answers(one):
-        return JudgeCorrection(found, found)
-    return correct_differences(measure, found, one.query_ids, run=one.settings, baseline=other.settings)
+    if not of_answers(run):
+        return JudgeCorrection(values, values)
+    return correct_differences(measure, values, run.query_ids, run=run.settings, baseline=baseline.settings)
 
 
 def select(evaluation: Evaluation, measures: Sequence[Measure], rows: Sequence[int] | None = None) -> Evaluation:
@@ -476,7 +476,7 @@ def _in_order(table: FloatArray) -> FloatArray:
 
 def _oriented(moved: FloatArray) -> FloatArray:
     """Return the differences or their negatives, whichever is independent of the baseline."""
-    return max(moved, -moved, key=lambda one: np.sort(one).tolist())
+    return max(moved, -moved, key=lambda values: np.sort(values).tolist())
 
 
 @dataclass(frozen=True)
@@ -634,12 +634,12 @@ class _Computation:
         if design.interval == "conservative":
             return mean, *stats.mean_interval(moved, self.level), sd
         if design.interval == "t":
-            found = stats.t_interval(moved, self.level)
+            interval = stats.t_interval(moved, self.level)
         else:
-            found = stats.bootstrap_interval(
+            interval = stats.bootstrap_interval(
                 moved, self.level, design.draws, design.seed, method=design.interval, jobs=self.jobs
             )
-        return mean, found.low, found.high, sd
+        return mean, interval.low, interval.high, sd
 
 
 class DifferenceSample(NamedTuple):
@@ -691,7 +691,7 @@ def make_difference(  # noqa: PLR0917 - all that it is made of
     run, base, measure = key
     mean, low, high, sd, queries, above, below, unit, condition, scale = sample
     lower = measure.declaration.better == "lower"
-    found = Difference(
+    difference = Difference(
         run=run,
         baseline=base,
         measure=measure,
@@ -714,20 +714,20 @@ def make_difference(  # noqa: PLR0917 - all that it is made of
         condition=condition,
         scale=scale,
     )
-    if (high - low) / 2 * (queries + 1) < found.largest < math.inf:
-        found = replace(found, low=math.nan, high=math.nan)
-    return found if corrected is None else replace(found, verdict=_verdict(found, corrected))
+    if (high - low) / 2 * (queries + 1) < difference.largest < math.inf:
+        difference = replace(difference, low=math.nan, high=math.nan)
+    return difference if corrected is None else replace(difference, verdict=_verdict(difference, corrected))
 
 
-def _verdict(found: Difference, corrected: float) -> Verdict:
-    changed, mean = found.wins + found.losses, found.difference
-    if not changed and found.queries:
+def _verdict(difference: Difference, corrected: float) -> Verdict:
+    changed, mean = difference.wins + difference.losses, difference.difference
+    if not changed and difference.queries:
         return "identical"
-    if changed < FEW_CHANGES or corrected >= ALPHA or found.low <= 0 <= found.high:
+    if changed < FEW_CHANGES or corrected >= ALPHA or difference.low <= 0 <= difference.high:
         return "cannot tell"
-    if found.reversed_by is not None and found.reversed_by <= FAILING:
+    if difference.reversed_by is not None and difference.reversed_by <= FAILING:
         return "cannot tell"
-    better = found.measure.declaration.better
+    better = difference.measure.declaration.better
     if better == "neither":
         return "higher" if mean > 0 else "lower"
     return "better" if (mean > 0) == (better == "higher") else "worse"
@@ -740,5 +740,5 @@ def unit_of(moved: FloatArray) -> float | None:
         moved: The differences; the extremes on both sides of 0 are enough.
     """
     sizes = np.abs(moved[moved != 0])
-    one = len(sizes) and float(np.ptp(sizes)) <= TOLERANCE * float(sizes.max())
-    return float(sizes[0]) if one else None
+    equal = len(sizes) and float(np.ptp(sizes)) <= TOLERANCE * float(sizes.max())
+    return float(sizes[0]) if equal else None

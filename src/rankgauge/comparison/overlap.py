@@ -147,8 +147,8 @@ def rbo(
         SIGIR.
 
     Example:
-        >>> found = rbo({"q1": ["a", "b", "c"]}, {"q1": ["b", "a", "c", "d"]}, p=0.5)
-        >>> round(found.value("q1"), 4)
+        >>> overlap = rbo({"q1": ["a", "b", "c"]}, {"q1": ["b", "a", "c", "d"]}, p=0.5)
+        >>> round(overlap.value("q1"), 4)
         0.5
     """
     patience = _persistence(p)

@@ -187,9 +187,9 @@ class RunDiff(Result):
             InputError: If the query is not shown.
         """
         wanted = show_id(id_bytes(query_id, "query id"))
-        for found in self.shown:
-            if found.query == wanted:
-                return found
+        for query in self.shown:
+            if query.query == wanted:
+                return query
         raise InputError(f"query {wanted!r} is not among those shown", fix=f"diff(..., queries=[{wanted!r}])")
 
     def table(self) -> Table:
@@ -297,10 +297,10 @@ def diff(
     Example:
         >>> judgments = {"q1": {"d1": 1}, "q2": {"d5": 2}}
         >>> old, new = {"q1": ["d1", "d2"], "q2": ["d5"]}, {"q1": ["d3", "d1"], "q2": ["d5"]}
-        >>> found = diff(judgments, old, new, "RR")
-        >>> found.wins, found.unchanged, found.losses
+        >>> result = diff(judgments, old, new, "RR")
+        >>> result.wins, result.unchanged, result.losses
         (0, 1, 1)
-        >>> [(at.rank, at.document, at.move, at.other_rank) for at in found.query("q1").ranking_b]
+        >>> [(at.rank, at.document, at.move, at.other_rank) for at in result.query("q1").ranking_b]
         [(1, 'd3', 'new', None), (2, 'd1', 'down', 1)]
     """
     measured = parse(measure)
@@ -360,16 +360,16 @@ def _findings(
 ) -> Iterator[tuple[str, Finding]]:
     """Yield findings about the inputs, each with the name of its run."""
     for run, evaluation in zip(runs, evaluations, strict=True):
-        found = evaluation.input_findings
+        findings = evaluation.input_findings
         if texts.documents:
             docs = (doc for query in run for doc in islice(run[query], 10))
-            found += collection_findings(docs, texts.documents)
-        yield from ((run.name, one) for one in found)
+            findings += collection_findings(docs, texts.documents)
+        yield from ((run.name, finding) for finding in findings)
 
 
-def _query_diff(found: RunDiff, qrels: Qrels, runs: Sequence[Run], *, texts: Collection, row: int) -> QueryDiff:
+def _query_diff(result: RunDiff, qrels: Qrels, runs: Sequence[Run], *, texts: Collection, row: int) -> QueryDiff:
     """Return the details of one query; `runs` contain whole rankings in rank order."""
-    query, name = qrels.table.queries[row], found.query_ids[row]
+    query, name = qrels.table.queries[row], result.query_ids[row]
     ranks = [_ranks(run, query) for run in runs]
     retrieved_a, retrieved_b = (None if known is None else len(known) for known in ranks)
     rows = np.arange(qrels.table.offsets[row], qrels.table.offsets[row + 1])
@@ -377,7 +377,7 @@ def _query_diff(found: RunDiff, qrels: Qrels, runs: Sequence[Run], *, texts: Col
     a, b = (known or {} for known in ranks)
 
     def documents(own: Mapping[bytes, int], other: Mapping[bytes, int]) -> Iterator[DocumentDiff]:
-        for doc, rank in islice(own.items(), found.k):
+        for doc, rank in islice(own.items(), result.k):
             text = texts.documents.get(show_id(doc))
             yield DocumentDiff(
                 rank=rank,
@@ -390,23 +390,23 @@ def _query_diff(found: RunDiff, qrels: Qrels, runs: Sequence[Run], *, texts: Col
 
     ranking_a, ranking_b = tuple(documents(a, b)), tuple(documents(b, a))
     known = texts.queries.get(name)
-    first_a, first_b = found.first_relevant[row].tolist()
-    value_a, value_b = found.values[row].tolist()
+    first_a, first_b = result.first_relevant[row].tolist()
+    value_a, value_b = result.values[row].tolist()
     return QueryDiff(
         query=name,
         text=_one_line(known.text) if known else "",
         value_a=value_a,
         value_b=value_b,
-        change=float(found.changes[row]),
-        rbo=float(found.rbo[row]),
+        change=float(result.changes[row]),
+        rbo=float(result.rbo[row]),
         first_a=_rank(first_a),
         first_b=_rank(first_b),
         retrieved_a=retrieved_a,
         retrieved_b=retrieved_b,
         ranking_a=ranking_a,
         ranking_b=ranking_b,
-        gained=_crossed(ranking_b, found),
-        lost=_crossed(ranking_a, found),
+        gained=_crossed(ranking_b, result),
+        lost=_crossed(ranking_a, result),
     )
 
 
@@ -431,12 +431,12 @@ def _ranks(run: Run, query: bytes) -> dict[bytes, int] | None:
     return {doc: rank for rank, doc in enumerate(run.table.docs.take(rows).tolist(), start=1)}
 
 
-def _crossed(ranking: Iterable[DocumentDiff], found: RunDiff) -> tuple[DocumentDiff, ...]:
+def _crossed(ranking: Iterable[DocumentDiff], result: RunDiff) -> tuple[DocumentDiff, ...]:
     """Return the relevant documents that are not among the first of the other ranking."""
     return tuple(
         at
         for at in ranking
-        if at.grade is not None and at.grade >= found.level and (at.other_rank is None or at.other_rank > found.k)
+        if at.grade is not None and at.grade >= result.level and (at.other_rank is None or at.other_rank > result.k)
     )
 
 
@@ -448,15 +448,15 @@ def _names(sources: Sequence[Any]) -> list[str]:
     return names if len({*names}) == len(names) else [f"{names[0]} A", f"{names[1]} B"]
 
 
-def _collection(given: Any) -> Collection:
-    if given is None:
+def _collection(source: Any) -> Collection:
+    if source is None:
         return Collection()
-    if isinstance(given, str | os.PathLike):
-        return Collection.read(given)
-    if isinstance(given, Collection):
-        return given
+    if isinstance(source, str | os.PathLike):
+        return Collection.read(source)
+    if isinstance(source, Collection):
+        return source
     raise InputError(
-        f"got {type(given).__name__} for the collection",
+        f"got {type(source).__name__} for the collection",
         where="collection",
         fix="pass a folder, or Collection.of(documents, queries)",
     )
@@ -527,16 +527,16 @@ def _inputs(evaluations: tuple[Evaluation, Evaluation]) -> Iterator[str]:
         yield note if len(names) > 1 else f"{names[0]}: {note}"
 
 
-def _shown_rows(found: RunDiff) -> list[int]:
-    row_of = {query: row for row, query in enumerate(found.query_ids)}
-    return [row_of[query.query] for query in found.shown]
+def _shown_rows(result: RunDiff) -> list[int]:
+    row_of = {query: row for row, query in enumerate(result.query_ids)}
+    return [row_of[query.query] for query in result.shown]
 
 
-def _shares(found: RunDiff) -> Iterator[str]:
-    gains = found.measure.improvements(found.changes)[_shown_rows(found)]
+def _shares(result: RunDiff) -> Iterator[str]:
+    gains = result.measure.improvements(result.changes)[_shown_rows(result)]
     for share, word, noun, amounts in (
-        (found.loss_share, "lost", "loss", -gains),
-        (found.gain_share, "gained", "gain", gains),
+        (result.loss_share, "lost", "loss", -gains),
+        (result.gain_share, "gained", "gain", gains),
     ):
         number = int((amounts > 0).sum())
         if number:
