@@ -119,7 +119,7 @@ def _band(values: Values) -> float:
     variances = values.var(axis=0, ddof=1).tolist()
     independent = _BAND * math.sqrt(2 * math.fsum(variances)) / queries
     means = [math.fsum(row) / queries for row in values.tolist()]
-    seen = [abs(one - other) for one, other in combinations(means, 2)]
+    seen = [abs(mean - other) for mean, other in combinations(means, 2)]
     return max(independent, float(np.quantile(seen, 0.95)))
 
 
@@ -156,8 +156,8 @@ class Baseline:
             runs.
 
     Example:
-        >>> made = Baseline.from_run({"q1": {"d1"}, "q2": {"d2"}}, {"q1": ["d1"], "q2": ["x"]})
-        >>> made, made.queries["q1"].top
+        >>> baseline = Baseline.from_run({"q1": {"d1"}, "q2": {"d2"}}, {"q1": ["d1"], "q2": ["x"]})
+        >>> baseline, baseline.queries["q1"].top
         (<Baseline 'run': 2 queries by nDCG@10>, ('d1',))
     """
 
@@ -189,7 +189,7 @@ class Baseline:
         top = integer("top", top)
         measures = [gated.measure for gated in wanted.measures]
         evaluation, firsts = evaluate_blocks(truth, run, measures, lambda block: FirstDocuments.of(block, top))
-        repeats = [evaluate(truth, one, measures) for one in noise]
+        repeats = [evaluate(truth, repeat, measures) for repeat in noise]
         return _finished(cls.of_values(evaluation, truth, firsts), evaluation, wanted.max_failed, repeats=repeats)
 
     @classmethod
@@ -207,8 +207,8 @@ class Baseline:
             InputError: As for :meth:`from_run`, or if the means are weighted.
 
         Example:
-            >>> made = evaluate({"q1": {"d1"}, "q2": {"d2"}}, {"q1": ["d1"], "q2": ["x"]}, "RR")
-            >>> Baseline.from_evaluation(made).mean("RR")
+            >>> evaluation = evaluate({"q1": {"d1"}, "q2": {"d2"}}, {"q1": ["d1"], "q2": ["x"]}, "RR")
+            >>> Baseline.from_evaluation(evaluation).mean("RR")
             0.5
         """
         return _finished(cls.of_values(evaluation), evaluation, max_failed, repeats=list(noise))
@@ -346,8 +346,8 @@ class Baseline:
         )
         data = _parsed(text, name)
         try:
-            found = _built(data)
-            whole = json.loads(found.to_json()) == data
+            baseline = _built(data)
+            whole = json.loads(baseline.to_json()) == data
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             why = f"{error} is missing" if isinstance(error, KeyError) else error
             raise FormatError(f"not a baseline: {why}", path=name, fix=_RENEW) from None
@@ -355,24 +355,28 @@ class Baseline:
             raise FormatError(
                 "the checksum does not match: the file was edited by hand or merged", path=name, fix=_RENEW
             )
-        return found
+        return baseline
 
     def __repr__(self) -> str:
         return f"<Baseline {self.run_name!r}: {many(len(self.queries), 'query')} by {', '.join(self.measures)}>"
 
 
-def _finished(made: Baseline, evaluation: Evaluation, max_failed: float, *, repeats: Sequence[Evaluation]) -> Baseline:
+def _finished(
+    baseline: Baseline, evaluation: Evaluation, max_failed: float, *, repeats: Sequence[Evaluation]
+) -> Baseline:
     """Return a baseline with its noise, or raise an error for an unsuitable run."""
-    failure = made.failure(evaluation, max_failed)
+    failure = baseline.failure(evaluation, max_failed)
     if failure:
         raise InputError(
             f"{failure}: no baseline",
-            where=f"run {made.run_name!r}",
+            where=f"run {baseline.run_name!r}",
             fix="fix the run, or raise max_failed in the rules",
         )
     for fault in input_faults(evaluation):
-        raise InputError(f"{fault.message} ({fault.code}): no baseline", where=f"run {made.run_name!r}", fix=fault.fix)
-    return replace(made, noise=Noise.of(repeats)) if repeats else made
+        raise InputError(
+            f"{fault.message} ({fault.code}): no baseline", where=f"run {baseline.run_name!r}", fix=fault.fix
+        )
+    return replace(baseline, noise=Noise.of(repeats)) if repeats else baseline
 
 
 def is_baseline(path: Path) -> bool:
@@ -383,7 +387,7 @@ def is_baseline(path: Path) -> bool:
 
 def input_faults(evaluation: Evaluation) -> list[Finding]:
     """Return the findings that invalidate a run, including too many empty rankings."""
-    return [found for found in explaining(evaluation.findings) if found.code != "P104"]
+    return [finding for finding in explaining(evaluation.findings) if finding.code != "P104"]
 
 
 def _parsed(text: str, name: str) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def latency_checks(limits: Mapping[str, float], pair: tuple[Any, Any] | None) ->
             fix="write [latency], then p95 = 1.1 for at most 10% slower",
         )
     names = ("latency of the baseline", "latency of the new run")
-    before, after = (_latencies(given, name) for given, name in zip(pair, names, strict=True))
+    before, after = (_latencies(source, name) for source, name in zip(pair, names, strict=True))
     if before.keys() != after.keys():
         odd = sorted(before.keys() ^ after.keys())
         raise MismatchError(
@@ -109,18 +109,18 @@ def _drawn(times: FloatArray, share: float) -> FloatArray:
     return ratios
 
 
-def _latencies(given: Any, name: str) -> dict[str, float]:
-    if isinstance(given, str | os.PathLike):
-        return _medians(_rows(Path(given)), str(given))
-    if isinstance(given, Mapping):
+def _latencies(source: Any, name: str) -> dict[str, float]:
+    if isinstance(source, str | os.PathLike):
+        return _medians(_rows(Path(source)), str(source))
+    if isinstance(source, Mapping):
         rows = (
             (str(query), time)
-            for query, times in given.items()
+            for query, times in source.items()
             for time in (times if isinstance(times, Iterable) and not isinstance(times, str) else (times,))
         )
         return _medians(rows, name)
     raise InputError(
-        f"got {type(given).__name__}", where=name, fix='pass a path, or a mapping of query to time: {"q1": 0.012}'
+        f"got {type(source).__name__}", where=name, fix='pass a path, or a mapping of query to time: {"q1": 0.012}'
     )
 
 
@@ -148,7 +148,7 @@ def _is_number(text: str) -> bool:
 
 
 def _medians(rows: Iterable[tuple[str, Any]], where: str) -> dict[str, float]:
-    found: dict[str, list[float]] = {}
+    latencies: dict[str, list[float]] = {}
     for query, raw in rows:
         try:
             time = math.nan if isinstance(raw, bool) else float(raw)
@@ -160,7 +160,7 @@ def _medians(rows: Iterable[tuple[str, Any]], where: str) -> dict[str, float]:
                 where=where,
                 fix="a latency is a number above 0, in the same unit throughout",
             )
-        found.setdefault(query, []).append(time)
-    if not found:
+        latencies.setdefault(query, []).append(time)
+    if not latencies:
         raise InputError("there is no latency", where=where, fix="write query,latency lines")
-    return {query: float(np.median(times)) for query, times in found.items()}
+    return {query: float(np.median(times)) for query, times in latencies.items()}

@@ -92,8 +92,8 @@ def decide(
         possible: Lowest and highest possible gain of each measure, such as -1 and 1 for nDCG.
 
     Example:
-        >>> found = decide([np.array([0.2, 0.0, 0.4, 0.0, 0.1])], [0.02], [(-1.0, 1.0)])
-        >>> found[0].verdict, round(found[0].bounds.lower, 4)
+        >>> decisions = decide([np.array([0.2, 0.0, 0.4, 0.0, 0.1])], [0.02], [(-1.0, 1.0)])
+        >>> decisions[0].verdict, round(decisions[0].bounds.lower, 4)
         ('PASS unless rare collapse', -0.3049)
     """
     changed = [int((np.abs(column) > TOLERANCE).sum()) for column in gains]
@@ -137,8 +137,8 @@ def queries_to_decide(bounds: Bounds, queries: int) -> int | None:
         (-mean, bounds.upper - mean, bounds.highest - mean, bounds.upper_level),
         (mean + bounds.margin, mean - bounds.lower, mean - bounds.lowest, bounds.level),
     )
-    found = (_needed(bounds.sd, queries, way) for way in ways if way[0] > 0 and 0 < way[1] < math.inf)
-    return min((needed for needed in found if needed is not None), default=None)
+    numbers = (_needed(bounds.sd, queries, way) for way in ways if way[0] > 0 and 0 < way[1] < math.inf)
+    return min((needed for needed in numbers if needed is not None), default=None)
 
 
 def testable_margin(bounds: Bounds, queries: int) -> float | None:
@@ -234,7 +234,7 @@ class Reference:
             )
         if not self.queries:
             return f"no {unit} of the {self.kind} is judged any more; {RENEW[self.kind]}"
-        judges = [judge_name(one.settings) for one in (self.stored, self.new)]
+        judges = [judge_name(baseline.settings) for baseline in (self.stored, self.new)]
         if None not in judges and judges[0] != judges[1]:
             return (
                 f"{judges[1]} judged, but {judges[0]} judged the {self.kind}: judge the answers of both "
@@ -245,7 +245,9 @@ class Reference:
     def _redefined(self) -> str:
         """Return why judgments or definitions differ; empty if they do not."""
         kind, stored, new = self.kind, self.stored, self.new
-        prints = {q: {one.queries[q].judgments for one in (stored, new)} - {None} for q in sorted(self.queries)}
+        prints = {
+            q: {baseline.queries[q].judgments for baseline in (stored, new)} - {None} for q in sorted(self.queries)
+        }
         other = [query for query, known in prints.items() if len(known) > 1]
         if other:
             return (
@@ -256,8 +258,8 @@ class Reference:
             if name not in stored.measures:
                 return f"the {kind} has no {name}; {RENEW[kind]}"
             if stored.measures[name] != definition:
-                made = f"rankgauge {stored.version}, which made the {kind}"
-                return f"{name} was defined differently in {made}; {RENEW[kind]}"
+                creator = f"rankgauge {stored.version}, which made the {kind}"
+                return f"{name} was defined differently in {creator}; {RENEW[kind]}"
         return ""
 
     def _other_depth(self, rules: GateRules) -> str:
@@ -301,10 +303,10 @@ def loss_checks(
     lost_most = {query for group in groups for pair in group for _, query, _, _ in pair.losers}
     run = rankings(lost_most) if lost_most and truth is not None else None
     for group in groups:
-        found = decide([p.gains for p in group], [p.shown_margin for p in group], [p.possible for p in group])
+        decisions = decide([p.gains for p in group], [p.shown_margin for p in group], [p.possible for p in group])
         changed = [int((np.abs(pair.correction.counted) > TOLERANCE).sum()) for pair in group]
         identical = group[0].same_rankings and not any(changed)
-        for pair, decision, number in zip(group, found, changed, strict=True):
+        for pair, decision, number in zip(group, decisions, changed, strict=True):
             decided = replace(decision, verdict="IDENTICAL" if identical else decision.verdict, changed=number)
             yield pair.check(decided, noise, rules.max_failed, truth=truth, run=run)
 
@@ -376,9 +378,9 @@ class _Comparison:
         """
         measure, both = self.gated.measure, (self.reference.stored, self.reference.new)
         raw = [_mean(self.before), _mean(self.after)]
-        (before, after), by_judge = comparable_means(measure, [one.settings for one in both], raw)
+        (before, after), by_judge = comparable_means(measure, [baseline.settings for baseline in both], raw)
         # A mean is corrected over all questions of an evaluation.
-        if [before, after] != raw and any(len(self.queries) != len(one.known(measure)) for one in both):
+        if [before, after] != raw and any(len(self.queries) != len(baseline.known(measure)) for baseline in both):
             (before, after), by_judge = raw, True
         declared, margin = measure.declaration, self.gated.margin
         never_below_0 = declared.better == "higher" and declared.bounds[0] == 0

@@ -103,9 +103,9 @@ def gate(
     """
     wanted = GateRules.of(rules)
     measures = [gated.measure for gated in wanted.measures]
-    given, own, unused = _given(baseline, anchor, wanted)
+    baselines, own, unused = _read_baselines(baseline, anchor, wanted)
     floors = [gated for gated in wanted.measures if gated.floor is not None]
-    if not (given or floors or wanted.contracts or wanted.latency):
+    if not (baselines or floors or wanted.contracts or wanted.latency):
         raise InputError(
             "there is no baseline, no floor, and no contract: nothing to compare the run with",
             where="gate",
@@ -119,8 +119,8 @@ def gate(
             evaluation = _alone(qrels, run, wanted)
             known_anchor = own is None or bool(unused) or allow_uncalibrated
             values = Baseline.of_values(evaluation)
-            given, unused = (given, unused) if known_anchor else _known_anchor(values, wanted, given)
-            judge = _unusable_judge(values, wanted, given.values(), allowed=allow_uncalibrated)
+            baselines, unused = (baselines, unused) if known_anchor else _known_anchor(values, wanted, baselines)
+            judge = _unusable_judge(values, wanted, baselines.values(), allowed=allow_uncalibrated)
         else:
             truth, source = Qrels.of(qrels), readable_again(run)
             evaluation, firsts = evaluate_blocks(truth, source, measures, FirstDocuments.of)
@@ -133,10 +133,10 @@ def gate(
         # Few queries are shown: reading the file again takes less memory than keeping it.
         return read_part(source, lambda block: ranked(only(block, queries)))
 
-    repeats = [_repeat(one, truth, measures) for one in noise]
+    repeats = [_repeat(repeat, truth, measures) for repeat in noise]
     known = Noise.of(repeats) if repeats else None
-    if known is None and "baseline" in given:
-        known = given["baseline"].noise
+    if known is None and "baseline" in baselines:
+        known = baselines["baseline"].noise
     _refuse_within(known, wanted)
     faulty = list(_faults(new, evaluation, wanted))
     if faulty:
@@ -144,7 +144,7 @@ def gate(
     checks = list(_contracts(wanted.contracts, truth, rankings))
     checks += [_floor(gated, new) for gated in floors]
     references = []
-    for kind, stored in given.items():
+    for kind, stored in baselines.items():
         reference = Reference(kind, stored, new)
         why = reference.refusal(wanted)
         if why and kind == "anchor" and own is not None:
@@ -157,7 +157,9 @@ def gate(
     checks += loss_checks(references, wanted, noise=known, truth=truth, rankings=rankings)
     checks += latency_checks(wanted.latency, latency)
     stored_runs = [reference.stored for reference in references]
-    settings = (settings_change(evaluation, one.settings, one.run_name, evaluation.run_name) for one in stored_runs)
+    settings = (
+        settings_change(evaluation, stored.settings, stored.run_name, evaluation.run_name) for stored in stored_runs
+    )
     changes = [*origins_of(evaluation.findings), *filter(None, settings)]
     return GateResult(
         run_name=new.run_name,
@@ -228,11 +230,15 @@ def _anchor_path(baseline: Path) -> Path:
     return baseline.with_suffix(f".anchor{baseline.suffix}")
 
 
-def _known_anchor(new: Baseline, rules: GateRules, given: dict[_Kind, Baseline]) -> tuple[dict[_Kind, Baseline], str]:
+def _known_anchor(
+    new: Baseline, rules: GateRules, baselines: dict[_Kind, Baseline]
+) -> tuple[dict[_Kind, Baseline], str]:
     """Return the references without an anchor whose judge is not usable, and the reason."""
-    found = [each.message for _, each in _judge_findings(new, rules, [given["anchor"]])]
-    kept: dict[_Kind, Baseline] = {kind: one for kind, one in given.items() if not found or kind != "anchor"}
-    return kept, found[0] if found else ""
+    messages = [finding.message for _, finding in _judge_findings(new, rules, [baselines["anchor"]])]
+    kept: dict[_Kind, Baseline] = {
+        kind: baseline for kind, baseline in baselines.items() if not messages or kind != "anchor"
+    }
+    return kept, messages[0] if messages else ""
 
 
 def _own_anchor(baseline: Any) -> Path | None:
@@ -310,47 +316,47 @@ def _faults(new: Baseline, evaluation: Evaluation, rules: GateRules) -> Iterator
         yield _refused(INPUT_KINDS[fault.code].name, f"{fault}; ")
 
 
-def _given(baseline: Any, anchor: Any, rules: GateRules) -> tuple[dict[_Kind, Baseline], Path | None, str]:
+def _read_baselines(baseline: Any, anchor: Any, rules: GateRules) -> tuple[dict[_Kind, Baseline], Path | None, str]:
     """Return baseline and anchor, the path of the default anchor, and why it cannot be read."""
     if anchor is None and baseline is not None:
         anchor = rules.anchor
     references: dict[_Kind, Any] = {"baseline": baseline, "anchor": anchor}
-    given = {kind: _stored(kind, reference) for kind, reference in references.items() if reference is not None}
+    baselines = {kind: _stored(kind, reference) for kind, reference in references.items() if reference is not None}
     own = None if anchor is not None else _own_anchor(baseline)
     if own is not None:
         try:
-            given["anchor"] = Baseline.read(own)
+            baselines["anchor"] = Baseline.read(own)
         except InputError as error:
             if error.fix.startswith(_UPDATE_RANKGAUGE):
                 raise
-            return given, own, error.what
-    return given, own, ""
+            return baselines, own, error.what
+    return baselines, own, ""
 
 
-def _stored(kind: _Kind, given: Any) -> Baseline:
-    if isinstance(given, Baseline):
-        return given
-    if isinstance(given, str | os.PathLike):
+def _stored(kind: _Kind, source: Any) -> Baseline:
+    if isinstance(source, Baseline):
+        return source
+    if isinstance(source, str | os.PathLike):
         try:
-            return Baseline.read(given)
+            return Baseline.read(source)
         except InputError as error:
             if kind == "baseline" or error.fix.startswith(_UPDATE_RANKGAUGE):
                 raise
-            raise InputError(error.what, where=str(given), fix=RENEW[kind]) from None
+            raise InputError(error.what, where=str(source), fix=RENEW[kind]) from None
     raise InputError(
-        f"got {type(given).__name__}, expected a baseline",
+        f"got {type(source).__name__}, expected a baseline",
         where="gate",
         fix="pass a path, or Baseline.from_run(qrels, run_in_use)",
     )
 
 
-def _repeat(given: Any, truth: Qrels | None, measures: Sequence[Measure]) -> Evaluation:
+def _repeat(source: Any, truth: Qrels | None, measures: Sequence[Measure]) -> Evaluation:
     """Return the evaluation of a repeated run."""
-    if isinstance(given, Evaluation):
-        return select(given, measures)
+    if isinstance(source, Evaluation):
+        return select(source, measures)
     if truth is None:
         raise InputError("repeated runs need the judgments", where="noise", fix="pass evaluations of them")
-    return evaluate(truth, given, measures)
+    return evaluate(truth, source, measures)
 
 
 def _refuse_within(noise: Noise | None, rules: GateRules) -> None:
@@ -371,15 +377,15 @@ def _refuse_within(noise: Noise | None, rules: GateRules) -> None:
 
 def _unusable_judge(new: Baseline, rules: GateRules, stored: Iterable[Baseline], *, allowed: bool) -> list[str]:
     """Return warnings about the judge; refuse one that is not usable unless this is allowed."""
-    found = list(_judge_findings(new, rules, list(stored)))
-    if found and not allowed:
-        name, first = found[0]
+    findings = list(_judge_findings(new, rules, list(stored)))
+    if findings and not allowed:
+        name, first = findings[0]
         raise InputError(
             first.message,
             where=f"run {name!r}",
             fix=f"{first.fix}; or pass --allow-uncalibrated (allow_uncalibrated=True) to take its labels as true",
         )
-    messages = dict.fromkeys(each.message for _, each in found)
+    messages = dict.fromkeys(finding.message for _, finding in findings)
     constant = {gated.measure: about_judge(new.settings, gated.measure).get("warning") for gated in rules.measures}
     return [
         *(
@@ -395,12 +401,15 @@ def _judge_findings(new: Baseline, rules: GateRules, stored: Sequence[Baseline])
     mine = new.settings
     for gated in rules.measures:
         measure, queries = gated.measure, new.known(gated.measure)
-        found = [] if stored else [(new.run_name, calibration_finding(mine, measure, queries))]
-        for each in stored:
-            both = set(queries).intersection(each.known(measure))
-            for name, one, other in ((new.run_name, mine, each.settings), (each.run_name, each.settings, mine)):
-                found.append((name, calibration_finding(one, measure, both, other)))
-        yield from ((name, finding) for name, finding in found if finding is not None)
+        findings = [] if stored else [(new.run_name, calibration_finding(mine, measure, queries))]
+        for baseline in stored:
+            both = set(queries).intersection(baseline.known(measure))
+            for name, settings, other in (
+                (new.run_name, mine, baseline.settings),
+                (baseline.run_name, baseline.settings, mine),
+            ):
+                findings.append((name, calibration_finding(settings, measure, both, other)))
+        yield from ((name, finding) for name, finding in findings if finding is not None)
     for gated in rules.measures:
         if gated.floor is not None and comparable_means(gated.measure, [mine], [new.mean(gated.measure)])[1]:
             why = f"{gated.measure} has no mean corrected for the errors of the judge for its floor"

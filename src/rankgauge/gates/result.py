@@ -191,12 +191,12 @@ class GateResult(Result):
     def sentences(self) -> list[str]:
         """Return the results of the checks, worst first; passed contracts are only counted."""
         kept = sum(c.kind == "contract" and c.verdict == "PASS" for c in self.checks)
-        found = [
+        sentences = [
             f"{check.verdict}: {check.sentence}" + (f"; {check.note}" if check.note else "")
             for check in sorted(self.checks, key=_severity, reverse=True)
             if check.kind != "contract" or check.verdict != "PASS"
         ]
-        return found + ([f"PASS: {many(kept, 'contract')} met"] if kept else [])
+        return sentences + ([f"PASS: {many(kept, 'contract')} met"] if kept else [])
 
     def next_step(self) -> str:
         """Return the next step after this verdict."""
@@ -271,24 +271,25 @@ class GateResult(Result):
         Raises:
             InputError: If no measure was compared with a baseline.
         """
-        found = [(f"{c.kind} {c.name}", c.verdict, c.numbers) for c in self.checks if c.numbers]
-        if not found:
+        compared = [(f"{c.kind} {c.name}", c.verdict, c.numbers) for c in self.checks if c.numbers]
+        if not compared:
             raise InputError(
                 "no measure was compared with a baseline", where="GateResult.plot", fix="pass a baseline to gate()"
             )
-        numbers = [n for *_, n in found]
+        numbers = [n for *_, n in compared]
         series = Series(
             "gain",
             tuple(n.gain / n.margin for n in numbers),
             low=tuple(n.lower / n.margin for n in numbers),
             high=tuple(n.upper / n.margin for n in numbers),
-            texts=tuple(f"{n.gain:+.3f} {verdict}" for _, verdict, n in found),
+            texts=tuple(f"{n.gain:+.3f} {verdict}" for _, verdict, n in compared),
         )
         panel = Panel(
-            "intervals", (series,), across="gain / margin", marks=(-1.0,), ticks=tuple(name for name, *_ in found)
+            "intervals", (series,), across="gain / margin", marks=(-1.0,), ticks=tuple(name for name, *_ in compared)
         )
         text = "; ".join(
-            f"{name} {n.gain:+.3f}, bounds {_bounds(n)}, margin {n.margin:g}: {verdict}" for name, verdict, n in found
+            f"{name} {n.gain:+.3f}, bounds {_bounds(n)}, margin {n.margin:g}: {verdict}"
+            for name, verdict, n in compared
         )
         caption = (
             "The dashed line is the accepted loss: a check passes if its whole interval is to the "

@@ -154,11 +154,11 @@ class _Entry:
         """Return the entries of a table; with `defaults`, these keys and no others."""
         if not isinstance(self.value, Mapping):
             raise self.invalid(f"write a table: {example}")
-        given = {str(key): value for key, value in self.value.items()}
-        for key in given:
+        values = {str(key): value for key, value in self.value.items()}
+        for key in values:
             if defaults is not None and key not in defaults:
                 raise UnknownName.of("key of the rules", key, list(defaults), where=self.where)
-        return {key: self.at(key, value) for key, value in {**(defaults or {}), **given}.items()}
+        return {key: self.at(key, value) for key, value in {**(defaults or {}), **values}.items()}
 
     def values(self, fix: str) -> Iterable[Any]:
         if not isinstance(self.value, Iterable) or isinstance(self.value, str | bytes | Mapping):
@@ -222,14 +222,14 @@ def _table(path: Path) -> Any:
     whole = _read(path)
     if path.name != "pyproject.toml":
         return whole
-    found = _inner(whole, path)
-    if found is None:
+    table = _inner(whole, path)
+    if table is None:
         raise InputError(
             "there is no table [tool.rankgauge.gate]",
             where=str(path),
             fix='add one: [tool.rankgauge.gate.measures], then "nDCG@10" = { margin = 0.02 }',
         )
-    return found
+    return table
 
 
 def _rules(rules: _Entry, folder: Path) -> GateRules:
