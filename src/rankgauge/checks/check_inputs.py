@@ -67,16 +67,16 @@ class CheckResult(Result):
     @property
     def codes(self) -> tuple[str, ...]:
         """Distinct codes in the order of the findings."""
-        return tuple(dict.fromkeys(found.code for found in self.findings))
+        return tuple(dict.fromkeys(finding.code for finding in self.findings))
 
     def of(self, code: str) -> tuple[Finding, ...]:
         """Return the findings with this code."""
-        return tuple(found for found in self.findings if found.code == code)
+        return tuple(finding for finding in self.findings if finding.code == code)
 
     def at_least(self, severity: Severity) -> tuple[Finding, ...]:
         """Return the findings of at least this severity."""
         worse = SEVERITIES[: SEVERITIES.index(severity) + 1]
-        return tuple(found for found in self.findings if found.severity in worse)
+        return tuple(finding for finding in self.findings if finding.severity in worse)
 
     def table(self) -> Table:
         """Return one row for each finding."""
@@ -100,7 +100,7 @@ class CheckResult(Result):
     def to_columns(self) -> dict[str, list[Any]]:
         """Return columns with one row per finding, for any data frame library."""
         names = ("code", "name", "severity", "source", "message", "count", "of", "unit", "fix")
-        rows = [_record(found) for found in self.findings]
+        rows = [_record(finding) for finding in self.findings]
         return {name: [row[name] for row in rows] for name in names}
 
     def _data(self) -> dict[str, Any]:
@@ -112,11 +112,11 @@ class CheckResult(Result):
         }
 
 
-def _record(found: Finding) -> dict[str, Any]:
+def _record(finding: Finding) -> dict[str, Any]:
     """Return a finding with its evidence as one flat record."""
-    kind = FINDING_KINDS[found.code]
-    data = found.to_dict()
-    evidence = data.pop("evidence", None) or asdict(found.evidence)
+    kind = FINDING_KINDS[finding.code]
+    data = finding.to_dict()
+    evidence = data.pop("evidence", None) or asdict(finding.evidence)
     del evidence["examples"]
     for location in evidence["locations"]:
         location["line"] = location["line"] or None
@@ -158,10 +158,10 @@ def check(
         UnknownName: For an unknown measure or code.
 
     Example:
-        >>> found = check({"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 1}}, {"q1": ["d1", "d2"]})
-        >>> found.codes
+        >>> result = check({"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 1}}, {"q1": ["d1", "d2"]})
+        >>> result.codes
         ('P104',)
-        >>> effect = found.findings[0].evidence.effects[0]
+        >>> effect = result.findings[0].evidence.effects[0]
         >>> effect.measure, effect.before, effect.after, effect.condition
         ('nDCG@10', 0.5, 1.0, 'queries=intersection')
     """
@@ -174,8 +174,8 @@ def check(
     truth = Qrels(without_repeats(judged.whole, "first"))
     if not len(truth):
         raise InputError("the judgments have no queries", where=judged.source, fix="pass at least one")
-    given = open_runs(runs)
-    checked = [CheckedRun.of(run, truth, chosen, several=len(given) > 1) for run in given]
+    inputs = open_runs(runs)
+    checked = [CheckedRun.of(run, truth, chosen, several=len(inputs) > 1) for run in inputs]
     asked = None if measures is None else chosen
     refused = [effect for run in checked for effect in run.effects_if_read(_READ)]
     findings = [
@@ -183,18 +183,18 @@ def check(
         *check_qrels(judged.whole, judged.source, checked, asked, scale=grades),
     ]
     for run in checked:
-        findings += check_lines(run.given, run.effects_if_read(_READ))
+        findings += check_lines(run.check_input, run.effects_if_read(_READ))
         of_run = list(check_run(run))
-        ascending = any(found.code == ASCENDING_SCORES.code for found in of_run)
+        ascending = any(finding.code == ASCENDING_SCORES.code for finding in of_run)
         findings += [*of_run, *check_pair(run, ascending=ascending)]
     findings += check_runs(checked)
     if collection is not None:
         # Collection checks are the only ones that load whole runs.
-        whole = {run.source: Run(run.given.whole, name=run.name) for run in checked}
+        whole = {run.source: Run(run.check_input.whole, name=run.name) for run in checked}
         findings += check_texts(collection_of(collection, truth), truth, whole, chosen)
     return CheckResult(
-        findings=tuple(found for found in findings if found.code not in ignored),
-        inputs=(judged.source, *(run.source for run in given)),
+        findings=tuple(finding for finding in findings if finding.code not in ignored),
+        inputs=(judged.source, *(run.source for run in inputs)),
         measures=tuple(map(str, chosen)),
         notes=tuple(note for run in checked for note in run_notes(run)),
     )

@@ -83,13 +83,13 @@ def values_of(
     measured.
     """
     wanted = np.arange(len(joined.qrels)) if queries is None else queries
-    found = np.full(len(wanted), np.nan)
+    values = np.full(len(wanted), np.nan)
     for places, block in joined.blocks(wanted):
         try:
-            found[places] = measure.values(block if view is None else view(block))
+            values[places] = measure.values(block if view is None else view(block))
         except InputError:
             return None
-    return found
+    return values
 
 
 def means(
@@ -166,7 +166,7 @@ class Occurrences:
 class CheckedRun:
     """A run with its judgments, and statistics from one pass through the run."""
 
-    given: CheckInput
+    check_input: CheckInput
     qrels: Qrels
     measures: tuple[Measure, ...]  # measures of the effects
     joined: Joined  # judged documents with ranks, without repeats
@@ -202,31 +202,31 @@ class CheckedRun:
     digest: dict[bytes, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, given: CheckInput, qrels: Qrels, measures: tuple[Measure, ...], *, several: bool) -> CheckedRun:
+    def of(cls, check_input: CheckInput, qrels: Qrels, measures: tuple[Measure, ...], *, several: bool) -> CheckedRun:
         """Read a run once; `several` means that other runs may be identical to it."""
         nothing = Joined.empty(qrels)
-        found = cls(given, qrels, measures, nothing, nothing)
+        run = cls(check_input, qrels, measures, nothing, nothing)
         parts: list[tuple[Joined, Joined]] = []
         try:
-            for table in given.blocks():
-                parts.append(found._add(table))
+            for table in check_input.blocks():
+                parts.append(run._add(table))
                 if several:
-                    found.digest.update(_digests(table))
+                    run.digest.update(_digests(table))
         except InputError:
-            return cls.of(read_into_memory(given), qrels, measures, several=several)
-        found.joined, found.in_32_bits = (_concatenated([part[at] for part in parts], qrels) for at in (0, 1))
-        found.now = means(found.joined, measures)
-        return found
+            return cls.of(read_into_memory(check_input), qrels, measures, several=several)
+        run.joined, run.in_32_bits = (_concatenated([part[at] for part in parts], qrels) for at in (0, 1))
+        run.now = means(run.joined, measures)
+        return run
 
     @property
     def name(self) -> str:
         """Name of the run."""
-        return self.given.name
+        return self.check_input.name
 
     @property
     def source(self) -> str:
         """Path of the run, or its name."""
-        return self.given.source
+        return self.check_input.source
 
     @property
     def documents(self) -> int:
@@ -236,7 +236,7 @@ class CheckedRun:
     def rejoined(self, change: _Change = without_repeats, *, qrels: Qrels | None = None, ties: str = "trec") -> Joined:
         """Return the judged documents with ranks, after applying a change to each table."""
         judged = self.qrels if qrels is None else qrels
-        changed = (Run(change(table), name=self.name) for table in self.given.blocks())
+        changed = (Run(change(table), name=self.name) for table in self.check_input.blocks())
         return _concatenated([join(judged, run, ties=ties) for run in changed], judged)
 
     def effects(

@@ -62,7 +62,7 @@ _SAFE: dict[str, _Fix] = {"R101": partial(without_repeats, keep="first", alike=T
 class _Copy:
     """An input and its fixed version."""
 
-    given: CheckInput
+    check_input: CheckInput
     layout: Layout
     before: PairTable
     after: PairTable
@@ -76,12 +76,12 @@ class _Copy:
     @property
     def name(self) -> str:
         """Name of the file of the copy."""
-        name = PurePath(self.given.source).name.removesuffix(".zip") or self.layout.name
+        name = PurePath(self.check_input.source).name.removesuffix(".zip") or self.layout.name
         return name if PurePath(name).suffix else f"{name}.txt"
 
     def write(self, path: Path | None) -> str:
         """Write the copy and return a sentence about it; empty if nothing changed."""
-        source = self.given.source
+        source = self.check_input.source
         if self.left:
             options = " ".join(f"--fix-also {code}" for code in self.left)
             return f"{source}: not copied: it has lines that cannot be kept in a copy: {options}"
@@ -113,7 +113,7 @@ class _Copy:
 
     def _counts_ranks(self) -> bool:
         """Return whether the lines have ranks instead of scores and no header that says so."""
-        before, source = self.before, self.given.source
+        before, source = self.before, self.check_input.source
         if self.layout is not RUN or before.lines is None or not len(before):
             return False
         row = int(np.argmin(before.lines))
@@ -127,8 +127,8 @@ class _Copy:
 
         A single quotation mark inside a cell also counts; then all rows are rewritten.
         """
-        with opened(self.given.source) as stream:
-            lines = (line for _, line in numbered_lines(stream, self.given.source))
+        with opened(self.check_input.source) as stream:
+            lines = (line for _, line in numbered_lines(stream, self.check_input.source))
             first = next((line for line in lines if line.strip()), b"")
             if not is_header(first, self.layout):
                 return False
@@ -139,7 +139,7 @@ class _Copy:
 
         None if rows do not match lines, or if changed lines cannot be edited in place.
         """
-        before, after, source = self.before, self.after, self.given.source
+        before, after, source = self.before, self.after, self.check_input.source
         if before.lines is None or after.lines is None or not Path(source).is_file():
             return None
         first, then = np.argsort(before.lines), np.argsort(after.lines)
@@ -180,12 +180,12 @@ class _Copy:
     def _edited_lines(self, rows: Iterator[tuple[int, _Fields | None]]) -> Iterator[bytes]:
         """Yield the lines of the copy."""
         # After a header, and in JSON Lines, a line that begins with # is an ordinary row.
-        remarks, begun = format_of(self.given.source) != "jsonl", False
+        remarks, begun = format_of(self.check_input.source) != "jsonl", False
         at, new = next(rows, _END)
-        with opened(self.given.source) as stream:
+        with opened(self.check_input.source) as stream:
             if start_of(stream).startswith(_BOM):
                 yield _BOM
-            for number, line in numbered_lines(stream, self.given.source):
+            for number, line in numbered_lines(stream, self.check_input.source):
                 if number == at:
                     yield line if new is None else self._with_fields(line, new)
                     at, new = next(rows, _END)
@@ -219,7 +219,7 @@ class FixedInputs:
     @property
     def fixed(self) -> dict[str, dict[str, int]]:
         """Number of fixed rows by input and code."""
-        return {copy.given.source: dict(copy.fixed) for copy in self._copies if copy.changed}
+        return {copy.check_input.source: dict(copy.fixed) for copy in self._copies if copy.changed}
 
     def qrels(self) -> Qrels:
         """Return the fixed judgments.
@@ -231,7 +231,7 @@ class FixedInputs:
 
     def runs(self) -> tuple[Run, ...]:
         """Return the fixed runs in the order given."""
-        return tuple(Run(copy.after, name=copy.given.name) for copy in self._copies[1:])
+        return tuple(Run(copy.after, name=copy.check_input.name) for copy in self._copies[1:])
 
     def write(self, folder: str | os.PathLike[str]) -> list[str]:
         """Write a copy of each fixed input into a folder, which is created if necessary.
@@ -245,7 +245,7 @@ class FixedInputs:
         Raises:
             InputError: If a copy cannot be written, or would replace an input.
         """
-        originals = [Path(copy.given.source) for copy in self._copies]
+        originals = [Path(copy.check_input.source) for copy in self._copies]
         paths: dict[int, Path] = {}
         for number, copy in enumerate(self._copies):
             if copy.changed:
@@ -317,10 +317,14 @@ def fixable_codes(also: Iterable[str]) -> set[str]:
     return codes
 
 
-def _fixed(found: CheckResult, pair: tuple[CheckInput, Layout], wanted: set[str], judged: PairTable) -> _Copy:
-    given, layout = pair
-    counts = {one.code: one.evidence.count for one in found.findings if one.evidence.source == given.source}
-    before = table = _all_rows(given)
+def _fixed(result: CheckResult, pair: tuple[CheckInput, Layout], wanted: set[str], judged: PairTable) -> _Copy:
+    check_input, layout = pair
+    counts = {
+        finding.code: finding.evidence.count
+        for finding in result.findings
+        if finding.evidence.source == check_input.source
+    }
+    before = table = _all_rows(check_input)
     # The reader has already dropped unreadable rows.
     fixed = {code: counts[code] for code in _UNREAD if code in counts and code in wanted}
     if "P103" in counts and layout is RUN:
@@ -335,12 +339,12 @@ def _fixed(found: CheckResult, pair: tuple[CheckInput, Layout], wanted: set[str]
                 fixed[code] = len(table) - len(after) or len(table)
             table = after
     left = tuple(code for code in _UNREAD if code in counts and code not in wanted)
-    return _Copy(given, layout, before, table, fixed, left if fixed else ())
+    return _Copy(check_input, layout, before, table, fixed, left if fixed else ())
 
 
-def _all_rows(given: CheckInput) -> PairTable:
+def _all_rows(check_input: CheckInput) -> PairTable:
     """Return all readable rows with their lines and ranks."""
-    return (given if given.table is not None else read_into_memory(given)).whole
+    return (check_input if check_input.table is not None else read_into_memory(check_input)).whole
 
 
 def _as_judged(table: PairTable, judged: PairTable) -> tuple[PairTable, int]:
@@ -349,12 +353,12 @@ def _as_judged(table: PairTable, judged: PairTable) -> tuple[PairTable, int]:
     docs = _spelling(table.docs, judged.docs)
     if queries is None and docs is None:
         return table, 0
-    found = renamed(table, queries, docs)
+    respelled = renamed(table, queries, docs)
     rows = np.arange(len(table))
-    same = table.docs.same(rows, found.docs, rows)
+    same = table.docs.same(rows, respelled.docs, rows)
     names = np.arange(len(table.queries))
-    same &= table.queries.same(names, found.queries, names)[table.query_numbers()]
-    return found, int(np.count_nonzero(~same))
+    same &= table.queries.same(names, respelled.queries, names)[table.query_numbers()]
+    return respelled, int(np.count_nonzero(~same))
 
 
 def _spelling(ours: Ids, theirs: Ids) -> Spelling | None:
@@ -368,16 +372,16 @@ def _spelling(ours: Ids, theirs: Ids) -> Spelling | None:
     spread = np.linspace(0, len(ours) - 1, _SAMPLE).astype(np.int64)
     sample = ours.compact() if len(ours) <= _SAMPLE else ours.take(spread)
     way = way_of(set(sample.tolist()), known)
-    found = None if way is None else spelled(way, [ours], known)
-    if way is None or found is None or not found.one_to_one:
+    spelling = None if way is None else spelled(way, [ours], known)
+    if way is None or spelling is None or not spelling.one_to_one:
         return None
-    if any(_turned(way, value) != meant for value, meant in found.names.items()):
-        return found
+    if any(_turned(way, value) != meant for value, meant in spelling.names.items()):
+        return spelling
     names = {value: new for value in mine if value not in known and (new := _turned(way, value)) != value}
     # New ids must not equal existing ids.
     new_ids = set(names.values())
     unique = len(new_ids) == len(names) and new_ids.isdisjoint(mine - names.keys())
-    return replace(found, names=names) if unique else found
+    return replace(spelling, names=names) if unique else spelling
 
 
 def _turned(way: Way, value: bytes) -> bytes:

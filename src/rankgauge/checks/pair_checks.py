@@ -150,16 +150,16 @@ def _written_differently(run: CheckedRun) -> Iterator[Finding]:
     written = document_way(run.sample, run.qrels)
     way = way_of({doc for _, doc in run.sample}, judged_docs) if written is None else written[0]
     if way is not None:
-        spellings["document"] = spelled(way, (table.docs for table in run.given.blocks()), judged_docs)
-    found = {unit: spelling for unit, spelling in spellings.items() if spelling is not None}
-    if not found:
+        spellings["document"] = spelled(way, (table.docs for table in run.check_input.blocks()), judged_docs)
+    matched = {unit: spelling for unit, spelling in spellings.items() if spelling is not None}
+    if not matched:
         return
     joined = run.rejoined(lambda table: without_repeats(renamed(table, spellings["query"], spellings["document"])))
     # If this finds no more judged documents, the match is accidental.
     if len(joined.rank) <= len(run.joined.rank) and len(joined.numbers) <= len(run.joined.numbers):
         return
     of = {"query": len(run.qrels), "document": len(judged_docs)}
-    for unit, spelling in found.items():
+    for unit, spelling in matched.items():
         ours, theirs = next(iter(spelling.names.items()))
         ambiguous = "" if spelling.one_to_one else "; several ids would become equal"
         yield IDS_WRITTEN_DIFFERENTLY.finding(
@@ -170,7 +170,7 @@ def _written_differently(run: CheckedRun) -> Iterator[Finding]:
             of[unit],
             unit,
             locations=_locations(run, list(spelling.names), unit),
-            effects=run.effects(joined, f"{' and '.join(found)} ids {spelling.by}"),
+            effects=run.effects(joined, f"{' and '.join(matched)} ids {spelling.by}"),
             fix="" if spelling.one_to_one else "decide which of the ids that would become equal is correct",
         )
 
@@ -258,7 +258,7 @@ def _made_of_judgments(run: CheckedRun) -> Iterator[str]:
 
 def _scores_are_grades(run: CheckedRun) -> Iterator[str]:
     """Yield a reason if the judged documents of the first queries have their grades as scores."""
-    table = next(run.given.blocks())
+    table = next(run.check_input.blocks())
     same, grades = 0, set[float]()
     for number, query in enumerate(table.queries.tolist()[:_LOOKED_AT]):
         if query not in run.qrels.query_index:

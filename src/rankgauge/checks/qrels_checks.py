@@ -119,9 +119,9 @@ class Scale:
     @classmethod
     def of(cls, text: str) -> Scale:
         """Parse a scale such as ``0..3``."""
-        found = re.fullmatch(r"\s*(-?[0-9.]+?)\s*\.\.\s*(-?[0-9.]+)\s*", text)
+        match = re.fullmatch(r"\s*(-?[0-9.]+?)\s*\.\.\s*(-?[0-9.]+)\s*", text)
         try:
-            low, high = (float(part) for part in found.groups()) if found else (1.0, 0.0)
+            low, high = (float(part) for part in match.groups()) if match else (1.0, 0.0)
         except ValueError:
             low, high = 1.0, 0.0
         if low > high:
@@ -292,16 +292,16 @@ def _out_of_scale(judged: _Checked, scale: Scale | None) -> Iterator[Finding]:
 def _outliers(grades: np.ndarray) -> IntArray:
     """Return grades below -2, rare decimals among whole numbers, and rare very high grades."""
     few = max(1, len(grades) // _RARE)
-    found = grades < _POOLED
+    outliers = grades < _POOLED
     broken = grades != np.rint(grades)
     if 0 < broken.sum() <= few < (grades > 0).sum():
-        found |= broken
+        outliers |= broken
     levels = sorted(set(grades[grades > 0].tolist()))
     for below, level in itertools.pairwise(levels):
         far = grades >= level
         if level >= _FAR * max(below, 1.0) and far.sum() <= few:
-            found |= far
-    return np.flatnonzero(found)
+            outliers |= far
+    return np.flatnonzero(outliers)
 
 
 def _above_top(judged: _Checked, measures: Sequence[Measure]) -> Iterator[Finding]:

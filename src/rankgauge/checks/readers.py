@@ -106,15 +106,15 @@ def open_runs(runs: Any) -> list[CheckInput]:
         named = [(str(name), run) for name, run in runs.items()]
     else:
         named = [("", run) for run in runs]
-    found = [_given_run(run, name, number) for number, (name, run) in enumerate(named)]
-    names = [one.name for one in found]
+    inputs = [_open_run(run, name, number) for number, (name, run) in enumerate(named)]
+    names = [run.name for run in inputs]
     # Files with the same name are in different folders; other runs are numbered.
-    sources = [one.source for one in found]
+    sources = [run.source for run in inputs]
     return [
-        one
-        if names.count(one.name) == 1
-        else replace(one, name=one.source if sources.count(one.source) == 1 else f"{one.name} {number}")
-        for number, one in enumerate(found, start=1)
+        run
+        if names.count(run.name) == 1
+        else replace(run, name=run.source if sources.count(run.source) == 1 else f"{run.name} {number}")
+        for number, run in enumerate(inputs, start=1)
     ]
 
 
@@ -145,12 +145,12 @@ def _is_one_mapping(runs: Mapping[Any, Any]) -> bool:
     return isinstance(number, str) or not isinstance(number, Mapping | Sequence)
 
 
-def _given_run(run: Any, name: str, number: int) -> CheckInput:
+def _open_run(run: Any, name: str, number: int) -> CheckInput:
     if isinstance(run, str | os.PathLike):
         source = os.fspath(run)
         form = run.format if isinstance(run, InFormat) else None
-        one = CheckInput(name or run_name(source), source, form=form)
-        return read_into_memory(one) if source == "-" else one
+        check_input = CheckInput(name or run_name(source), source, form=form)
+        return read_into_memory(check_input) if source == "-" else check_input
     if isinstance(run, Run):
         name = name or run.name
         return CheckInput(name, name, run.table)
@@ -161,10 +161,10 @@ def _given_run(run: Any, name: str, number: int) -> CheckInput:
     return CheckInput(name, name, _with_ranks(table, run), faults)
 
 
-def read_into_memory(given: CheckInput) -> CheckInput:
+def read_into_memory(check_input: CheckInput) -> CheckInput:
     """Return the run with its file read into memory."""
-    table, faults = _read(given.file, RUN)
-    return replace(given, table=table, faults=faults)
+    table, faults = _read(check_input.file, RUN)
+    return replace(check_input, table=table, faults=faults)
 
 
 def _read(source: Any, layout: Layout) -> tuple[PairTable, RefusedRows | None]:

@@ -142,9 +142,9 @@ SAME_AS_ANOTHER_RUN = FindingKind(
 )
 
 
-def check_lines(given: CheckInput, effects: Sequence[Effect], *, graded: bool = False) -> Iterator[Finding]:
+def check_lines(check_input: CheckInput, effects: Sequence[Effect], *, graded: bool = False) -> Iterator[Finding]:
     """Check the lines of judgments (`graded`) or of a run."""
-    faults = given.faults
+    faults = check_input.faults
     if faults is None:
         return
     # Judgments have no separate code for a grade that is not a number.
@@ -154,11 +154,11 @@ def check_lines(given: CheckInput, effects: Sequence[Effect], *, graded: bool = 
     if lines:
         yield UNREADABLE_LINE.finding(
             f"{many(lines, 'line')} not readable: {firsts[0].error.what}",
-            given.source,
+            check_input.source,
             lines,
-            lines + len(given.whole),
+            lines + len(check_input.whole),
             "line",
-            locations=fault_locations(firsts, given.source),
+            locations=fault_locations(firsts, check_input.source),
             effects=tuple(effects),
         )
 
@@ -167,7 +167,7 @@ def check_run(run: CheckedRun) -> Iterator[Finding]:
     """Check a run, and measure the effects on its means."""
     if run.not_text:
         yield IDS_NOT_UTF8.finding(f"{many(len(run.not_text), 'id')} not in UTF-8", run.source, len(run.not_text))
-    faults = run.given.faults
+    faults = run.check_input.faults
     if faults is not None and faults.numbers:
         yield SCORE_NOT_FINITE.finding(
             f"{many(faults.numbers, 'score')} not finite: {faults.first_numbers[0].error.what}",
@@ -278,7 +278,7 @@ def _cut(run: CheckedRun) -> Iterator[Finding]:
         return
     shallow = [measure @ deepest for measure in deep]
     now = means(run.joined, deep)
-    found = tuple(
+    effects = tuple(
         effect
         for measure, other, mean, then in zip(deep, shallow, now, means(run.joined, shallow), strict=True)
         for effect in run.effects([then], f"{other}, which the run reaches", now=[mean], measures=[measure])
@@ -292,7 +292,7 @@ def _cut(run: CheckedRun) -> Iterator[Finding]:
         full,
         len(run.sizes),
         "query",
-        effects=found
+        effects=effects
         + run.effects(
             best_rankings(run.joined, deepest),
             f"the maximum for rankings of {many(deepest, 'document')}",

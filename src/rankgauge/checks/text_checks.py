@@ -58,17 +58,17 @@ class _Checked:
     ) -> tuple[Effect, ...]:
         """Return how other judgments, queries, or rankings change the means of each run."""
         judged = self.qrels if qrels is None else qrels
-        found: list[Effect] = []
+        effects: list[Effect] = []
         for run in self.runs:
             now = self._means(self.qrels, run, self.qrels)
             changed = Run(_others(run.table, without), name=run.name) if without else run
             then = self._means(judged, changed, judged if queries is None else queries)
-            found += [
+            effects += [
                 Effect(run.name, name, now[name], then[name], by)
                 for name in now
                 if name in then and now[name] != then[name]
             ]
-        return tuple(found)
+        return tuple(effects)
 
     def _means(self, qrels: Qrels, run: Run, queries: Iterable[str]) -> Mapping[str, float]:
         """Return the means; empty if the evaluation is rejected."""
@@ -76,20 +76,20 @@ class _Checked:
         if not wanted:
             return {}
         try:
-            found = evaluate(qrels, run, self.measures, queries=wanted, duplicates="first")
+            evaluation = evaluate(qrels, run, self.measures, queries=wanted, duplicates="first")
         except InputError:
             # Other findings report the cause, such as no common query or grades above the scale.
             return {}
-        return found.mean()
+        return evaluation.mean()
 
 
-def collection_of(given: Any, qrels: Qrels) -> Collection:
+def collection_of(source: Any, qrels: Qrels) -> Collection:
     """Return the collection; invalid rows of its files are skipped."""
-    if isinstance(given, Collection):
-        return given
-    if isinstance(given, Mapping) and not type(given).__module__.startswith("datasets"):
-        return Collection.of(given)
-    return Collection.load(given, qrels=qrels, invalid="skip")
+    if isinstance(source, Collection):
+        return source
+    if isinstance(source, Mapping) and not type(source).__module__.startswith("datasets"):
+        return Collection.of(source)
+    return Collection.load(source, qrels=qrels, invalid="skip")
 
 
 def check_texts(
@@ -153,10 +153,10 @@ def _leaks(checked: _Checked) -> Iterator[Finding]:
     if not leaks:
         return
     rest = [query for query in checked.qrels if query not in leaks]
-    found = sum(checked.qrels[query].get(key, 0) >= _RELEVANT for query, key in leaks.items())
+    in_relevant = sum(checked.qrels[query].get(key, 0) >= _RELEVANT for query, key in leaks.items())
     name, queries = checked.collection.name, many(len(leaks), "query")
     yield QUESTION_INSIDE_DOCUMENT.finding(
-        f"{queries} whose words occur consecutively in a document; in a relevant one: {found}",
+        f"{queries} whose words occur consecutively in a document; in a relevant one: {in_relevant}",
         name,
         len(leaks),
         len(checked.qrels),
