@@ -152,9 +152,9 @@ def _sole(special: Sequence[Measure]) -> str:
     for measure in special:
         kinds.setdefault(measure.declaration.reads, measure)
     if len(kinds) > 1:
-        (one, first), (other, second), *_ = kinds.items()
+        (kind, first), (other, second), *_ = kinds.items()
         raise InputError(
-            f"{first} reads {one} and {second} reads {other}: no judgments have both",
+            f"{first} reads {kind} and {second} reads {other}: no judgments have both",
             where="measures",
             fix="evaluate each separately with the judgments it reads",
         )
@@ -191,10 +191,10 @@ def make_plan(measures: str | Measure | Iterable[str | Measure] | None, dialect:
 def _cached_plan(names: tuple[str | Measure, ...], dialect: str | None) -> Plan:
     """Return the plan of these measures; cached for loops over runs."""
     # Drop repeated measures: column names are unique.
-    found = dict.fromkeys(measure for name in names for measure in parse_all(name, dialect))
-    if not found:
+    measures = dict.fromkeys(measure for name in names for measure in parse_all(name, dialect))
+    if not measures:
         raise InputError("no measure was given", where="measures", fix='name one, such as "nDCG@10"')
-    return Plan(tuple(found))
+    return Plan(tuple(measures))
 
 
 class Measured(NamedTuple):

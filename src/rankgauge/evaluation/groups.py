@@ -112,8 +112,8 @@ def group_means(evaluation: Any, max_measures: int | None = None) -> GroupMeans:
     Example:
         >>> from rankgauge import evaluate
         >>> qrels, run = {"q1": {"d1"}, "q2": {"d2"}}, {"q1": ["d1"], "q2": ["x", "d2"]}
-        >>> made = evaluate(qrels, run, "RR", weights={"q1": 3, "q2": 1})
-        >>> [(each.mean, each.effective) for each in group_means(made).means]
+        >>> evaluation = evaluate(qrels, run, "RR", weights={"q1": 3, "q2": 1})
+        >>> [(mean.mean, mean.effective) for mean in group_means(evaluation).means]
         [(0.875, 1.6), (0.75, 2.0)]
     """
     chosen = list(evaluation.measures)
@@ -157,6 +157,6 @@ def _interval(measure: Measure, values: Any, weights: Any) -> tuple[float, float
         return effective, math.nan, math.nan
     if weights is None:
         return effective, *measure.mean_interval(values)
-    found = stats.weighted_mean_interval(values, weights, _LEVEL)
+    interval = stats.weighted_mean_interval(values, weights, _LEVEL)
     lowest, highest = measure.declaration.bounds
-    return effective, max(found.low, lowest), min(found.high, highest)
+    return effective, max(interval.low, lowest), min(interval.high, highest)

@@ -152,10 +152,10 @@ class InputChecks:
             spelled = self._different_spelling()
             if spelled is not None:
                 yield spelled
-        found = self._reversed() if judged < _THINNER * density or depth <= 2 * _TOP else None
-        found = found or self._rising()
-        if found is not None:
-            yield found
+        finding = self._reversed() if judged < _THINNER * density or depth <= 2 * _TOP else None
+        finding = finding or self._rising()
+        if finding is not None:
+            yield finding
 
     def _looks_shifted(self) -> bool:
         """Return whether ids one higher or lower match more judged documents in a small sample."""
@@ -176,8 +176,8 @@ class InputChecks:
         theirs = [doc for query in {query for query, _ in pairs} for doc in self.judged[query]]
         for shape in _SHAPES:
             run, known = Counter(map(shape, ours)), Counter(map(shape, theirs))
-            for one, other, size in ((run, known, len(ours)), (known, run, len(theirs))):
-                most = max((n for own, n in one.items() if own not in other), default=0)
+            for counts, other, size in ((run, known, len(ours)), (known, run, len(theirs))):
+                most = max((n for own, n in counts.items() if own not in other), default=0)
                 if most >= _ODD * size:
                     return True
         return False

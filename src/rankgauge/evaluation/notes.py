@@ -153,16 +153,16 @@ def origin_notes(source: str) -> Iterator[Finding]:
         yield Finding("", "info", f"{text} ({base})", evidence=evidence)
 
 
-def _texts(given: Any, key: str = "") -> list[str]:
+def _texts(raw: Any, key: str = "") -> list[str]:
     """Return the texts of a list, or the texts in a field of its objects."""
-    rows = given if isinstance(given, list) else []
+    rows = raw if isinstance(raw, list) else []
     values = [row.get(key) if isinstance(row, dict) else row for row in rows]
     return [value for value in values if isinstance(value, str) and value]
 
 
 def origins_of(findings: Iterable[Finding]) -> list[Finding]:
     """Return the findings of :func:`origin_notes`."""
-    return [found for found in findings if found.evidence.source.endswith(_ABOUT)]
+    return [finding for finding in findings if finding.evidence.source.endswith(_ABOUT)]
 
 
 def _first_ranks_note(first: Measure, ranks: Values) -> Finding:

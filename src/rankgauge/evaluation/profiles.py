@@ -324,8 +324,8 @@ def _sentence_transformers(measure: Measure) -> tuple[Deviation, ...]:
 
 def _only(offer: Offer, measure: Measure, word: str, value: str) -> None:
     """Check that a parameter is omitted or has the only value that the tool supports."""
-    found = dict(measure.params).get(word, value)
-    if found != value:
+    actual = dict(measure.params).get(word, value)
+    if actual != value:
         raise UnknownName(f"{offer.tool} has no {measure}", fix=f"{word} is always {value} there: omit it")
 
 
@@ -522,7 +522,7 @@ def profile_of(name: str | Profile) -> Profile:
     """
     if isinstance(name, Profile):
         return name
-    found = PROFILES.get(name)
-    if found is None:
+    profile = PROFILES.get(name)
+    if profile is None:
         raise UnknownName.of("profile", str(name), PROFILES)
-    return found
+    return profile

@@ -169,8 +169,8 @@ class Evaluation(Frozen, Result):
         """
         ids = tuple(show_id(id_bytes(query, "query id")) for query in query_ids)
         measures = tuple(map(parse, values))
-        for what, given in {"query": ids, "measure": measures}.items():
-            if not given or len(set(given)) < len(given):
+        for what, names in {"query": ids, "measure": measures}.items():
+            if not names or len(set(names)) < len(names):
                 raise InputError(
                     f"a {what} occurs twice, or there are none", where="values", fix=f"pass each {what} once"
                 )
@@ -206,12 +206,12 @@ class Evaluation(Frozen, Result):
     @property
     def notes(self) -> tuple[str, ...]:
         """Texts of `findings`, one sentence each."""
-        return tuple(found.note for found in self.findings)
+        return tuple(finding.note for finding in self.findings)
 
     @property
     def input_findings(self) -> tuple[Finding, ...]:
         """Findings of the input checks, each with its fix."""
-        return tuple(found for found in self.findings if found.fix)
+        return tuple(finding for finding in self.findings if finding.fix)
 
     def mean(self) -> dict[str, float]:
         """Return the mean of each measure over the queries, by name of the measure.
@@ -456,21 +456,21 @@ class Evaluation(Frozen, Result):
 
 
 def describe_later(
-    made: Evaluation, describe: Callable[[], tuple[dict[int, float], tuple[Finding, ...]]]
+    evaluation: Evaluation, describe: Callable[[], tuple[dict[int, float], tuple[Finding, ...]]]
 ) -> Evaluation:
     """Compute coverage and findings with `describe` when one of them is first read."""
     for name in _DESCRIBED:
-        del vars(made)[name]
-    vars(made)["_describe"] = describe
-    return made
+        del vars(evaluation)[name]
+    vars(evaluation)["_describe"] = describe
+    return evaluation
 
 
 def evaluation_class(data: Collection[str]) -> type[Evaluation]:
     """Return the class of an evaluation with these fields."""
     if "scores" not in data:
         return Evaluation
-    found: type[Evaluation] = registered("answer_evaluation")()
-    return found
+    answer_class: type[Evaluation] = registered("answer_evaluation")()
+    return answer_class
 
 
 def findings_of_notes(notes: Iterable[str], known: Iterable[Finding] = ()) -> tuple[Finding, ...]:
@@ -563,10 +563,12 @@ def comparable_means(
     They are corrected for the errors of the judge if that is possible for all; otherwise, they are
     the given ones.
     """
-    found = [corrected_mean(each, measure, mean) for each, mean in zip(settings, means, strict=True)]
-    if any(math.isnan(one) and not math.isnan(mean) for one, mean in zip(found, means, strict=True)):
+    corrected = [
+        corrected_mean(run_settings, measure, mean) for run_settings, mean in zip(settings, means, strict=True)
+    ]
+    if any(math.isnan(value) and not math.isnan(mean) for value, mean in zip(corrected, means, strict=True)):
         return list(means), True
-    return found, False
+    return corrected, False
 
 
 def valued_queries(evaluation: Evaluation, measure: Measure) -> frozenset[str]:
@@ -575,9 +577,9 @@ def valued_queries(evaluation: Evaluation, measure: Measure) -> frozenset[str]:
     return frozenset(evaluation.query_ids[n] for n in np.flatnonzero(~np.isnan(column)))
 
 
-def _labeled(measure: Measure, one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+def _labeled(measure: Measure, run: Mapping[str, Any], baseline: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     """Return the values by people of the questions that they labeled in both evaluations."""
-    mine, theirs = (about_judge(each, measure).get("people", {}) for each in (one, other))
+    mine, theirs = (about_judge(settings, measure).get("people", {}) for settings in (run, baseline))
     return {query: (value, theirs[query]) for query, value in mine.items() if query in theirs}
 
 
@@ -654,7 +656,7 @@ def correct_differences(
         weight = np.count_nonzero(sizes) / len(known)
         totals = np.bincount(places, np.nan_to_num(differences)) * weight
         differences, unseen = np.where(sizes > 0, totals, np.nan), float(sizes.max() * weight)
-    both = [about_judge(each, measure).get("gain", (1.0, 1.0, 1.0)) for each in (run, baseline)]
+    both = [about_judge(settings, measure).get("gain", (1.0, 1.0, 1.0)) for settings in (run, baseline)]
     value, low, high = min(both, key=lambda gain: gain[1])
     if value == low == high:
         return JudgeCorrection(differences, differences, unseen=unseen)
@@ -665,14 +667,14 @@ def correct_differences(
     return JudgeCorrection(differences, differences, (value, low, high), unseen, condition)
 
 
-def settings_change(one: Evaluation, settings: Mapping[str, Any], before: str, after: str) -> Finding | None:
+def settings_change(evaluation: Evaluation, settings: Mapping[str, Any], before: str, after: str) -> Finding | None:
     """Return a finding about changed settings of answers, or None.
 
     Returns None without a change, for unknown settings, and for runs: the settings of two
     retrievers have little in common.
 
     Args:
-        one: The later evaluation.
+        evaluation: The later evaluation.
         settings: Settings of the earlier evaluation.
         before: Name of the earlier evaluation.
         after: Name of the later evaluation.
@@ -681,9 +683,9 @@ def settings_change(one: Evaluation, settings: Mapping[str, Any], before: str, a
         A finding of severity ``info`` if one setting changed; ``warning`` if the judge or several
         settings changed, so that their effects cannot be separated.
     """
-    if not settings or not of_answers(one):
+    if not settings or not of_answers(evaluation):
         return None
-    now = dict(one.settings) | {"judge": judge_name(one.settings)}
+    now = dict(evaluation.settings) | {"judge": judge_name(evaluation.settings)}
     settings = dict(settings) | {"judge": judge_name(settings)}
     names = [n for n in dict.fromkeys([*settings, *now]) if settings.get(n) != now.get(n)]
     if not names:

@@ -81,8 +81,8 @@ class TieReport(Result):
         notes: Notes on interpretation, one sentence each.
 
     Example:
-        >>> found = tie_report({"q1": {"a": 1}}, {"q1": {"a": 0.5, "b": 0.5}}, "RR")
-        >>> span = found.span("RR")
+        >>> report = tie_report({"q1": {"a": 1}}, {"q1": {"a": 0.5, "b": 0.5}}, "RR")
+        >>> span = report.span("RR")
         >>> span.worst, span.value, span.mean, span.best
         (0.5, 0.5, 0.75, 1.0)
     """
@@ -136,19 +136,19 @@ class TieReport(Result):
         values = self._values
         for place, query in enumerate(self.evaluations["value"].query_ids):
             for column, span in enumerate(self.spans):
-                shown = {name: float(found[place, column]) for name, found in values.items()}
+                shown = {name: float(table[place, column]) for name, table in values.items()}
                 if not math.isnan(shown["worst"]) and shown["worst"] != shown["best"]:
                     yield query, str(span.measure), *shown.values()
 
     @property
     def _values(self) -> dict[str, Values]:
         """Values of each evaluation, (Q, M); NaN if there is none."""
-        found = {name: self.evaluations[name].per_query for name in ("value", "worst")}
-        found["mean"] = np.full(found["value"].shape, np.nan)
+        values = {name: self.evaluations[name].per_query for name in ("value", "worst")}
+        values["mean"] = np.full(values["value"].shape, np.nan)
         if "mean" in self.evaluations:
             closed = [span.mean is not None for span in self.spans]
-            found["mean"][:, closed] = self.evaluations["mean"].per_query
-        return {**found, "best": self.evaluations["best"].per_query}
+            values["mean"][:, closed] = self.evaluations["mean"].per_query
+        return {**values, "best": self.evaluations["best"].per_query}
 
     def _data(self) -> dict[str, Any]:
         values = self._values
@@ -371,8 +371,8 @@ class Reliability(Result):
         if chosen not in self.measures:
             raise InputError(f"{chosen} was not evaluated", fix=f"evaluated: {', '.join(map(str, self.measures))}")
         column = self.measures.index(chosen)
-        one = max(self.runs, key=lambda run: abs(run.without[column] - run.values[column]))
-        return one.run, one.without[column] - one.values[column]
+        left_out = max(self.runs, key=lambda run: abs(run.without[column] - run.values[column]))
+        return left_out.run, left_out.without[column] - left_out.values[column]
 
     def summary(self) -> str:
         """Return the conclusion in one or two sentences."""
@@ -446,13 +446,13 @@ def reliability(
 
     Example:
         >>> runs = {"a": {"q": ["d1", "d2"]}, "b": {"q": ["d2", "d3"]}}
-        >>> found = reliability({"q": {"d1": 1, "d2": 1}}, runs, "P@2")
-        >>> [(run.run, run.judgments, run.values, run.without) for run in found.runs]
+        >>> report = reliability({"q": {"d1": 1, "d2": 1}}, runs, "P@2")
+        >>> [(run.run, run.judgments, run.values, run.without) for run in report.runs]
         [('a', 1, (1.0,), (0.5,)), ('b', 0, (0.5,), (0.5,))]
     """
-    truth, given = Qrels.of(qrels), named_sources(runs)
-    named = dict(given)
-    if len(named) < len(given):
+    truth, sources = Qrels.of(qrels), named_sources(runs)
+    named = dict(sources)
+    if len(named) < len(sources):
         raise InputError("two runs have the same name", where="runs", fix='name them: {"first": run_a, ...}')
     group_of = _grouped(named, groups)
     chosen = make_plan(measures).measures
@@ -518,18 +518,18 @@ def _ranks(measures: Sequence[Measure], values: _Means, name: str) -> tuple[int,
     return tuple(
         1
         + sum(
-            measure.improvements(np.array([one[column] - values[name][column]])).item() > TOLERANCE
-            for one in values.values()
+            measure.improvements(np.array([other[column] - values[name][column]])).item() > TOLERANCE
+            for other in values.values()
         )
         for column, measure in enumerate(measures)
     )
 
 
-def kendall_tau(one: Sequence[float], other: Sequence[float]) -> float:
+def kendall_tau(values: Sequence[float], other: Sequence[float]) -> float:
     """Return Kendall's tau-b between two lists of values; NaN if all values of a list are equal."""
     agree = untied = untied_other = 0
-    for a, b in combinations(range(len(one)), 2):
-        first, second = _sign(one[a] - one[b]), _sign(other[a] - other[b])
+    for a, b in combinations(range(len(values)), 2):
+        first, second = _sign(values[a] - values[b]), _sign(other[a] - other[b])
         agree += first * second
         untied += first != 0
         untied_other += second != 0
@@ -541,30 +541,30 @@ def _sign(difference: float) -> int:
     return 0 if abs(difference) <= TOLERANCE else 1 if difference > 0 else -1
 
 
-def _pool_notes(found: Reliability, groups_of: IntArray, groups: int) -> Iterator[str]:
+def _pool_notes(report: Reliability, groups_of: IntArray, groups: int) -> Iterator[str]:
     """Yield notes on own judgments, judgments from no run, orders, and the largest changes."""
-    whose = "run" if groups == len(found.runs) else "group"
-    where = "" if found.k is None else f" in its first {many(found.k, 'rank')}"
+    whose = "run" if groups == len(report.runs) else "group"
+    where = "" if report.k is None else f" in its first {many(report.k, 'rank')}"
     yield f"own judgments: judgments of documents that no other {whose} retrieved{where}"
     nowhere = int(np.count_nonzero(groups_of == 0))
     if nowhere:
         come = inflect(nowhere, "comes", "come")
         yield f"{nowhere} of {many(len(groups_of), 'judgment')} {come} from none of these runs"
-    for column, measure in enumerate(found.measures):
-        name, change = found.largest_change(measure)
+    for column, measure in enumerate(report.measures):
+        name, change = report.largest_change(measure)
         yield (
-            f"{measure}: Kendall's tau {Ratio(found.tau[measure]):.3f} between the orders of the "
+            f"{measure}: Kendall's tau {Ratio(report.tau[measure]):.3f} between the orders of the "
             "runs with all judgments and without the own judgments of each; largest change "
-            f"{change:+.4f} ({name}){''.join(_reordered(found.runs, column))}"
+            f"{change:+.4f} ({name}){''.join(_reordered(report.runs, column))}"
         )
 
 
 def _reordered(runs: Sequence[LeftOut], column: int) -> Iterator[str]:
     """Yield the pairs of runs whose order changes, and the runs whose rank changes."""
     pairs = [
-        f"{one.run} and {other.run}"
-        for one, other in combinations(runs, 2)
-        if _sign(one.values[column] - other.values[column]) != _sign(one.without[column] - other.without[column])
+        f"{run.run} and {other.run}"
+        for run, other in combinations(runs, 2)
+        if _sign(run.values[column] - other.values[column]) != _sign(run.without[column] - other.without[column])
     ]
     ranks = [
         f"{run.run} ({run.ranks[column]} → {run.ranks_without[column]})"

@@ -209,20 +209,20 @@ def unjudged_report(
         InputError: If an input is invalid.
 
     Example:
-        >>> found = unjudged_report({"q1": {"d1": 1}}, {"q1": ["d2", "d1"]}, ["RR", "P@2"])
-        >>> for row in found.table().rows:
+        >>> report = unjudged_report({"q1": {"d1": 1}}, {"q1": ["d2", "d1"]}, ["RR", "P@2"])
+        >>> for row in report.table().rows:
         ...     print(*row[:4])
         RR 0.5 1.0 1.0
         P@2 0.5 1.0 0.5
     """
     order_of(ties)  # raises an error for policies that depend on judgments
-    truth, found = Qrels.of(qrels), Run.of(run)
+    truth, parsed_run = Qrels.of(qrels), Run.of(run)
     chosen = queries if isinstance(queries, str | os.PathLike) else list(queries)
     plain, condensed = (
-        evaluate(truth, found, measures, ties=ties, queries=chosen, duplicates=duplicates, unjudged=how)
+        evaluate(truth, parsed_run, measures, ties=ties, queries=chosen, duplicates=duplicates, unjudged=how)
         for how in ("not relevant", "removed")
     )
-    blocks = _blocks(truth, found, plain)
+    blocks = _blocks(truth, parsed_run, plain)
     top = max([1.0, *truth.table.values.tolist()])
     everything = np.full(plain.per_query.shape, np.nan)
     for column, measure in enumerate(plain.measures):
@@ -233,7 +233,7 @@ def unjudged_report(
     how, (grades, _) = drawing or Drawing(), truth.ideal
     cutoffs = [dict(measure.params).get("k") for measure in plain.measures]
     judged_at = [parse("Judged" if k is None else f"Judged@{k}") for k in cutoffs]
-    shares = evaluate(truth, found, dict.fromkeys(judged_at), ties=ties, queries=chosen, duplicates=duplicates)
+    shares = evaluate(truth, parsed_run, dict.fromkeys(judged_at), ties=ties, queries=chosen, duplicates=duplicates)
     columns = zip(shares.measures, shares.per_query.T, strict=True)
     means = {measure: measure.mean(column, skip_undefined=True) for measure, column in columns}
     return UnjudgedReport(
@@ -296,21 +296,21 @@ def _row(block: JudgedRun, row: int) -> JudgedRun:
     return JudgedRun(**own)
 
 
-def _drawn(one: JudgedRun, measure: Measure, how: Drawing, rng: np.random.Generator) -> Values:
+def _drawn(block: JudgedRun, measure: Measure, how: Drawing, rng: np.random.Generator) -> Values:
     """Return the values of one query with drawn grades for unjudged documents, (draws,)."""
-    depth = _depth(one, measure)
+    depth = _depth(block, measure)
     upto = int(depth[0])
-    missing = upto - int(np.count_nonzero(one.judged & (one.rank <= upto)))
-    of_pool = one.ideal[one.ideal >= 0]
+    missing = upto - int(np.count_nonzero(block.judged & (block.rank <= upto)))
+    of_pool = block.ideal[block.ideal >= 0]
     if not missing or not len(of_pool):
-        return np.repeat(measure.values(one), how.draws)
-    of_run = one.grade[one.judged & (one.rank <= upto)]
+        return np.repeat(measure.values(block), how.draws)
+    of_run = block.grade[block.judged & (block.rank <= upto)]
     values = np.empty(how.draws)
-    step = max(1, _CELLS // (upto + one.ideal.shape[1]))
+    step = max(1, _CELLS // (upto + block.ideal.shape[1]))
     for start in range(0, how.draws, step):
         count = min(step, how.draws - start)
         fill = _grades(rng, (count, upto), (of_run, of_pool), how.prior)
-        repeated = JudgedRun(**{name: np.repeat(part, count, axis=0) for name, part in one.__getstate__().items()})
+        repeated = JudgedRun(**{name: np.repeat(part, count, axis=0) for name, part in block.__getstate__().items()})
         values[start : start + count] = measure.values(filled(repeated, np.repeat(depth, count), fill))
     return values
 
@@ -335,9 +335,9 @@ def filled(block: JudgedRun, depth: IntArray, fill: FloatArray) -> JudgedRun:
     inside = ranks <= depth[:, None]
     top = block.judged & (block.rank <= depth[:, None])
     rows, columns = np.nonzero(top)
-    grades, given = fill.copy(), inside.copy()
+    grades, unjudged = fill.copy(), inside.copy()
     grades[rows, block.rank[rows, columns] - 1] = block.grade[rows, columns]
-    given[rows, block.rank[rows, columns] - 1] = False
+    unjudged[rows, block.rank[rows, columns] - 1] = False
     below = block.in_qrels & (block.rank > depth[:, None])
     rank = np.concatenate([np.where(inside, ranks, UNRANKED), np.where(below, block.rank, UNRANKED)], axis=1)
     grade = np.concatenate([np.where(inside, grades, 0.0), np.where(below, block.grade, 0.0)], axis=1)
@@ -345,7 +345,7 @@ def filled(block: JudgedRun, depth: IntArray, fill: FloatArray) -> JudgedRun:
     order = np.argsort(rank, axis=1, kind="stable")[:, :longest]
     rank, grade = (np.take_along_axis(part, order, axis=1) for part in (rank, grade))
     known = rank < UNRANKED
-    ideal = np.concatenate([block.ideal, np.where(given, fill, -1.0)], axis=1)
+    ideal = np.concatenate([block.ideal, np.where(unjudged, fill, -1.0)], axis=1)
     return replace(
         block,
         rank=rank,
@@ -355,5 +355,5 @@ def filled(block: JudgedRun, depth: IntArray, fill: FloatArray) -> JudgedRun:
         tie_first=rank,
         tie_last=rank,
         ideal=-np.sort(-ideal, axis=1),
-        n_judged=block.n_judged + given.sum(axis=1),
+        n_judged=block.n_judged + unjudged.sum(axis=1),
     )
