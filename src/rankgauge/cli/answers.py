@@ -156,13 +156,15 @@ def evaluate(
     judged = _judged(file, judging, values, dry_run=dry_run)
     if dry_run:
         return
-    found = [each.measured(package.evaluate_answers, values.measures) for each in judged]
-    shown = [each.measured(package.diagnose_answers, values.measures) for each in judged] if out.full else found
+    evaluations = [system.measured(package.evaluate_answers, values.measures) for system in judged]
+    shown = (
+        [system.measured(package.diagnose_answers, values.measures) for system in judged] if out.full else evaluations
+    )
     if output is not None:
-        write_report(output, "".join(f"{each.to_json()}\n" for each in found))
+        write_report(output, "".join(f"{evaluation.to_json()}\n" for evaluation in evaluations))
     if history is not None:
-        for each in found:
-            saving.add(history, each, settings=each.settings)
+        for evaluation in evaluations:
+            saving.add(history, evaluation, settings=evaluation.settings)
     out.print(shown)
     out.print_next_step("answers evaluate")
 
@@ -200,11 +202,11 @@ def gate(
     judged = _judged(file, judging, replace(values, measures=chosen))
     if len(judged) > 1:
         raise click.UsageError("FILE has several systems: name one with --system")
-    found = judged[0].measured(package.evaluate_answers, chosen)
+    evaluation = judged[0].measured(package.evaluate_answers, chosen)
     if gating.update_baseline:
-        write_baseline(rankgauge.Baseline.from_evaluation(found), baseline, wanted, force=gating.force)
+        write_baseline(rankgauge.Baseline.from_evaluation(evaluation), baseline, wanted, force=gating.force)
         return 0
-    result = rankgauge.gate(found, rules=wanted, baseline=baseline, allow_uncalibrated=gating.allow_uncalibrated)
+    result = rankgauge.gate(evaluation, rules=wanted, baseline=baseline, allow_uncalibrated=gating.allow_uncalibrated)
     out.print(result, rankgauge.reports.Options(strict=gating.strict))
     if page:
         write_report(page, rankgauge.reports.gate_page(result))
@@ -239,14 +241,14 @@ def calibrate(
     if output is not None:
         check_writable(output)
     judged = _judged(file, judging)
-    sets, claims, criteria = ([each.answers for each in judged], judged[0].claims, judged[0].criteria)
-    verdicts = {verdict: None for each in judged for verdict in each.verdicts}
+    sets, claims, criteria = ([system.answers for system in judged], judged[0].claims, judged[0].criteria)
+    verdicts = {verdict: None for system in judged for verdict in system.verdicts}
     people = _people(human, judged, verdicts)
-    found = package.calibrate(sets, verdicts, people, claims=claims, criteria=criteria, seed=seed)
+    calibration = package.calibrate(sets, verdicts, people, claims=claims, criteria=criteria, seed=seed)
     means = package.correct_means(sets, verdicts, people, measures or None, claims=claims)
     if output is not None:
-        found.write(output)
-    out.print(found)
+        calibration.write(output)
+    out.print(calibration)
     if out.format in {"table", "markdown"}:
         print_text("\n")
     if out.format != "csv":  # a CSV file holds one table
@@ -339,8 +341,8 @@ class _Judged:
 
     def measured(self, by: Callable[..., Any], measures: Sequence[str]) -> Any:
         """Return the result of `evaluate_answers` or `diagnose_answers`."""
-        given = {each.name: getattr(self, each.name) for each in fields(self)}
-        return by(given.pop("answers"), given.pop("verdicts"), measures or None, **given)
+        arguments = {attribute.name: getattr(self, attribute.name) for attribute in fields(self)}
+        return by(arguments.pop("answers"), arguments.pop("verdicts"), measures or None, **arguments)
 
 
 def _judged(file: str, judging: _Judging, values: _Values | None = None, *, dry_run: bool = False) -> list[_Judged]:
@@ -370,27 +372,27 @@ def _judged(file: str, judging: _Judging, values: _Values | None = None, *, dry_
         settings = settings_of({} if values is None else values.settings)
         measures = () if values is None else values.measures
         with working(f"judging {file}"):
-            found = [
-                _judged_by(model, replace(each, settings=settings), measures, judging, key=key, dry_run=dry_run)
-                for each in sets
+            systems = [
+                _judged_by(model, replace(answer_set, settings=settings), measures, judging, key=key, dry_run=dry_run)
+                for answer_set in sets
             ]
-    found = [replace(each, criteria=judging.criteria, encoder=encoder) for each in found]
+    systems = [replace(system, criteria=judging.criteria, encoder=encoder) for system in systems]
     human = values and values.human
     return [
         replace(
-            each,
+            system,
             judge={"person": True} if values and values.person else {},
             calibration=None if values is None else values.calibration,
-            human=_people(human, found, each.verdicts) if human else (),
+            human=_people(human, systems, system.verdicts) if human else (),
         )
-        for each in found
+        for system in systems
     ]
 
 
 def _people(human: str, judged: Sequence[_Judged], verdicts: Iterable[Any]) -> list[Any]:
     """Return the verdicts of people in a file or store, without those of the judge."""
     if human.endswith(_ROWS):
-        sets = [each.answers for each in judged]
+        sets = [system.answers for system in judged]
         people = package.read_verdicts(human, sets, claims=judged[0].claims, criteria=judged[0].criteria)
     else:
         with package.VerdictStore(human) as store:
@@ -427,7 +429,7 @@ def _texts(collection: str | None) -> Mapping[str, str] | None:
 def _judged_by_rules(answers: package.AnswerSet) -> _Judged:
     judge = package.RuleJudge()
     items = {item.key: item for record in answers for item in package.items_of(record, package.sentence_claims(record))}
-    verdicts = [each for each in judge.judge(list(items.values())) if isinstance(each, package.Verdict)]
+    verdicts = [verdict for verdict in judge.judge(list(items.values())) if isinstance(verdict, package.Verdict)]
     return _with_verdicts(answers, verdicts, judge.name)
 
 
@@ -479,21 +481,21 @@ def _judged_by(
         if dry_run:
             return _Judged(answers, (), claims)
         # People decide whether the collection can answer; see counted_labels.
-        found = [
-            each
-            for each in store.verdicts()
-            if each.judge == asked.name or (not each.prompt and each.label in package.LABELS["answerability"])
+        verdicts = [
+            verdict
+            for verdict in store.verdicts()
+            if verdict.judge == asked.name or (not verdict.prompt and verdict.label in package.LABELS["answerability"])
         ]
-        return _with_verdicts(answers, found, None, claims)
+        return _with_verdicts(answers, verdicts, None, claims)
 
 
 def _with_verdicts(
     answers: package.AnswerSet, verdicts: Sequence[Any], judge: str | None, claims: Any = None
 ) -> _Judged:
     """Return the answers with the verdicts of one judge, or of all judges."""
-    chosen = [each for each in verdicts if judge is None or each.judge == judge]
+    chosen = [verdict for verdict in verdicts if judge is None or verdict.judge == judge]
     if not chosen:
-        known = ", ".join(dict.fromkeys(each.judge for each in verdicts)) or "none"
+        known = ", ".join(dict.fromkeys(verdict.judge for verdict in verdicts)) or "none"
         raise rankgauge.InputError(
             f"there are no verdicts of {judge or 'anyone'}", where="verdicts", fix=f"judges: {known}"
         )

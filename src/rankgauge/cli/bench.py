@@ -106,24 +106,24 @@ def bench(
     if resume is not None:
         rerun = "resume" if resume else "all"
     outcome = _ran(plan, only, rerun, folder, timed=timed)
-    made = outcome.bench
+    benchmark = outcome.bench
     for name, error in outcome.failed.items():
         click.echo(f"error: {for_terminal(name)} was not run: {error}\n", err=True)
     with working("comparing"):
         measured = plan.measures or None
-        shown = _PrintedResult.of(made, measured, baseline or plan.baseline, errors, jobs=jobs)
-    shown.print(out, None if diagnosed is None else _diagnosis(made, diagnosed, shown, errors))
-    for note in made.notes:
+        shown = _PrintedResult.of(benchmark, measured, baseline or plan.baseline, errors, jobs=jobs)
+    shown.print(out, None if diagnosed is None else _diagnosis(benchmark, diagnosed, shown, errors))
+    for note in benchmark.notes:
         print_message(note)
     if repeat > 1:
         with working(f"running {repeat} times"):
-            lines = list(rankgauge.benchmark.repeat_plan(plan, made, repeat, str(shown.primary), errors=errors))
+            lines = list(rankgauge.benchmark.repeat_plan(plan, benchmark, repeat, str(shown.primary), errors=errors))
         print_text("".join(f"{for_terminal(line)}\n" for line in lines))
     out.print_next_step("bench" if diagnosed is None else "bench: diagnosed")
     if runs_folder is not None:
-        _write(list(made.runs.values()), Path(runs_folder), errors, head=not plain)
+        _write(list(benchmark.runs.values()), Path(runs_folder), errors, head=not plain)
     if page is not None:
-        write_report(page, shown.page(made, errors, diagnosed))
+        write_report(page, shown.page(benchmark, errors, diagnosed))
         print_message(f"wrote {page}")
     if kept is not None:
         for run, evaluation in zip(shown.runs, shown.evaluations, strict=True):
@@ -141,12 +141,12 @@ def _check_targets(page: str | None, folder: str | None) -> None:
 
 def _check_names(plan: rankgauge.BenchmarkPlan, baseline: str | None, diagnosed: str | None) -> None:
     """Reject unknown names before any search."""
-    known = [one.name for one in plan.retrievers]
+    known = [retriever.name for retriever in plan.retrievers]
     asked = {"--baseline": baseline, "--diagnose": None if diagnosed == "worst" else diagnosed}
-    for place, given in asked.items():
-        if given is not None and given not in known:
+    for place, name in asked.items():
+        if name is not None and name not in known:
             raise rankgauge.InputError(
-                f"unknown retriever of the plan {given!r}", where=place, fix=f"retrievers are: {', '.join(known)}"
+                f"unknown retriever of the plan {name!r}", where=place, fix=f"retrievers are: {', '.join(known)}"
             )
 
 
@@ -191,8 +191,8 @@ class _PrintedResult:
             return cls(runs, [runs[0].evaluate(measures, errors=errors)], None)
         # A baseline excluded by --only is not an error.
         chosen = baseline if baseline in bench.runs else None
-        found = bench.compare(measures, baseline=chosen, errors=errors, jobs=jobs)
-        return cls(runs, found.comparison.evaluations, found)
+        comparison = bench.compare(measures, baseline=chosen, errors=errors, jobs=jobs)
+        return cls(runs, comparison.comparison.evaluations, comparison)
 
     @property
     def primary(self) -> rankgauge.Measure:
@@ -219,14 +219,14 @@ class _PrintedResult:
             out.print(diagnosis, report_options)
 
     def page(self, bench: rankgauge.Benchmark, errors: Literal["raise", "empty"], diagnosed: str | None) -> str:
-        found = self.comparison
+        comparison = self.comparison
         return rankgauge.html_report(
             bench.qrels,
             [run.ranked(errors) for run in self.runs],
-            result=self.evaluations[0] if found is None else found.comparison,
+            result=self.evaluations[0] if comparison is None else comparison.comparison,
             collection=bench.collection if bench.collection.documents else None,
             diagnosed=diagnosed,
-            sections=() if found is None else (rankgauge.reports.benchmark_section(found),),
+            sections=() if comparison is None else (rankgauge.reports.benchmark_section(comparison),),
         )
 
 
@@ -234,9 +234,9 @@ def _diagnosis(
     bench: rankgauge.Benchmark, name: str, shown: _PrintedResult, errors: Literal["raise", "empty"]
 ) -> rankgauge.diagnosis.Diagnosis:
     sign = -1 if shown.primary.declaration.better == "lower" else 1
-    means = {one.run_name: sign * one.mean()[str(shown.primary)] for one in shown.evaluations}
-    best = max(means, key=means.__getitem__)
-    run = bench.runs.get(min(means, key=means.__getitem__) if name == "worst" else name)
+    means = {evaluation.run_name: sign * evaluation.mean()[str(shown.primary)] for evaluation in shown.evaluations}
+    worst, best = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
+    run = bench.runs.get(worst if name == "worst" else name)
     if run is None:
         raise rankgauge.InputError(
             f"unknown run {name!r}", where="--diagnose", fix=f"runs are: {', '.join(bench.runs)}"
@@ -291,5 +291,5 @@ def explore(
       rankgauge explore plan.toml
       rankgauge explore plan.toml --as markdown
     """
-    found, bench = rankgauge.benchmark.explore_plan(rankgauge.BenchmarkPlan.read(path), store=store, timed=timed)
-    out.print(found, rankgauge.reports.Options(collection=bench.collection, k=k))
+    exploration, bench = rankgauge.benchmark.explore_plan(rankgauge.BenchmarkPlan.read(path), store=store, timed=timed)
+    out.print(exploration, rankgauge.reports.Options(collection=bench.collection, k=k))

@@ -66,14 +66,14 @@ def info(
       rankgauge collection info data/fiqa --split dev --run bm25.run
     """
     with working(f"reading {source}"):
-        found = rankgauge.describe_collection(
+        description = rankgauge.describe_collection(
             source,
             None if qrels is None else formats.read_qrels(qrels),
             queries=queries,
             runs=[rankgauge.read_run(run, format=formats.run_format) for run in runs],
             split=split,
         )
-    out.print(found)
+    out.print(description)
 
 
 @command()
@@ -133,24 +133,25 @@ def check(
         raise click.UsageError("--fix reads files twice, and standard input can be read only once")
     fixes = rankgauge.checks.fixable_codes(code.upper() for code in also)
     judged = located(qrels, formats.qrels_format)
-    given = [formats.run(run) for run in runs]
+    sources = [formats.run(run) for run in runs]
     kinds = rankgauge.checks.FINDING_KINDS
     # The symmetric difference has unknown codes, too, which are rejected.
     skipped = {*ignore, *(kinds.keys() ^ {code.upper() for code in select} if select else ())}
     with working(f"checking {', '.join(runs) or qrels}"):
-        found = rankgauge.check(
+        report = rankgauge.check(
             judged,
-            given,
+            sources,
             measures or None,
             collection=collection,
             ignore=[code.upper() for code in skipped],
             scale=scale,
         )
-    out.print(found)
+    out.print(report)
     if folder is not None:
-        for line in rankgauge.checks.fix_inputs(found, judged, given, also=fixes).write(folder):
+        for line in rankgauge.checks.fix_inputs(report, judged, sources, also=fixes).write(folder):
             print_message(line)
-    click.get_current_context().exit(1 if fail_on != "never" and found.at_least(fail_on) else 0)
+    failed = fail_on != "never" and report.at_least(fail_on)
+    click.get_current_context().exit(1 if failed else 0)
 
 
 @command()
@@ -246,20 +247,20 @@ def fuse(
       rankgauge fuse bm25.run dense.run --method wsum --tune qrels.txt -o hybrid.run
     """
     _refuse_tuning_options(tune)
-    given = None if weights is None else tuple(_numbers(weights, "--weights", ","))
+    parsed_weights = None if weights is None else tuple(_numbers(weights, "--weights", ","))
     with working(f"fusing {len(runs)} runs"):
         if tune is None:
             how, count = rankgauge.retrievers.fuse_files(
                 [formats.run(run) for run in runs],
                 output,
-                rankgauge.retrievers.Fusion(method, norm, given, k, phi),
+                rankgauge.retrievers.Fusion(method, norm, parsed_weights, k, phi),
                 ties=ties,
                 name=name,
             )
             done = how.method
         else:
             read = read_runs(runs, formats.run_format)
-            fixed = {"norm": norm, "weights": given, "k": k, "phi": phi}
+            fixed = {"norm": norm, "weights": parsed_weights, "k": k, "phi": phi}
             grid: dict[str, list[Any]] = dict(map(_grid, grids))
             grid |= {word: [value] for word, value in fixed.items() if value is not None}
             tuned = rankgauge.tune_fusion(
@@ -273,10 +274,10 @@ def fuse(
                 seed=seed,
                 ties=ties,
             )
-            made = rankgauge.Run.of(tuned.run, name=name)
+            fused = rankgauge.Run.of(tuned.run, name=name)
             print_text(f"{tuned}\n", err=True)
-            rankgauge.write_run(made, output)
-            done, count = made.settings["fusion"]["method"], len(made)
+            rankgauge.write_run(fused, output)
+            done, count = fused.settings["fusion"]["method"], len(fused)
     if output != "-":
         names = ", ".join(unique_names([rankgauge.data.run_name(run) for run in runs], runs))
         print_message(f"{output}: {counted(count)}; {names} fused by {done}")

@@ -119,9 +119,11 @@ def diff(
     with working("reading 2 runs"):
         first, second = formats.run(run_a), formats.run(run_b)
         truth = formats.read_qrels(qrels)
-        found = rankgauge.diff(truth, first, second, measure, collection=collection, queries=queries or None, n=n, k=k)
-    out.print(found)
-    out.print_notes(found.notes)
+        difference = rankgauge.diff(
+            truth, first, second, measure, collection=collection, queries=queries or None, n=n, k=k
+        )
+    out.print(difference)
+    out.print_notes(difference.notes)
 
 
 @command()

@@ -121,21 +121,21 @@ def explain(
       rankgauge explain qrels.txt bm25.run nDCG@10 --against-values theirs.csv
       rankgauge explain qrels.txt bm25.run nDCG@10 --against-mean 0.4123
     """
-    if sum(given is not None for given in (against, values, mean)) > 1:
+    if sum(source is not None for source in (against, values, mean)) > 1:
         raise click.UsageError("pass one of --against, --against-values, and --against-mean")
     if mean is not None and not _NUMBER.fullmatch(mean):
         raise click.BadParameter(f"got {mean!r}, expected a number such as 0.4123", param_hint="--against-mean")
     with working(f"explaining {measure}"):
         truth = formats.read_qrels(qrels)
-        found = formats.run(run)
+        source = formats.run(run)
         result: rankgauge.rendering.Result
         if against is not None:
-            result = rankgauge.reconcile(truth, found, measure, against, query=query, **policies.keywords())
+            result = rankgauge.reconcile(truth, source, measure, against, query=query, **policies.keywords())
         elif values is not None or mean is not None:
-            given = rankgauge.explanation.GivenValues.of(mean if values is None else values, measure)
-            result = rankgauge.reproduce(truth, found, measure, given, query=query, **policies.keywords())
+            given_values = rankgauge.explanation.GivenValues.of(mean if values is None else values, measure)
+            result = rankgauge.reproduce(truth, source, measure, given_values, query=query, **policies.keywords())
         else:
-            result = rankgauge.explain(truth, found, measure, query, **policies.keywords())
+            result = rankgauge.explain(truth, source, measure, query, **policies.keywords())
     out.print(result)
 
 
@@ -159,13 +159,13 @@ class _Runs:
             # Records contain both judgments and a ranking.
             truth: Any = self.formats.read_qrels(self.qrels) if self.runs else rankgauge.Records.of(self.qrels)
             runs = read_runs(self.runs, self.formats.run_format) if self.runs else [None]
-        found = []
+        results = []
         for place, run in enumerate(runs, start=1):
             name = self.qrels if run is None else run.name
             with working(f"evaluating {name} ({place} of {len(runs)})"):
-                found.append(report(truth, run, self.measures or None, **how))
-        self.out.print(found, shown)
-        self.out.print_notes(note for one in found for note in one.table().notes)
+                results.append(report(truth, run, self.measures or None, **how))
+        self.out.print(results, shown)
+        self.out.print_notes(note for result in results for note in result.table().notes)
 
 
 @click.group(cls=Group, short_help="Show the effect of ties and of unjudged documents.")
@@ -246,12 +246,12 @@ def reliability(
     groups = dict(_pair(text, runs) for text in pairs)
     with working(f"reading {qrels}"):
         truth = formats.read_qrels(qrels)
-        found = named_paths(runs, formats.run_format)
+        paths = named_paths(runs, formats.run_format)
     named = None
     if groups:
-        named = {name: groups.get(path, name) for path, name in zip(runs, found, strict=True)}
-    with working(f"leaving out each of {len(found)} runs"):
-        result = rankgauge.reliability(truth, found, measures, k=k, groups=named)
+        named = {name: groups.get(path, name) for path, name in zip(runs, paths, strict=True)}
+    with working(f"leaving out each of {len(paths)} runs"):
+        result = rankgauge.reliability(truth, paths, measures, k=k, groups=named)
     out.print(result)
 
 

@@ -41,8 +41,8 @@ class _Questions:
         fields, weights = self._fields
 
         def of(**more: Any) -> rankgauge.Evaluation:
-            given = {**how, "questions": fields, "mix_origins": self.mix_origins, **more}
-            return rankgauge.evaluate(truth, run, measures, **given)
+            settings = {**how, "questions": fields, "mix_origins": self.mix_origins, **more}
+            return rankgauge.evaluate(truth, run, measures, **settings)
 
         weighted = {"weights": weights, "groups": self.group_by}
         if fields is None or self.mix_origins:
@@ -57,8 +57,11 @@ class _Questions:
             "questions: generated questions differ from those of users (--mix-origins averages "
             "both)",
         )
-        made = {name: of(queries=queries, **weighted) for name, queries in parts.items()}
-        return {name: replace(one, findings=(finding, *one.findings)) for name, one in made.items()}
+        evaluations = {name: of(queries=queries, **weighted) for name, queries in parts.items()}
+        return {
+            name: replace(evaluation, findings=(finding, *evaluation.findings))
+            for name, evaluation in evaluations.items()
+        }
 
     @cached_property
     def _fields(self) -> tuple[Mapping[str, Any] | None, str | Mapping[str, Any] | None]:
@@ -148,23 +151,23 @@ def evaluate(
         # Saving the fingerprint of a run and evaluating it twice both need the whole run.
         whole = (saving.save or questions.questions) and memory is None
         run = rankgauge.read_run(path, format=formats.run_format) if path and whole else None
-        given = formats.run(path) if path and run is None else run
-        return questions.evaluated(truth, given, wanted, how), run
+        source = formats.run(path) if path and run is None else run
+        return questions.evaluated(truth, source, wanted, how), run
 
     paths = runs or (None,)
     # Threads that wait for standard input cannot be interrupted; --memory is a limit for one run.
-    one = "-" in paths or memory is not None
-    results = rankgauge.core.map_in_threads(evaluated, paths, 1 if one else jobs)
-    found = []
+    sequential = "-" in paths or memory is not None
+    results = rankgauge.core.map_in_threads(evaluated, paths, 1 if sequential else jobs)
+    evaluated_runs = []
     for place, path in enumerate(paths, start=1):
         with working(f"evaluating {path or qrels} ({place} of {len(paths)})", shares=shares):
-            found.append(next(results))
-    names = [next(iter(parts.values())).run_name for parts, _ in found]
-    named = zip(unique_names(names, runs) if runs else names, found, strict=True)
+            evaluated_runs.append(next(results))
+    names = [next(iter(parts.values())).run_name for parts, _ in evaluated_runs]
+    named = zip(unique_names(names, runs) if runs else names, evaluated_runs, strict=True)
     saved = [
-        (replace(one, run_name=f"{name} ({part})" if len(parts) > 1 else name), run)
+        (replace(evaluation, run_name=f"{name} ({part})" if len(parts) > 1 else name), run)
         for name, (parts, run) in named
-        for part, one in parts.items()
+        for part, evaluation in parts.items()
     ]
     evaluations = [evaluation for evaluation, _ in saved]
     # Save before printing, because the reader may close the pipe early; report failures after it,

@@ -85,31 +85,31 @@ def gate(
     wanted = rankgauge.GateRules.of(rules) if rules else rankgauge.GateRules.find()
     alone = read_evaluations([qrels]) if run is None else []
     judgments: Any
-    found: Any
+    candidate: Any
     if alone:
-        judgments, found = alone[0], None
+        judgments, candidate = alone[0], None
     elif run is None or _is_plan(qrels, run):
-        judgments, found = _run_of_plan(qrels, run)
+        judgments, candidate = _run_of_plan(qrels, run)
     else:
         judgments = formats.read_qrels(qrels)
-        found = formats.run(run)
-    repeats = [formats.run(one) for one in noise]
+        candidate = formats.run(run)
+    repeats = [formats.run(repeat) for repeat in noise]
     path = baseline or wanted.baseline
     if gating.update_baseline:
         with working("evaluating"):
-            made = (
+            new_baseline = (
                 rankgauge.Baseline.from_evaluation(alone[0])
                 if alone
-                else rankgauge.Baseline.from_run(judgments, found, wanted, noise=repeats)
+                else rankgauge.Baseline.from_run(judgments, candidate, wanted, noise=repeats)
             )
-        write_baseline(made, path, wanted, anchor, force=gating.force)
-        for text in rankgauge.gates.untestable_margins(made, wanted):
+        write_baseline(new_baseline, path, wanted, anchor, force=gating.force)
+        for text in rankgauge.gates.untestable_margins(new_baseline, wanted):
             print_message(text)
         return
     with working("comparing the run with the baseline"):
         result = rankgauge.gate(
             judgments,
-            found,
+            candidate,
             wanted,
             baseline=path,
             anchor=anchor,
@@ -144,7 +144,7 @@ def _run_of_plan(path: str, name: str | None) -> tuple[rankgauge.Qrels, rankgaug
         raise click.UsageError("name the run: rankgauge gate QRELS RUN")
     plan = rankgauge.BenchmarkPlan.read(path)
     if name is None:
-        names = [one.name for one in plan.retrievers]
+        names = [retriever.name for retriever in plan.retrievers]
         if len(names) > 1:
             raise rankgauge.InputError(
                 f"the plan has {len(names)} retrievers",

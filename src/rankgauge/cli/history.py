@@ -127,13 +127,13 @@ def trend(
       rankgauge history trend -m nDCG@10 --plot trend.svg
     """
     with working("reading the history"), rankgauge.History.open(store) as kept:
-        found = kept.trend(measure, run=run)
-    out.print(found, rankgauge.reports.Options(last=last))
+        result = kept.trend(measure, run=run)
+    out.print(result, rankgauge.reports.Options(last=last))
     if out.is_data:
-        for warning in found.warnings:
+        for warning in result.warnings:
             print_message(f"WARNING: {warning}")
     if drawn:
-        save_plot(found.plot(last), drawn)
+        save_plot(result.plot(last), drawn)
 
 
 @history.command(short_help="Delete evaluations permanently.")

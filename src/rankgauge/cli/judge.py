@@ -63,16 +63,16 @@ def generate(
         with working(f"asking {chat.model}"):
             # Questions of an earlier call with this model and prompt are not duplicates.
             known = [q.text for q in opened.questions.values() if q.origin != "generated"]
-            made = generate_questions(
+            generated = generate_questions(
                 rankgauge.Collection.read(collection), n, model, seed=seed, known=known, k=k, dry_run=dry_run
             )
         if not dry_run:
-            refused = made.write(target)
+            refused = generated.write(target)
             stored = opened.questions
-            new = [each for each in made.questions if each.id not in stored]
+            new = [question for question in generated.questions if question.id not in stored]
             opened.add_questions(judging.questions_of(new))
             print_message(f"{counted(len(new), 'question')} added to {project} and {target}; refused: {refused}")
-    out.print(made)
+    out.print(generated)
 
 
 _collection = option("The documents; they must include those named by the questions.", "FOLDER")
@@ -185,9 +185,9 @@ def create(
     text = None if guideline is None else read_text(guideline)
     with judging.JudgingProject.create(
         project, judging.Settings(**settings.given()), guideline=text, author=author
-    ) as made:
-        made.add_questions(read)
-        print_result(judging.project_status(made))
+    ) as created:
+        created.add_questions(read)
+        print_result(judging.project_status(created))
 
 
 @judge.command(short_help="Add questions from a file or a log, or print them.")
@@ -211,10 +211,10 @@ def questions(
     """
     with judging.JudgingProject(project) as opened:
         if file is None:
-            for each in opened.questions.values():
-                row: dict[str, Any] = {"_id": each.id, "text": each.text, "origin": each.origin}
-                if each.probability is not None:
-                    row["probability"] = each.probability
+            for question in opened.questions.values():
+                row: dict[str, Any] = {"_id": question.id, "text": question.text, "origin": question.origin}
+                if question.probability is not None:
+                    row["probability"] = question.probability
                 print_text(json.dumps(row, ensure_ascii=False) + "\n")
             return
         opened.add_questions(draw.questions(file, collection, author))
@@ -262,7 +262,7 @@ def pool(
     if dense is not None:
         searches["dense"] = retrievers.Dense(encoder_of(dense, "--dense"))
     with chat.open() as model, working("building the pool"), judging.JudgingProject(project) as opened:
-        found = judging.build_pool(
+        result = judging.build_pool(
             opened,
             collection,
             read_runs(runs, run_format, k=k),
@@ -272,7 +272,7 @@ def pool(
             random=random,
             seed=seed,
         )
-    out.print(found)
+    out.print(result)
 
 
 @judge.command(short_help="Show or change the settings of a project.")
@@ -382,9 +382,9 @@ def demo(*, project: str | None = argument("[PROJECT]"), address: _Address) -> N
 
     with tempfile.TemporaryDirectory(prefix="rankgauge-") as folder:
         with working("preparing the sample"):
-            made = judging.demo_project(Path(folder, "demo.db") if project is None else project)
-        with made:
-            address.serve(made)
+            opened = judging.demo_project(Path(folder, "demo.db") if project is None else project)
+        with opened:
+            address.serve(opened)
 
 
 @judge.command(short_help="Invite a judge, and print the secret link.")
@@ -427,16 +427,16 @@ def ask_model(
       rankgauge judge ask-model judging.db --url http://localhost:8000/v1 --model small
     """
     with chat.open(required=True) as model, judging.JudgingProject(project) as opened, working(f"asking {chat.model}"):
-        found = judging.ask_model(opened, model, name=name, limit=limit)
-    out.print(found)
+        result = judging.ask_model(opened, model, name=name, limit=limit)
+    out.print(result)
 
 
 @judge.command(short_help="Show the progress and the next step.")
 def status(*, project: str, out: Output = output_format("Show all judges.")) -> None:
     """Show the progress of PROJECT, and the next step."""
     with judging.JudgingProject(project) as opened:
-        found = judging.project_status(opened)
-    out.print(found)
+        progress = judging.project_status(opened)
+    out.print(progress)
 
 
 for _command in (generate, relevance, agreement, size, answers, votes, export, import_, backup, restore):
@@ -445,7 +445,7 @@ for _command in (generate, relevance, agreement, size, answers, votes, export, i
 
 def _value(value: Any) -> str:
     if isinstance(value, tuple):
-        return ", ".join(" ".join(each) if isinstance(each, tuple) else each for each in value)
+        return ", ".join(" ".join(item) if isinstance(item, tuple) else item for item in value)
     return "" if value is None else f"{value}"
 
 

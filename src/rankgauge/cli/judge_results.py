@@ -32,15 +32,15 @@ def relevance(
         judgments, pools = opened.judgments(), opened.pools
         warning = judging.project_status(opened).warning
     if question is not None:
-        judgments = [each for each in judgments if each.presentation.question == question]
+        judgments = [judgment for judgment in judgments if judgment.presentation.question == question]
         pools = {name: pool for name, pool in pools.items() if name == question}
-    found = judging.measure_relevance(judgments, pools, warning=warning)
+    result = judging.measure_relevance(judgments, pools, warning=warning)
     if question is not None:
-        found.question(question)  # raises an error if the question is unknown
-    if out.format == "table" and not found.counted:
+        result.question(question)  # raises an error if the question is unknown
+    if out.format == "table" and not result.counted:
         _print_nothing_judged(project)
         return
-    out.print(found)
+    out.print(result)
 
 
 @command(short_help="Measure agreement between judges, and of judges with themselves.")
@@ -60,11 +60,11 @@ def agreement(
         warning = judging.project_status(opened).warning
         with opened.reading() as stored:
             gold = stored.gold()
-    found = judging.measure_agreement(judgments, judges, gold=gold)
-    if out.format == "table" and not found.rows:
+    result = judging.measure_agreement(judgments, judges, gold=gold)
+    if out.format == "table" and not result.rows:
         _print_nothing_judged(project)
         return
-    out.print(found)
+    out.print(result)
     if warning:
         print_message(warning)
 
@@ -119,11 +119,11 @@ def answers(*, project: str, file: str) -> None:
     of the documents used for the answer; in CSV separated by ;). On the Answers page, people
     compare the answers of two systems to a question, without seeing systems and sources.
     """
-    found = judging.read_answers(file)
+    new_answers = judging.read_answers(file)
     with judging.JudgingProject(project) as opened:
-        opened.add_answers(found)
-        asked = len({each.question for each in found} & set(opened.questions))
-    print_message(f"{counted(len(found), 'answer')} to {counted(asked, 'question')} of the project")
+        opened.add_answers(new_answers)
+        asked = len({answer.question for answer in new_answers} & set(opened.questions))
+    print_message(f"{counted(len(new_answers), 'answer')} to {counted(asked, 'question')} of the project")
 
 
 @command(short_help="Compute win rates of systems from votes on their answers.")
@@ -147,11 +147,11 @@ def votes(
     with judging.JudgingProject(project) as opened:
         if file is not None:
             print_message(counted(judging.import_votes(opened, file, kind=kind), "new vote"))
-        found = judging.vote_report(opened)
-    if out.format == "table" and not found.sides and not found.pairs:
+        report = judging.vote_report(opened)
+    if out.format == "table" and not report.sides and not report.pairs:
         print_message(f"There are no votes yet. Next: rankgauge judge answers {shlex.quote(project)} FILE")
         return
-    out.print(found)
+    out.print(report)
 
 
 @command(short_help="Write judgments as qrels or preferences, or all events.")
@@ -196,14 +196,16 @@ def export(
             print_message(judging.write_events(opened, file).summary())
             return
         documents = None if collection is None else rankgauge.Collection.read(collection).documents
-        made = judging.export_judgments(opened, to, relevance=relevance, drop_unsure=drop_unsure, documents=documents)
-        notes = made.write(file, form)
+        exported = judging.export_judgments(
+            opened, to, relevance=relevance, drop_unsure=drop_unsure, documents=documents
+        )
+        notes = exported.write(file, form)
     if file == "-":
-        print_message(made.summary())
-        for text in made.about["warnings"]:
+        print_message(exported.summary())
+        for text in exported.about["warnings"]:
             print_message(f"WARNING: {text}")
     else:
-        print_result(made)
+        print_result(exported)
     for note in notes:
         print_message(f"lost: {note}")
 

@@ -75,7 +75,7 @@ def metrics(
     if drawn and by not in {"day", "week"}:
         raise rankgauge.InputError("a plot needs metrics by day or week", where="--plot", fix="add --by day")
     with working("reading the log"):
-        found = online_metrics(
+        result = online_metrics(
             log,
             names or None,
             by=by,
@@ -86,13 +86,13 @@ def metrics(
             minutes=minutes,
             similarity=similarity,
         )
-    out.print(found)
+    out.print(result)
     if out.is_data:
-        for check in found.checks:
+        for check in result.checks:
             print_message(f"{check.verdict}: {check.sentence}")
     if drawn:
-        save_plot(found.plot(names[0] if names else None), drawn)
-    click.get_current_context().exit(found.exit_code(strict=strict))
+        save_plot(result.plot(names[0] if names else None), drawn)
+    click.get_current_context().exit(result.exit_code(strict=strict))
 
 
 # Whether a drift verdict means that users ask other questions; verdicts not listed do.
@@ -149,10 +149,10 @@ def health(
         points = [(p.entry.time, kept.load(p.entry)) for p in trend.points[start:]]
     drifted = None if drift is None else _DRIFT.get(read_drift(drift)["verdict"], True)
     with working("reading the log"):
-        found = production_health(
+        result = production_health(
             log, points, measure, drift=drifted, margin=margin, offline_margin=offline_margin, since=since, until=until
         )
-    out.print(found)
+    out.print(result)
     if start:
         count = f"{start} evaluation{'s' * (start > 1)}"
         print_message(f"excluded: {count} before {'; '.join(trend.points[start].breaks)}")
@@ -190,10 +190,10 @@ def experiment(
     from rankgauge.production import compare_arms
 
     with working("comparing the arms"):
-        found = compare_arms(log, names, primary=primary, arms=arms, ratio=ratio, planned=planned)
-    out.print(found)
+        comparison = compare_arms(log, names, primary=primary, arms=arms, ratio=ratio, planned=planned)
+    out.print(comparison)
     if drawn:
-        save_plot(found.plot(), drawn)
+        save_plot(comparison.plot(), drawn)
 
 
 @command(short_help="Test which of two interleaved retrievers users prefer.")
@@ -218,8 +218,8 @@ def interleaving(
     from rankgauge.production import analyze_interleaving
 
     with working("counting clicks"):
-        found = analyze_interleaving(log, a=a, b=b, seed=seed)
-    out.print(found)
+        result = analyze_interleaving(log, a=a, b=b, seed=seed)
+    out.print(result)
 
 
 @command(short_help="Estimate judgments from clicks, corrected for rank.")
@@ -257,12 +257,12 @@ def judgments(
 
     wanted = None
     if queries is not None:
-        wanted = {name: each.text for name, each in read_queries(queries).items()}
+        wanted = {name: query.text for name, query in read_queries(queries).items()}
     with working("counting clicks"):
-        found = implicit_judgments(log, model=model, queries=wanted, min_shown=min_shown, drop_unsure=drop_unsure)
-    out.print(found)
+        result = implicit_judgments(log, model=model, queries=wanted, min_shown=min_shown, drop_unsure=drop_unsure)
+    out.print(result)
     if target is not None:
-        for note in found.write(target, form):
+        for note in result.write(target, form):
             print_message(note)
 
 
@@ -313,7 +313,7 @@ def sample(
         before = QuestionSet() if into is None or not Path(into).exists() else QuestionSet.read(into)
         fixed = [] if sentinels is None else list(QuestionSet.read(sentinels).questions)
         staying = before.part("core", "sentinel", *(["rotating"] if part == "core" else []))
-        others = [each for path in exclude for each in QuestionSet.read(path).questions]
+        others = [question for path in exclude for question in QuestionSet.read(path).questions]
         drawn = sample_questions(
             log,
             n,
@@ -335,7 +335,7 @@ def sample(
             change.after.write(into)
         print_message(drawn.summary())
     if project is not None:
-        new = [each for each in added if each.id not in known]
+        new = [question for question in added if question.id not in known]
         with JudgingProject(project) as opened:
             opened.add_questions(questions_of(new))
         print_message(
@@ -390,7 +390,7 @@ def drift(
             raise click.BadParameter(f"{output!r} ends in none of {', '.join(_ENDINGS)}", param_hint="--output")
         check_writable(output)
     with working("comparing questions"):
-        found = measure_drift(
+        result = measure_drift(
             evaluation,
             log,
             encoder=encoder,
@@ -402,13 +402,13 @@ def drift(
     if output is not None:
         match Path(output).suffix.lower():
             case ".html":
-                write_report(output, rankgauge.reports.drift_page(found))
+                write_report(output, rankgauge.reports.drift_page(result))
             case ".json":
-                write_report(output, found.to_json() + "\n")
+                write_report(output, result.to_json() + "\n")
             case _:
-                found.plot().save(output)
+                result.plot().save(output)
         print_message(f"written: {output}")
-    out.print(found)
+    out.print(result)
 
 
 @click.group(cls=Group, short_help="Import production logs and compute metrics.")

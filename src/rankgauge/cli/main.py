@@ -115,7 +115,8 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         # An unknown name may be a misspelling of any command: load all of them.
         for name in (cmd_name,) if cmd_name in _COMMANDS else _COMMANDS:
-            self.add_command(getattr(importlib.import_module(f"rankgauge.cli.{_MODULES.get(name, name)}"), name))
+            module = importlib.import_module(f"rankgauge.cli.{_MODULES.get(name, name)}")
+            self.add_command(getattr(module, name))
         return super().get_command(ctx, cmd_name)
 
     def format_commands(
@@ -183,7 +184,7 @@ def _suggestion(error: click.UsageError) -> str:
     known = [*commands] if kind == "command" else options
     names = _OTHER_NAMES | (_OF_SQL if command.name == "sql" else {})
     needed, fix = names.get(got, ("", ""))
-    below = [name for name, one in commands.items() if got in getattr(one, "commands", {})]
+    below = [name for name, entry in commands.items() if got in getattr(entry, "commands", {})]
     close = difflib.get_close_matches(got, known, n=1)
     if needed not in known:
         fix = f"{path} --help lists the {kind}s"

@@ -58,16 +58,16 @@ def read_evaluations(paths: Sequence[str]) -> list[rankgauge.Evaluation]:
         return []
     from rankgauge.core.files import read_text
 
-    found, where = [], []
+    evaluations, where = [], []
     for path in paths:
         try:
             every = [rankgauge.Evaluation.from_json(line) for line in read_text(path).splitlines() if line.strip()]
         except rankgauge.RankgaugeError as error:
             raise rankgauge.InputError(error.what, where=path, fix=error.fix) from None
-        found += every
+        evaluations += every
         where += [path] * len(every)
-    names = unique_names([one.run_name for one in found], where)
-    return [replace(one, run_name=name) for one, name in zip(found, names, strict=True)]
+    names = unique_names([evaluation.run_name for evaluation in evaluations], where)
+    return [replace(evaluation, run_name=name) for evaluation, name in zip(evaluations, names, strict=True)]
 
 
 def _start(path: str) -> str:
@@ -96,9 +96,9 @@ def read_drift(path: str) -> dict[str, Any]:
 
 def drift_finding(data: Mapping[str, Any]) -> rankgauge.Finding:
     """Return the finding of a drift report."""
-    found = data["finding"]
+    finding = data["finding"]
     names = ("code", "severity", "message", "effect", "fix")
-    return rankgauge.Finding(*(str(found[name]) for name in names))  # type: ignore[arg-type]
+    return rankgauge.Finding(*(str(finding[name]) for name in names))  # type: ignore[arg-type]
 
 
 def encoder_of(text: str, option: str, *, key_env: str | None = None, cache: str | None = None) -> Any:
@@ -223,12 +223,12 @@ class Policies:
 
     def keywords(self, *names: str) -> dict[str, Any]:
         """Return the policies (by default all of them) as arguments of functions."""
-        found: dict[str, Any] = {**vars(self), "unjudged": self.unjudged.replace("-", " ")}
+        policies: dict[str, Any] = {**vars(self), "unjudged": self.unjudged.replace("-", " ")}
         if self.queries not in {"all", "intersection"}:
             from pathlib import Path
 
-            found["queries"] = Path(self.queries)
-        return {name: found[name] for name in names or found}
+            policies["queries"] = Path(self.queries)
+        return {name: policies[name] for name in names or policies}
 
 
 @dataclass(frozen=True)

@@ -192,15 +192,15 @@ def save_plot(plot: rankgauge.rendering.Plot, path: str) -> None:
 
 
 def write_baseline(
-    made: rankgauge.Baseline, path: str, rules: rankgauge.GateRules, anchor: str | None = None, *, force: bool
+    baseline: rankgauge.Baseline, path: str, rules: rankgauge.GateRules, anchor: str | None = None, *, force: bool
 ) -> None:
     """Write a baseline, and print its means and those of the replaced baseline."""
-    replaced = rankgauge.gates.update_baseline(made, path, rules, anchor=anchor, force=force)
+    replaced = rankgauge.gates.update_baseline(baseline, path, rules, anchor=anchor, force=force)
     if replaced:
         print_text(f"{for_terminal(replaced)}\n")
-    means = ", ".join(f"{name} {made.mean(name):.4f}" for name in made.measures)
-    units = "questions" if made.unit == "question" else "queries"
-    message = f"wrote {path}: {made.run_name}, {len(made.queries)} {units}, {means}"
+    means = ", ".join(f"{name} {baseline.mean(name):.4f}" for name in baseline.measures)
+    units = "questions" if baseline.unit == "question" else "queries"
+    message = f"wrote {path}: {baseline.run_name}, {len(baseline.queries)} {units}, {means}"
     print_text(f"{for_terminal(message)}\n")
 
 

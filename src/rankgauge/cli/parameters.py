@@ -58,14 +58,14 @@ def declare(**fields: Any) -> Any:
 
 def _pairs(_context: click.Context, parameter: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str]:
     """Return pairs such as KEY=VALUE as a mapping."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for pair in pairs:
         key, _, value = pair.partition("=")
-        if not key or not value or key in found:
+        if not key or not value or key in values:
             form = str(parameter.metavar)
             raise click.BadParameter(f"got {pair!r:.80}, expected {form}, each {form.partition('=')[0]} once")
-        found[key] = value
-    return found
+        values[key] = value
+    return values
 
 
 def _parameter(name: str, annotation: Any, declared: _Declared) -> click.Parameter:
@@ -105,15 +105,15 @@ def _declarations(
     parts: dict[str, Callable[[Mapping[str, Any]], Any]] = {}
     for name, parameter in inspect.signature(target, eval_str=True).parameters.items():
         default = anew.get(name, parameter.default)
-        given = default is not parameter.empty
+        has_default = default is not parameter.empty
         if isinstance(parameter.annotation, type) and is_dataclass(parameter.annotation):
             group: Callable[..., Any] = parameter.annotation
-            more, parts[name] = _declarations(group, default if given else {})
+            more, parts[name] = _declarations(group, default if has_default else {})
             parameters += more
-        elif given and not isinstance(default, _Declared):
+        elif has_default and not isinstance(default, _Declared):
             fixed[name] = default
         else:
-            declared = default if given else argument(name.upper())
+            declared = default if has_default else argument(name.upper())
             parameters.append(_parameter(name, parameter.annotation, declared))
             parts[name] = itemgetter(name)
     return parameters, lambda values: target(**fixed, **{name: part(values) for name, part in parts.items()})
