@@ -63,12 +63,12 @@ class Alignment:
                 rows = rows[:, runs]
                 kept = np.flatnonzero((rows >= 0).any(axis=1))
                 pairs, rows, query = pairs[kept], rows[kept], query[kept]
-            found = rows >= 0
+            present = rows >= 0
             yield Block(
                 pairs=pairs,
                 rows=rows,
-                rank=(rows - (self.starts[first:stop, runs] - 1)[query]) * found,
-                found=found,
+                rank=(rows - (self.starts[first:stop, runs] - 1)[query]) * present,
+                present=present,
                 query=query,
                 retrieved=self.retrieved[first:stop, runs],
             )
@@ -82,7 +82,7 @@ class Block:
         pairs: (U,) the numbers of the pairs.
         rows: (U, R) the row of each pair in each table; -1 if missing.
         rank: (U, R) the rank in each run, from 1; 0 if missing.
-        found: (U, R) whether each run retrieved the pair.
+        present: (U, R) whether each run retrieved the pair.
         query: (U,) the number of the query in this block, ascending.
         retrieved: (Q, R) the number of documents retrieved by each run for each query.
     """
@@ -90,7 +90,7 @@ class Block:
     pairs: IntArray
     rows: IntArray
     rank: IntArray
-    found: npt.NDArray[np.bool_]
+    present: npt.NDArray[np.bool_]
     query: IntArray
     retrieved: IntArray
 
@@ -162,15 +162,15 @@ def query_blocks(sources: Sequence[Any]) -> Iterator[list[Run]]:
                     break
                 lead.read()
                 continue
-            known = [None if one.ended else {*one.queries} for one in others]
+            known = [None if queue.ended else {*queue.queries} for queue in others]
             ready = takewhile(lambda query: all(k is None or query in k for k in known), ahead)  # noqa: B023
             some = dict.fromkeys(ready)
             if some:
-                yield [one.take(some) for one in queues]
+                yield [queue.take(some) for queue in queues]
                 continue
-            for one, there in zip(others, known, strict=True):
+            for queue, there in zip(others, known, strict=True):
                 if there is not None and ahead[0] not in there:
-                    one.read()
+                    queue.read()
 
 
 def map_query_blocks(sources: Sequence[Any], function: Callable[[Iterator[list[Run]]], _T]) -> _T:
@@ -208,11 +208,11 @@ def _documents(
     """Return rows of documents in each table, numbers of documents per query, and documents."""
     if native.core is not None:
         columns = [(*table.docs.columns(), table.docs.hashes()) for table in tables]
-        found = native.core.align(columns, starts, sizes)
-        if found is not None:
-            rows, counts, first, lengths = (np.frombuffer(found[n], np.int64) for n in (0, 1, 3, 4))
-            hashes = np.frombuffer(found[5], np.uint64)
-            docs = Ids(np.frombuffer(found[2], np.uint8), first, lengths, hashes)
+        aligned = native.core.align(columns, starts, sizes)
+        if aligned is not None:
+            rows, counts, first, lengths = (np.frombuffer(aligned[n], np.int64) for n in (0, 1, 3, 4))
+            hashes = np.frombuffer(aligned[5], np.uint64)
+            docs = Ids(np.frombuffer(aligned[2], np.uint8), first, lengths, hashes)
             return rows.reshape(-1, len(tables)), counts, docs
     docs = Ids.joined([table.docs for table in tables])
     codes, names = docs.unique()
@@ -223,7 +223,7 @@ def _documents(
     many = [len(table) for table in tables]
     rows = np.full((int(np.count_nonzero(new)), len(tables)), -1, dtype=np.int64)
     group, run = np.cumsum(new) - 1, np.repeat(np.arange(len(tables)), many)
-    rows[group, run[order]] = np.concatenate([np.arange(each) for each in many])[order]
+    rows[group, run[order]] = np.concatenate([np.arange(size) for size in many])[order]
     heads = order[new]
     return rows, np.bincount(query[heads], minlength=len(sizes)), docs.take(heads)
 

@@ -93,20 +93,20 @@ def batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
 
 def part_settings(*parts: Any) -> list[dict[str, Any]] | None:
     """Return the settings of each part; None if any part has no settings."""
-    found = [settings_of(part) for part in parts]
-    known = [dict(one) for one in found if one is not None]
-    return known if len(known) == len(found) else None
+    settings = [settings_of(part) for part in parts]
+    known = [dict(mapping) for mapping in settings if mapping is not None]
+    return known if len(known) == len(settings) else None
 
 
-def field_names(given: Any) -> tuple[str, ...] | None:
+def field_names(fields: Any) -> tuple[str, ...] | None:
     """Return the names of the fields to search; None for title and text."""
-    if given is None:
+    if fields is None:
         return None
-    listed = isinstance(given, Sequence) and not isinstance(given, bytes)
-    names = (given,) if isinstance(given, str) else tuple(given) if listed else ()
+    listed = isinstance(fields, Sequence) and not isinstance(fields, bytes)
+    names = (fields,) if isinstance(fields, str) else tuple(fields) if listed else ()
     if not names or not all(isinstance(name, str) and name for name in names):
         raise InputError(
-            f"got {given!r:.60} for the fields", where="fields", fix='name the fields to search: ["title", "text"]'
+            f"got {fields!r:.60} for the fields", where="fields", fix='name the fields to search: ["title", "text"]'
         )
     return names
 

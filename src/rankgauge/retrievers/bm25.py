@@ -154,36 +154,36 @@ def _stemmer(language: Any) -> Any:
     return stemmers.Stemmer(choice("stemmer of PyStemmer", language, stemmers.algorithms()))
 
 
-def _stop_words(given: Any) -> frozenset[str]:
-    if given is None:
+def _stop_words(words: Any) -> frozenset[str]:
+    if words is None:
         return frozenset()
-    if isinstance(given, str):
+    if isinstance(words, str):
         lists = library("bm25s.stopwords", extra="bm25", of="BM25")
         start = "STOPWORDS_"
         known = {name.removeprefix(start).lower(): name for name in dir(lists) if name.startswith(start)}
         known["english"] = known.pop("en", "STOPWORDS_EN")
-        return frozenset(getattr(lists, known[choice("list of stop words", given, known)]))
-    if not isinstance(given, Sequence) or not all(isinstance(word, str) for word in given):
+        return frozenset(getattr(lists, known[choice("list of stop words", words, known)]))
+    if not isinstance(words, Sequence) or not all(isinstance(word, str) for word in words):
         raise InputError(
-            f"got {given!r:.60} for the stop words",
+            f"got {words!r:.60} for the stop words",
             where="stop_words",
             fix='name a language, or pass words: ["the", "of"]',
         )
-    return frozenset(word.lower() for word in given)
+    return frozenset(word.lower() for word in words)
 
 
-def _pattern(given: Any) -> re.Pattern[str]:
+def _pattern(words: Any) -> re.Pattern[str]:
     try:
-        pattern = re.compile(given)
+        pattern = re.compile(words)
     except (re.error, TypeError) as error:
         raise InputError(
-            f"words={given!r:.60} is not a regular expression: {error}",
+            f"words={words!r:.60} is not a regular expression: {error}",
             where="words",
             fix="omit it, or write a pattern such as \\w+",
         ) from None
     if pattern.groups > 1 or pattern.match(""):
         raise InputError(
-            f"words={given!r:.60} does not match one word",
+            f"words={words!r:.60} does not match one word",
             where="words",
             fix="match at least one letter, with no more than one group",
         )

@@ -109,7 +109,7 @@ class Chunked(CompositeRetriever):
             queries,
             k,
             depth=self.depth,
-            most=len(places.found),
+            most=len(places.positions),
             select=lambda _, hits: _aggregate(hits, places, self.roll_up),
         )
 
@@ -124,24 +124,24 @@ class _ChunkPositions:
     """Iterable of chunks that records the document, start, and end of each chunk id."""
 
     chunks: Iterable[Document]
-    found: dict[str, tuple[str, int, int]] = field(default_factory=dict)
+    positions: dict[str, tuple[str, int, int]] = field(default_factory=dict)
     complete: bool = False
 
     def __iter__(self) -> Iterator[Document]:
         for chunk in self.chunks:
             at = chunk.fields
-            self.found[chunk.id] = (at["document"], at["start"], at["end"])
+            self.positions[chunk.id] = (at["document"], at["start"], at["end"])
             yield chunk
         self.complete = True
 
     def of(self, name: str) -> tuple[str, int, int]:
-        if name not in self.found:
+        if name not in self.positions:
             raise InputError(
                 f"the retriever returned {name!r:.60}, which is not an indexed chunk",
                 where="Chunked",
                 fix="return the ids of the chunks, such as 'd1#0001'",
             )
-        return self.found[name]
+        return self.positions[name]
 
 
 def _aggregate(hits: Hits, places: _ChunkPositions, roll_up: RollUp) -> Ranking:
@@ -329,8 +329,8 @@ class Hybrid(CompositeRetriever):
 
     def index(self, documents: Iterable[Document]) -> None:
         """Index the documents with each retriever."""
-        for one in self._of:
-            index_documents(one, documents)
+        for retriever in self._of:
+            index_documents(retriever, documents)
 
     def search(self, queries: Sequence[Query], k: int) -> list[list[tuple[str, float]]]:
         """Return at most `k` documents for each query, ranked by fused score."""
@@ -338,8 +338,8 @@ class Hybrid(CompositeRetriever):
         # Queries are identified by position: two may have the same id.
         places = [str(number) for number in range(len(queries))]
         runs = []
-        for name, one in zip(self._names, self._of, strict=True):
-            rankings = [hits.pairs() for hits in search(one, queries, depth)]
+        for name, retriever in zip(self._names, self._of, strict=True):
+            rankings = [hits.pairs() for hits in search(retriever, queries, depth)]
             runs.append(Run.of({p: pairs for p, pairs in zip(places, rankings, strict=True) if pairs}, name=name))
         result = fuse_aligned(align(rank_runs(runs, "input")), self._how, name="hybrid", runs=self._names)
         return [list(result[p].items())[:k] if p in result else [] for p in places]

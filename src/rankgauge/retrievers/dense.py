@@ -172,9 +172,10 @@ class Dense(CompositeRetriever):
         ids = indexed(self, self._ids)
         if not ids or not queries:
             return [[] for _ in queries]
-        found = self._nearest(self._queries(queries), k, exact=self._search == "exact")
+        nearest = self._nearest(self._queries(queries), k, exact=self._search == "exact")
         return [
-            [(ids[n], score) for n, score in zip(rows.tolist(), scores.tolist(), strict=True)] for rows, scores in found
+            [(ids[n], score) for n, score in zip(rows.tolist(), scores.tolist(), strict=True)]
+            for rows, scores in nearest
         ]
 
     def recall_for(self, queries: Sequence[Query], k: int = _DEPTH) -> float:
@@ -192,8 +193,8 @@ class Dense(CompositeRetriever):
             )
         vectors = self._queries(queries)
         true = self._nearest(vectors, k, exact=True)
-        found = self._nearest(vectors, k, exact=self._search == "exact")
-        return _overlap([rows for rows, _ in true], [rows for rows, _ in found])
+        retrieved = self._nearest(vectors, k, exact=self._search == "exact")
+        return _overlap([rows for rows, _ in true], [rows for rows, _ in retrieved])
 
     # ---- vectors
 
@@ -279,10 +280,10 @@ class Dense(CompositeRetriever):
             return None
         sample = np.unique(np.linspace(0, len(vectors) - 1, count).astype(np.int64))
         true = self._nearest(vectors[sample], _DEPTH + 1, exact=True)
-        found = self._nearest(vectors[sample], _DEPTH + 1, exact=False)
+        retrieved = self._nearest(vectors[sample], _DEPTH + 1, exact=False)
         return _overlap(
             [rows[rows != own][:_DEPTH] for own, (rows, _) in zip(sample, true, strict=True)],
-            [rows[rows != own][:_DEPTH] for own, (rows, _) in zip(sample, found, strict=True)],
+            [rows[rows != own][:_DEPTH] for own, (rows, _) in zip(sample, retrieved, strict=True)],
         )
 
 
@@ -290,6 +291,8 @@ def _lengths(vectors: _Vectors) -> npt.NDArray[np.float64]:
     return np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
 
 
-def _overlap(true: list[npt.NDArray[np.int64]], found: list[npt.NDArray[np.int64]]) -> float:
-    shares = [len(np.intersect1d(one, other)) / len(one) for one, other in zip(true, found, strict=True)]
+def _overlap(true: list[npt.NDArray[np.int64]], retrieved: list[npt.NDArray[np.int64]]) -> float:
+    shares = [
+        len(np.intersect1d(nearest, other)) / len(nearest) for nearest, other in zip(true, retrieved, strict=True)
+    ]
     return float(np.mean(shares))

@@ -207,7 +207,7 @@ class Elasticsearch:
         if self._create:
             indexed(self, self._count)
         size = k if self._count is None else max(1, min(k, self._count))
-        found: list[list[tuple[str, float]]] = []
+        results: list[list[tuple[str, float]]] = []
         for some in batches(queries, _BATCH_QUERIES):
             lines = b"".join(b"{}\n" + _json(self._search_body(query, size)) for query in some)
             answer = self._endpoint.ask("POST", f"{self._index}/_msearch", lines, kind=_LINES)
@@ -215,8 +215,8 @@ class Elasticsearch:
             if not isinstance(answers, list) or len(answers) != len(some):
                 got = len(answers) if isinstance(answers, list) else 0
                 raise self._invalid_response(f"{many(got, 'response')} for {many(len(some), 'query')}")
-            found += [self._hits(*row, k) for row in zip(some, answers, strict=True)]
-        return found
+            results += [self._hits(*row, k) for row in zip(some, answers, strict=True)]
+        return results
 
     def _search_body(self, query: Query, size: int) -> dict[str, Any]:
         if self._body is not None:

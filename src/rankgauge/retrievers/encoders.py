@@ -42,14 +42,14 @@ class Encoder(Protocol):
         """Return an array with one row for each text."""
 
 
-def encoder_of(given: Any) -> Encoder:
+def encoder_of(encoder: Any) -> Encoder:
     """Return an encoder unchanged; wrap a callable from a list of texts to vectors."""
-    if isinstance(given, Encoder):
-        return given
-    if callable(given):
-        return _Called(given)
+    if isinstance(encoder, Encoder):
+        return encoder
+    if callable(encoder):
+        return _Called(encoder)
     raise InputError(
-        f"got {type(given).__name__}, expected an encoder",
+        f"got {type(encoder).__name__}, expected an encoder",
         where="encoder",
         fix="pass a function of a list of texts, or an object with encode_documents() and encode_queries()",
     )
@@ -129,9 +129,9 @@ class HashingEncoder:
         counts = Counter(_WORD.findall(text.lower()))
         if not counts:
             return np.zeros(self._dimensions)
-        found = [self._features(word) for word in counts]
-        places = np.concatenate([places for places, _ in found])
-        weights = np.concatenate([math.sqrt(n) * w for n, (_, w) in zip(counts.values(), found, strict=True)])
+        features = [self._features(word) for word in counts]
+        places = np.concatenate([places for places, _ in features])
+        weights = np.concatenate([math.sqrt(n) * w for n, (_, w) in zip(counts.values(), features, strict=True)])
         # Square roots and sequential sums are rounded in the same way on all machines.
         vector = np.bincount(places, weights=weights, minlength=self._dimensions)
         length = math.sqrt(math.fsum((vector * vector).tolist()))
@@ -296,9 +296,9 @@ def _arrays_digest(arrays: Sequence[Any]) -> str:
     return digest.hexdigest()
 
 
-def _first(given: Any, prompts: Mapping[str, Any], *names: str) -> str:
-    if given is not None:
-        if not isinstance(given, str):
-            raise InputError(f"got {given!r:.60}, expected a prompt", where="prompt", fix='pass text: "query: "')
-        return given
+def _first(prompt: Any, prompts: Mapping[str, Any], *names: str) -> str:
+    if prompt is not None:
+        if not isinstance(prompt, str):
+            raise InputError(f"got {prompt!r:.60}, expected a prompt", where="prompt", fix='pass text: "query: "')
+        return prompt
     return next((str(prompts[name]) for name in names if prompts.get(name)), "")

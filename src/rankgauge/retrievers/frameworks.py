@@ -53,9 +53,9 @@ class FrameworkRetriever:
             version = metadata.version(self.LIBRARY)
         except metadata.PackageNotFoundError:
             version = "unknown"
-        given = {key: value for key, value in options.items() if value is not None}
-        given |= {} if depth is None else {"depth": depth}
-        self.settings = {"type": self.TYPE, **given, **settings, "versions": {self.LIBRARY: version}}
+        parameters = {key: value for key, value in options.items() if value is not None}
+        parameters |= {} if depth is None else {"depth": depth}
+        self.settings = {"type": self.TYPE, **parameters, **settings, "versions": {self.LIBRARY: version}}
 
     @property
     def members(self) -> Sequence[Any]:
@@ -81,17 +81,17 @@ class FrameworkRetriever:
 
     def _document_id(self, own: Any, data: Mapping[str, Any]) -> str:
         """Return the id of a document: `id_key` of its metadata if set, else its own id, else a common key."""
-        found = data.get(self._id_key) if self._id_key else own
-        if not (found or self._id_key):
-            found = next((data[key] for key in _IDS if _is_id(data.get(key))), None)
-        if not _is_id(found):
+        value = data.get(self._id_key) if self._id_key else own
+        if not (value or self._id_key):
+            value = next((data[key] for key in _IDS if _is_id(data.get(key))), None)
+        if not _is_id(value):
             keys, adapter = ", ".join(map(str, data)) or "none", type(self).__name__
             raise InputError(
                 f"a document has no {self._id_key or 'id'}; keys of its metadata: {keys}",
                 where=adapter,
                 fix=f"name the key of the document id: {adapter}(..., id_key='...')",
             )
-        return str(found)
+        return str(value)
 
 
 def ranking_of(rows: Iterable[tuple[str, float | None]], k: int) -> list[tuple[str, float]] | list[str]:
@@ -310,12 +310,12 @@ class LlamaIndex(FrameworkRetriever):
         self._ids = ids
 
     def _with_depth(self, depth: int) -> Any:
-        found = self._source
-        if hasattr(found, "similarity_top_k") and found.similarity_top_k != depth:
+        retriever = self._source
+        if hasattr(retriever, "similarity_top_k") and retriever.similarity_top_k != depth:
             # Copy the retriever rather than change the caller's object.
-            found = copy.copy(found)
-            found.similarity_top_k = depth
-        return found
+            retriever = copy.copy(retriever)
+            retriever.similarity_top_k = depth
+        return retriever
 
     def _rows(self, asked: Any, text: str, depth: int) -> Iterable[tuple[str, float | None]]:  # noqa: ARG002
         hits = [(hit.node, hit.score) for hit in asked.retrieve(text)]
@@ -395,8 +395,8 @@ class Haystack(FrameworkRetriever):
         }
         super().__init__(pipeline, settings=settings, options=options, depth=depth)
 
-    def _paths(self, name: str, given: str | Sequence[str]) -> list[tuple[str, ...]]:
-        paths = [tuple(path.split(".")) for path in ([given] if isinstance(given, str) else given)]
+    def _paths(self, name: str, names: str | Sequence[str]) -> list[tuple[str, ...]]:
+        paths = [tuple(path.split(".")) for path in ([names] if isinstance(names, str) else names)]
         wrong = next((path for path in paths if len(path) != (2 if self._many else 1) or not all(path)), None)
         if wrong is not None:
             last = wrong[-1] or {"input": "query", "output": "documents"}.get(name, name)
@@ -416,19 +416,19 @@ class Haystack(FrameworkRetriever):
             for (component, name), value in values:
                 data.setdefault(component, {})[name] = value
             # Outputs that feed another component are omitted unless requested.
-            found = asked.run(data, include_outputs_from={self._output[0]})
+            result = asked.run(data, include_outputs_from={self._output[0]})
         else:
-            found = asked.run(**{name: value for (name,), value in values})
+            result = asked.run(**{name: value for (name,), value in values})
         for name in self._output:
-            if not isinstance(found, Mapping) or name not in found:
-                there = ", ".join(found) if isinstance(found, Mapping) else type(found).__name__
+            if not isinstance(result, Mapping) or name not in result:
+                there = ", ".join(result) if isinstance(result, Mapping) else type(result).__name__
                 raise InputError(
                     f"there is no output {'.'.join(self._output)!r}; found: {there or 'nothing'}",
                     where="Haystack",
                     fix='write output="component.documents"',
                 )
-            found = found[name]
-        return [(self._document_id(hit.id, hit.meta), hit.score) for hit in found]
+            result = result[name]
+        return [(self._document_id(hit.id, hit.meta), hit.score) for hit in result]
 
 
 class PyTerrier(FrameworkRetriever):
@@ -481,9 +481,9 @@ class PyTerrier(FrameworkRetriever):
         if not numbers:
             return [[] for _ in queries]
         texts = [queries[int(number)].text for number in numbers]
-        found = self._source.transform(self._frame({"qid": numbers, "query": texts}))
-        columns = list(getattr(found, "columns", ()))
-        if not len(found):
+        frame = self._source.transform(self._frame({"qid": numbers, "query": texts}))
+        columns = list(getattr(frame, "columns", ()))
+        if not len(frame):
             return [[] for _ in queries]
         missing = {"qid", "docno", "score"} - set(columns)
         if missing:
@@ -493,9 +493,9 @@ class PyTerrier(FrameworkRetriever):
                 where="PyTerrier",
                 fix="pass a transformer that retrieves documents for queries",
             )
-        places = found["rank"].tolist() if "rank" in columns else range(len(found))
+        places = frame["rank"].tolist() if "rank" in columns else range(len(frame))
         rows: dict[str, list[tuple[float, float, str]]] = {number: [] for number in numbers}
-        scored = zip(found["qid"].tolist(), found["docno"].tolist(), found["score"].tolist(), places, strict=True)
+        scored = zip(frame["qid"].tolist(), frame["docno"].tolist(), frame["score"].tolist(), places, strict=True)
         for number, name, score, place in scored:
             if str(number) not in rows:
                 raise InputError(

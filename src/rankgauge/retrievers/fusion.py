@@ -226,9 +226,9 @@ def fuse_files(
     """
     order_of(ties)
     named = named_sources(runs)
-    names = [one for one, _ in named]
-    given = {word: getattr(how, word) for word in ("norm", "weights", "k", "phi")}
-    how = Fusion.of(how.method, names, given)
+    names = [run_name for run_name, _ in named]
+    parameters = {word: getattr(how, word) for word in ("norm", "weights", "k", "phi")}
+    how = Fusion.of(how.method, names, parameters)
     called = how.method if name is None else name
 
     def write(blocks: Iterator[list[Run]]) -> int:
@@ -265,8 +265,8 @@ def fuse_aligned(aligned: Alignment, how: Fusion, *, name: str, runs: Sequence[s
     for block in aligned.blocks(chosen):
         normalized = np.zeros(block.rows.shape)  # 0 for documents missing from a run
         for column, values in enumerate(columns):
-            found = block.found[:, column]
-            normalized[found, column] = values[block.rows[found, column]]
+            present = block.present[:, column]
+            normalized[present, column] = values[block.rows[present, column]]
         scores[block.pairs] = METHODS[how.method].function(_Task(block, normalized, weights[chosen], how))
         taken[block.pairs] = True
     kept = slice(None) if taken.all() else np.flatnonzero(taken)
@@ -285,50 +285,52 @@ def fuse_aligned(aligned: Alignment, how: Fusion, *, name: str, runs: Sequence[s
 # ---- arguments
 
 
-def _norm(given: Any) -> str:
-    if isinstance(given, str) and plain_key(given) == "zmuv":
+def _norm(norm: Any) -> str:
+    if isinstance(norm, str) and plain_key(norm) == "zmuv":
         return "z-score"
-    return choice("norm", "min-max" if given is None else given, FUSION_NORMS)
+    return choice("norm", "min-max" if norm is None else norm, FUSION_NORMS)
 
 
-def _number(word: str, given: Any, low: float, high: float) -> float:
+def _number(word: str, value: Any, low: float, high: float) -> float:
     try:
-        number = math.nan if isinstance(given, bool | str) else float(given)
+        number = math.nan if isinstance(value, bool | str) else float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not low <= number <= high:
         raise InputError(
-            f"{word}={given!r:.60} is not valid", where="fuse", fix=f"{word} is a number from {low:g} to {high:g}"
+            f"{word}={value!r:.60} is not valid", where="fuse", fix=f"{word} is a number from {low:g} to {high:g}"
         )
     return number
 
 
-def _phi(given: Any) -> float:
-    phi = _number("phi", given, 0, 1)
+def _phi(value: Any) -> float:
+    phi = _number("phi", value, 0, 1)
     if phi in {0, 1}:
-        raise InputError(f"phi={given!r} is not valid", where="fuse", fix="phi is a number between 0 and 1")
+        raise InputError(f"phi={value!r} is not valid", where="fuse", fix="phi is a number between 0 and 1")
     return phi
 
 
-def _weights(given: Any, runs: Sequence[str]) -> tuple[float, ...] | None:
-    if given is None:
+def _weights(raw_weights: Any, runs: Sequence[str]) -> tuple[float, ...] | None:
+    if raw_weights is None:
         return None
-    if isinstance(given, Mapping):
+    if isinstance(raw_weights, Mapping):
         twice = next((name for name in runs if list(runs).count(name) > 1), None)
         if twice is not None:
             raise InputError(f"duplicate run name {twice!r}", where="weights", fix="pass weights in a list")
-        if set(given) != set(runs):
+        if set(raw_weights) != set(runs):
             raise InputError(
-                f"got weights for {', '.join(map(str, given)) or 'no run'}",
+                f"got weights for {', '.join(map(str, raw_weights)) or 'no run'}",
                 where="weights",
                 fix=f"pass one for each of: {', '.join(runs)}",
             )
-        given = [given[name] for name in runs]
-    if isinstance(given, str) or not isinstance(given, Iterable):
+        raw_weights = [raw_weights[name] for name in runs]
+    if isinstance(raw_weights, str) or not isinstance(raw_weights, Iterable):
         raise InputError(
-            f"got {given!r:.60} for the weights", where="weights", fix="pass a list of numbers, or {run name: number}"
+            f"got {raw_weights!r:.60} for the weights",
+            where="weights",
+            fix="pass a list of numbers, or {run name: number}",
         )
-    weights = tuple(_number("a weight", weight, 0, _MOST) for weight in given)
+    weights = tuple(_number("a weight", weight, 0, _MOST) for weight in raw_weights)
     if len(weights) != len(runs):
         raise InputError(
             f"got {many(len(weights), 'weight')} for {many(len(runs), 'run')}",
@@ -393,7 +395,7 @@ class _Task:
     @property
     def count(self) -> IntArray:
         """(U,) number of runs that retrieved each document."""
-        return np.count_nonzero(self.block.found, axis=1)
+        return np.count_nonzero(self.block.present, axis=1)
 
 
 def _rrf(task: _Task) -> FloatArray:
@@ -407,9 +409,9 @@ def _rrf(task: _Task) -> FloatArray:
 
 
 def _isr(task: _Task) -> FloatArray:
-    found = task.block.found
-    squares = np.where(found, task.block.rank, 1).astype(np.float64) ** 2
-    high, low = quotient(found.astype(np.float64) * task.count[:, None], squares)
+    present = task.block.present
+    squares = np.where(present, task.block.rank, 1).astype(np.float64) ** 2
+    high, low = quotient(present.astype(np.float64) * task.count[:, None], squares)
     return total(high, low)
 
 
@@ -425,7 +427,7 @@ def _borda(task: _Task) -> FloatArray:
     block = task.block
     sizes = block.sizes[block.query][:, None]
     retrieved = block.retrieved[block.query]
-    points = np.where(block.found, sizes - block.rank + 1.0, (sizes - retrieved + 1) / 2)
+    points = np.where(block.present, sizes - block.rank + 1.0, (sizes - retrieved + 1) / 2)
     # A run without the query has no vote.
     return total(*product(np.where(retrieved > 0, points, 0.0), task.weights))
 
@@ -435,7 +437,7 @@ def _condorcet(task: _Task) -> FloatArray:
     votes = _votes(task.weights)
     ends = offsets_of(block.sizes).tolist()
     kind = np.int16 if block.rank.max(initial=0) < np.iinfo(np.int16).max else np.int32
-    ranks = np.where(block.found, block.rank, np.iinfo(kind).max).astype(kind).T
+    ranks = np.where(block.present, block.rank, np.iinfo(kind).max).astype(kind).T
     result = np.zeros(len(block.pairs))
     for first, stop in itertools.pairwise(ends):
         inside = np.ascontiguousarray(ranks[:, first:stop])
@@ -483,17 +485,17 @@ def _combanz(task: _Task) -> FloatArray:
 
 
 def _combmin(task: _Task) -> FloatArray:
-    lowest: FloatArray = np.where(task.block.found, task.scores, np.inf).min(axis=1)
+    lowest: FloatArray = np.where(task.block.present, task.scores, np.inf).min(axis=1)
     return lowest
 
 
 def _combmax(task: _Task) -> FloatArray:
-    highest: FloatArray = np.where(task.block.found, task.scores, -np.inf).max(axis=1)
+    highest: FloatArray = np.where(task.block.present, task.scores, -np.inf).max(axis=1)
     return highest
 
 
 def _combmed(task: _Task) -> FloatArray:
-    ordered = np.sort(np.where(task.block.found, task.scores, np.inf), axis=1)
+    ordered = np.sort(np.where(task.block.present, task.scores, np.inf), axis=1)
     rows, count = np.arange(len(ordered)), task.count
     median: FloatArray = (ordered[rows, (count - 1) // 2] + ordered[rows, count // 2]) / 2
     return median

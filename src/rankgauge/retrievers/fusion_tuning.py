@@ -190,8 +190,8 @@ def tune_fusion(
     Example:
         >>> qrels = {f"q{n}": {"d1"} for n in range(6)}
         >>> good, bad = {q: ["d1", "x"] for q in qrels}, {q: ["x", "y", "d1"] for q in qrels}
-        >>> found = tune_fusion(qrels, {"good": good, "bad": bad}, "RR", method="wsum", folds=2)
-        >>> found.folds[0].chosen, found.evaluation.mean()
+        >>> tuned = tune_fusion(qrels, {"good": good, "bad": bad}, "RR", method="wsum", folds=2)
+        >>> tuned.folds[0].chosen, tuned.evaluation.mean()
         (Fusion(method='wsum', norm='min-max', weights=(0.6, 0.4), k=None, phi=None), {'RR': 1.0})
     """
     truth = Qrels.of(qrels)
@@ -207,33 +207,33 @@ def tune_fusion(
         )
     splits = _folds(truth, folds, seed) if train is None else [_fixed_split(truth, train)]
     search = _Search(truth, wanted, ties, tuple(named), candidates)
-    made = tuple(search.fold(*split) for split in splits)
+    results = tuple(search.fold(*split) for split in splits)
     queries = [query for _, test in splits for query in test]
-    run, rest = search.run(made)
+    run, rest = search.run(results)
     evaluation = search.evaluation(run, queries)
     others = {f"untuned {candidates[0]}": search.mean(0, queries)}
-    for place, one in enumerate(named, start=1):
-        label = f"{one.name} ({place})" if names.count(one.name) > 1 else one.name
-        if len(only(one, queries)):
-            others[label] = search.evaluation(one, queries).mean()[str(wanted)]
+    for place, input_run in enumerate(named, start=1):
+        label = f"{input_run.name} ({place})" if names.count(input_run.name) > 1 else input_run.name
+        if len(only(input_run, queries)):
+            others[label] = search.evaluation(input_run, queries).mean()[str(wanted)]
     mean = evaluation.mean()[str(wanted)]
     compared = ", ".join(f"{name} {value:.4f}" for name, value in others.items())
     return TunedFusion(
         run=run,
         measure=wanted,
         candidates=candidates,
-        folds=made,
+        folds=results,
         seed=seed if train is None else None,
         evaluation=evaluation,
         others=others,
         sentences=(
             f"tried: {_grid_text(candidates)}",
-            *_method_sentences(made, wanted, len(queries), seed if train is None else None),
+            *_method_sentences(results, wanted, len(queries), seed if train is None else None),
             *([rest] if rest else []),
             f"{wanted} over {many(len(queries), 'query')} not used to choose it: {mean:.4f}; {compared}",
         ),
         warnings=(
-            *_tuning_warnings(made, candidates),
+            *_tuning_warnings(results, candidates),
             *(
                 f"{name} has the higher {wanted} on the same queries"
                 for name, value in others.items()
@@ -257,17 +257,17 @@ def _candidates(method: str, names: Sequence[str], grid: Any) -> tuple[Fusion, .
                 where="grid",
                 fix=f"pass a list; to fix the parameter, a list of one value: {{{word!r}: [...]}}",
             )
-    given = {word: list(values) for word, values in (grid or {}).items()}
+    lists = {word: list(values) for word, values in (grid or {}).items()}
     tried: dict[str, list[Any]] = {}
     if name == "rrf":
         tried["k"] = list(_K)
     elif name == "rbc":
         tried["phi"] = list(_PHI)
     elif name == "wsum":
-        tried["weights"] = given["weights"] if "weights" in given else [*weight_grid(len(names))]
+        tried["weights"] = lists["weights"] if "weights" in lists else [*weight_grid(len(names))]
     elif "norm" in METHODS[name].reads:
         tried["norm"] = list(_NORMS)
-    tried |= given
+    tried |= lists
     if not tried:
         raise InputError(
             f"{name} has nothing to tune",
@@ -278,8 +278,8 @@ def _candidates(method: str, names: Sequence[str], grid: Any) -> tuple[Fusion, .
     if not 0 < points <= _MANY:
         raise InputError(f"the grid has {points:,} points", where="grid", fix=f"pass 1 to {_MANY:,} points")
     combinations = itertools.product(*tried.values())
-    found = [Fusion.of(name, names, dict(zip(tried, values, strict=True))) for values in combinations]
-    return tuple(dict.fromkeys(found))
+    methods = [Fusion.of(name, names, dict(zip(tried, values, strict=True))) for values in combinations]
+    return tuple(dict.fromkeys(methods))
 
 
 # ---- folds
@@ -308,10 +308,10 @@ def _folds(truth: Qrels, folds: int, seed: int) -> list[_Split]:
 
 def _fixed_split(truth: Qrels, train: Any) -> _Split:
     """Return the given training queries and all other judged queries."""
-    given = {id_bytes(query, "query id") for query in given_ids(train)}
+    training = {id_bytes(query, "query id") for query in given_ids(train)}
     judged = list(truth.query_index)
-    chosen = [query for query in judged if query in given]
-    others = [query for query in judged if query not in given]
+    chosen = [query for query in judged if query in training]
+    others = [query for query in judged if query not in training]
     if not chosen or not others:
         text = "none of the training queries is judged" if not chosen else "no query is left"
         raise InputError(

@@ -103,31 +103,31 @@ def hits_of(found: Any, k: int) -> Hits:
     return Hits(ids, [float(n) for n in range(len(ids), 0, -1)], False, repeated, beyond)  # noqa: FBT003
 
 
-def rows_of_hits(found: Any, k: int = 0) -> tuple[list[str], list[float]]:
+def rows_of_hits(result: Any, k: int = 0) -> tuple[list[str], list[float]]:
     """Return all ids and scores in their original order; no scores if none were given."""
-    if type(found) is list and all(type(one) is str and one for one in found):
-        _check_ids(found)
-        return found.copy(), []
-    if type(found) is list and (pairs := _plain_pairs(found)) is not None:
+    if type(result) is list and all(type(item) is str and item for item in result):
+        _check_ids(result)
+        return result.copy(), []
+    if type(result) is list and (pairs := _plain_pairs(result)) is not None:
         return pairs
-    if isinstance(found, Mapping) and "ids" not in found:
-        return _scored(listed_hits(found.items(), k))
-    if fix := _unordered(found):
-        raise InputError(f"the retriever returned {shown(found)}, which is not a ranking", fix=fix)
-    if found is None or isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
+    if isinstance(result, Mapping) and "ids" not in result:
+        return _scored(listed_hits(result.items(), k))
+    if fix := _unordered(result):
+        raise InputError(f"the retriever returned {shown(result)}, which is not a ranking", fix=fix)
+    if result is None or isinstance(result, str | bytes | Mapping) or not isinstance(result, Iterable):
         raise InputError(
-            f"the retriever returned {shown(found)} for a query, expected a ranking",
-            fix=adapter_hint(found) or f"return an empty list for nothing found; {_SHAPES}",
+            f"the retriever returned {shown(result)} for a query, expected a ranking",
+            fix=adapter_hint(result) or f"return an empty list for nothing found; {_SHAPES}",
         )
-    return _scored(listed_hits(found, k))
+    return _scored(listed_hits(result, k))
 
 
-def listed_hits(found: Iterable[Any], k: int) -> list[Any]:
+def listed_hits(result: Iterable[Any], k: int) -> list[Any]:
     """Return the hits as a list."""
-    if type(found) in {list, tuple}:
-        return list(found)
+    if type(result) in {list, tuple}:
+        return list(result)
     most = _MOST_HITS + 2 * k
-    rows = list(itertools.islice(found, most + 1))
+    rows = list(itertools.islice(result, most + 1))
     if len(rows) > most:
         raise InputError(
             f"the retriever returned more than {most:,} hits for one query and did not stop",
@@ -136,13 +136,13 @@ def listed_hits(found: Iterable[Any], k: int) -> list[Any]:
     return rows
 
 
-def _unordered(found: Any) -> str:
+def _unordered(result: Any) -> str:
     """Return the fix for a value that looks like a ranking but is not; else empty."""
-    if isinstance(found, AbstractSet) and not isinstance(found, KeysView | ItemsView):
+    if isinstance(result, AbstractSet) and not isinstance(result, KeysView | ItemsView):
         return "return a list, best first: a set has no order"
-    if hasattr(found, "columns"):
+    if hasattr(result, "columns"):
         return 'return its rows: list(zip(frame["docno"], frame["score"]))'
-    if isinstance(found, tuple) and len(found) == 2 and _columns(*found):
+    if isinstance(result, tuple) and len(result) == 2 and _columns(*result):
         return "return pairs: list(zip(ids, scores))"
     return ""
 
@@ -150,8 +150,8 @@ def _unordered(found: Any) -> str:
 def _columns(ids: Any, scores: Any) -> bool:
     """Return whether the values are a column of ids and a column of scores, not two hits."""
     if isinstance(ids, list) and isinstance(scores, list):
-        whole = not any(isinstance(one, float) for one in ids)
-        return whole and bool(scores) and all(isinstance(one, int | float) for one in scores)
+        whole = not any(isinstance(item, float) for item in ids)
+        return whole and bool(scores) and all(isinstance(item, int | float) for item in scores)
     return bool(getattr(ids, "ndim", 0) == getattr(scores, "ndim", 0) == 1)
 
 
@@ -198,7 +198,7 @@ def _id(value: Any) -> str:
         _check_ids((value,))
         return value
     if not isinstance(value, str | bytes | int) and not hasattr(value, "dtype"):
-        inner = next((found for key in _IDS if (found := _part(value, key)) is not None), None)
+        inner = next((part for key in _IDS if (part := _part(value, key)) is not None), None)
         if inner is None:
             raise InputError(f"a hit is {shown(value)}, which has no id", fix=adapter_hint(value) or _SHAPES)
         value = inner
@@ -244,6 +244,6 @@ def shown(value: Any) -> str:
 
 def adapter_hint(value: Any) -> str:
     """Return the fix for an object of a known framework; empty for others."""
-    modules = (one.__module__.partition(".")[0] for one in type(value).__mro__)
+    modules = (base.__module__.partition(".")[0] for base in type(value).__mro__)
     wrapper = next((_ADAPTERS[module] for module in modules if module in _ADAPTERS), "")
     return f"wrap the retriever: rankgauge.retrievers.{wrapper}(...)" if wrapper else ""

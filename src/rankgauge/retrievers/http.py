@@ -326,7 +326,7 @@ def follow(answer: Any, path: Sequence[str | int], name: str) -> Any:
         if isinstance(step, int):
             known = isinstance(answer, list) and step < len(answer)
         if not known:
-            walked = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in path)
+            walked = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
             parent = repr(path[place - 1]) if place else ("the response" if name == "hits" else "the hit")
             raise InputError(
                 f"{name}={walked.lstrip('.')!r} does not exist: there is no {step!r} in {parent}, "

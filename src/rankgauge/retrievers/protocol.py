@@ -79,7 +79,7 @@ def attempt(call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
 
 def settings_of(retriever: Any) -> Mapping[str, Any] | None:
     """Return the settings of a retriever; None if it has none."""
-    found, error = attempt(lambda: getattr(retriever, "settings", None))
+    settings, error = attempt(lambda: getattr(retriever, "settings", None))
     if isinstance(error, RankgaugeError):
         raise error
     if error is not None:
@@ -88,7 +88,7 @@ def settings_of(retriever: Any) -> Mapping[str, Any] | None:
             where=f"{type(retriever).__name__}.settings",
             fix="let settings return a mapping of plain values, or None",
         ) from error
-    return found if isinstance(found, Mapping) else None
+    return settings if isinstance(settings, Mapping) else None
 
 
 def describe_error(error: BaseException) -> str:
@@ -212,14 +212,14 @@ def raw_rankings(responses: Callable[[Sequence[Query], int], Any], queries: Sequ
     return aligned(rankings, len(queries))
 
 
-def aligned(found: Any, wanted: int) -> Sequence[Any]:
+def aligned(rankings: Any, wanted: int) -> Sequence[Any]:
     """Return the rankings of a batch after checking that there is one per query."""
-    if getattr(found, "ndim", 0) > 1:  # an array of ids with a row per query
-        found = list(found)
-    listed = isinstance(found, Sequence) and not isinstance(found, str)
-    if listed and len(found) == wanted:
-        return found
-    got = many(len(found), "ranking") if listed else shown(found)
+    if getattr(rankings, "ndim", 0) > 1:  # an array of ids with a row per query
+        rankings = list(rankings)
+    listed = isinstance(rankings, Sequence) and not isinstance(rankings, str)
+    if listed and len(rankings) == wanted:
+        return rankings
+    got = many(len(rankings), "ranking") if listed else shown(rankings)
     raise InputError(
         f"the retriever returned {got} for {many(wanted, 'query')}",
         fix="return a list with one ranking for each query, in their order",
@@ -257,15 +257,15 @@ def responses_of(retriever: Any, *, batched: bool = False) -> Callable[[Sequence
         return one_by_one
 
     def all_of_them(queries: Sequence[Query], k: int) -> Any:
-        found = [ask(query.text, k) for query in queries]
+        responses = [ask(query.text, k) for query in queries]
         # A function that is not a coroutine function may still return awaitables.
-        return _all(found) if found and inspect.isawaitable(found[0]) else found
+        return _all(responses) if responses and inspect.isawaitable(responses[0]) else responses
 
     return all_of_them
 
 
-async def _all(found: Iterable[Awaitable[Any]]) -> list[Any]:
-    return [await one for one in found]
+async def _all(responses: Iterable[Awaitable[Any]]) -> list[Any]:
+    return [await response for response in responses]
 
 
 def takes_k(retriever: Any) -> bool:
@@ -325,14 +325,14 @@ class _Loop:
         if not self._loop.is_running():
             self._loop.close()
 
-    def result(self, found: Awaitable[Any], cancelled: Callable[[], bool] | None) -> Any:
+    def result(self, response: Awaitable[Any], cancelled: Callable[[], bool] | None) -> Any:
         """Return the result; on Ctrl-C, cancel the task and wait for it."""
         over = threading.Event()
         tasks: list[asyncio.Task[Any]] = []
 
         def begin() -> None:
             # A coroutine must be the task itself, so that cancellation before its start closes it.
-            work = found if asyncio.iscoroutine(found) else _await(found)
+            work = response if asyncio.iscoroutine(response) else _await(response)
             tasks.append(self._loop.create_task(work))
             tasks[0].add_done_callback(lambda _: over.set())
 
@@ -365,7 +365,7 @@ _loop: _Loop | None = None
 _making = threading.Lock()
 
 
-def awaited(found: Awaitable[Any], cancelled: Callable[[], bool] | None = None) -> Any:
+def awaited(response: Awaitable[Any], cancelled: Callable[[], bool] | None = None) -> Any:
     """Return the result of an awaitable from synchronous code, even if an event loop is running.
 
     The awaitable is cancelled once ``cancelled``, which is polled, returns True.
@@ -376,10 +376,10 @@ def awaited(found: Awaitable[Any], cancelled: Callable[[], bool] | None = None) 
             _loop = _Loop()
         loop = _loop
     if threading.current_thread() is not loop.thread:
-        return loop.result(found, cancelled)
+        return loop.result(response, cancelled)
     # Synchronous code called from the loop itself: waiting for the same loop would never end.
     with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, _await(found)).result()
+        return pool.submit(asyncio.run, _await(response)).result()
 
 
 def abandon_blocked_loop() -> None:
@@ -398,5 +398,5 @@ def _abandon(loop: _Loop) -> None:
     atexit.unregister(loop.end)
 
 
-async def _await(found: Awaitable[Any]) -> Any:
-    return await found
+async def _await(response: Awaitable[Any]) -> Any:
+    return await response

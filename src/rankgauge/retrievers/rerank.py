@@ -112,14 +112,14 @@ class Rerank(CompositeRetriever):
         return ranking + [(name, floor - step * n) for n, name in enumerate(rest, 1)]
 
     def _scores(self, query: str, texts: list[str]) -> list[float | None]:
-        given = self.reranker.rerank(query, texts)
+        result = self.reranker.rerank(query, texts)
         try:
-            scores = [None if score is None else float(score) for score in given]
+            scores = [None if score is None else float(score) for score in result]
         except (TypeError, ValueError):
             scores = []
         if len(scores) != len(texts) or not all(s is None or math.isfinite(s) for s in scores):
             raise InputError(
-                f"the reranker returned {given!r:.80} for {many(len(texts), 'text')}",
+                f"the reranker returned {result!r:.80} for {many(len(texts), 'text')}",
                 where="reranker",
                 fix="return a finite number for each text, or None for no score",
             )
@@ -193,9 +193,9 @@ class CrossEncoderReranker:
 def _activation(model: Any) -> str | None:
     """Return the activation function of a cross-encoder, under its current or former name."""
     names = ("activation_fn", "default_activation_function")
-    found = next((one for name in names if (one := getattr(model, name, None)) is not None), None)
+    activation = next((value for name in names if (value := getattr(model, name, None)) is not None), None)
     # The name of a function or the class of a layer: a repr might contain a memory address.
-    return None if found is None else getattr(found, "__qualname__", type(found).__qualname__)
+    return None if activation is None else getattr(activation, "__qualname__", type(activation).__qualname__)
 
 
 class RerankEndpoint(ModelEndpoint):
@@ -269,10 +269,10 @@ def _billed(content: Any) -> dict[str, float]:
         return {}
     meta = content.get("meta")
     meta = meta if isinstance(meta, Mapping) else {}
-    found: dict[str, float] = {}
+    amounts: dict[str, float] = {}
     for part in (content.get("usage"), meta.get("billed_units"), meta.get("tokens")):
         for theirs, ours in _COUNTS.items():
             amount = part.get(theirs) if isinstance(part, Mapping) else None
-            if is_count(amount) and ours not in found:
-                found[ours] = float(amount)
-    return found
+            if is_count(amount) and ours not in amounts:
+                amounts[ours] = float(amount)
+    return amounts
