@@ -127,14 +127,14 @@ def way_of(
         if not way.possible(every):
             continue
         if worth is not None:
-            best, most = max((best, most), (way, worth(way)), key=lambda found: found[1])
+            best, most = max((best, most), (way, worth(way)), key=lambda pair: pair[1])
             continue
         known = _known(way, theirs)
         # A result shared by many ids identifies none of them: 12#3 and 47#3 without a prefix.
-        found = len({other for value in ours for other in _candidates(way, known, value)})
+        matched = len({other for value in ours for other in _candidates(way, known, value)})
         least = 1 if way.sure else max(1, met // _CHANCE)
-        if found >= least and found > most:
-            best, most = way, found
+        if matched >= least and matched > most:
+            best, most = way, matched
     # Removing parts of ids can match by chance; it must explain nearly all ids.
     if worth is None and best is not None and not best.both and most <= met:
         return None
@@ -147,9 +147,9 @@ def _shared(ours: Collection[bytes], theirs: Collection[bytes]) -> Iterator[Way]
         return
     heads = [_head(ids) for ids in (ours, theirs)]
     tails = [_head([value[::-1] for value in ids])[::-1] for ids in (ours, theirs)]
-    for one, other in ((0, 1), (1, 0)):
-        prefix = _text(heads[one].removesuffix(heads[other]))
-        suffix = _text(tails[one].removeprefix(tails[other]))
+    for side, other in ((0, 1), (1, 0)):
+        prefix = _text(heads[side].removesuffix(heads[other]))
+        suffix = _text(tails[side].removeprefix(tails[other]))
         if prefix:
             yield _without(prefix, "")
         if suffix:
@@ -196,8 +196,8 @@ def named(way: Way, pairs: Iterable[tuple[bytes, bytes]]) -> str:
 
 def _rest(longer: bytes, shorter: bytes) -> str:
     """Return the characters that one id has before and after the other, quoted."""
-    before, found, behind = longer.rpartition(shorter)
-    parts = [f"'{_text(part)}'" for part in (before, behind) if found and part]
+    before, middle, behind = longer.rpartition(shorter)
+    parts = [f"'{_text(part)}'" for part in (before, behind) if middle and part]
     return " and ".join(parts)
 
 
@@ -235,9 +235,9 @@ def matches(way: Way, run_ids: Iterable[bytes], judged_ids: Iterable[bytes]) -> 
     judged = list(dict.fromkeys(judged_ids))
     known, there = _known(way, judged), set(judged)
     for value in run_ids:
-        found = () if value in there else _candidates(way, known, value)
-        if found:
-            yield value, found[0]
+        candidates = () if value in there else _candidates(way, known, value)
+        if candidates:
+            yield value, candidates[0]
 
 
 def spelled(way: Way, run_ids: Iterable[Ids], judged_ids: Collection[bytes]) -> Spelling:
@@ -245,14 +245,14 @@ def spelled(way: Way, run_ids: Iterable[Ids], judged_ids: Collection[bytes]) -> 
     judged = set(judged_ids)
     known = _known(way, judged)
     there: set[bytes] = set()
-    found: set[tuple[bytes, bytes]] = set()
+    candidates: set[tuple[bytes, bytes]] = set()
     for ids in run_ids:
         different = set(ids.tolist())
         there |= different & judged
-        for one in different - judged:
-            found.update((one, other) for other in _candidates(way, known, one))
+        for value in different - judged:
+            candidates.update((value, other) for other in _candidates(way, known, value))
     # Sorted for reproducible messages.
-    pairs = sorted(found)
+    pairs = sorted(candidates)
     names: dict[bytes, bytes] = {}
     for ours, theirs in pairs:
         names.setdefault(ours, theirs)

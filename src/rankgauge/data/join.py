@@ -312,8 +312,8 @@ def join(qrels: Qrels, run: Run, *, ties: str) -> Joined:
     if native.core is not None and qrels.judged is not None:
         docs = (*table.docs.columns(), table.docs.hashes())
         values = np.ascontiguousarray(table.values)
-        found, places = native.core.join(qrels.judged, *docs, values, table.offsets, of_run, ties == "trec")
-        judged_rows = np.frombuffer(found, np.int64)
+        judged_buffer, places = native.core.join(qrels.judged, *docs, values, table.offsets, of_run, ties == "trec")
+        judged_rows = np.frombuffer(judged_buffer, np.int64)
         ranks = [*np.frombuffer(places, np.int64).reshape(-1, 3).T]
     else:
         rows, judged_rows = match(qrels, run)

@@ -76,12 +76,12 @@ class Cached:
 
     def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
         """Return the cached value for `key`, computing it if missing; arrays become read-only."""
-        found: _T | None = self._made.get(key)
-        if found is None:
-            found = self._made[key] = make()
-            if isinstance(found, np.ndarray):
-                freeze(found)
-        return found
+        value: _T | None = self._made.get(key)
+        if value is None:
+            value = self._made[key] = make()
+            if isinstance(value, np.ndarray):
+                freeze(value)
+        return value
 
     @staticmethod
     def count(flags: BoolArray) -> IntArray:

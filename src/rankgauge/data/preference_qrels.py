@@ -133,9 +133,9 @@ class PreferenceQrels(SpecialQrels):
 
     @classmethod
     def _made(cls, rows: WideRows, query: IntArray, queries: Ids, *notes: str) -> Self:
-        found = super()._made(rows, query, queries, *notes)
-        found.by_group  # noqa: B018 - made now: a contradiction is refused where it is read
-        return found
+        judgments = super()._made(rows, query, queries, *notes)
+        judgments.by_group  # noqa: B018 - made now: a contradiction is refused where it is read
+        return judgments
 
     def __repr__(self) -> str:
         groups = sum(map(len, self.by_group))
@@ -150,12 +150,12 @@ class PreferenceQrels(SpecialQrels):
         """
         group, subgroup = (labels.unique()[0] for labels in self.labels)
         firsts = self.qrels.table.offsets.tolist()
-        found = []
+        groups = []
         for number, (start, stop) in enumerate(zip(self.offsets[:-1].tolist(), self.offsets[1:].tolist(), strict=True)):
             judged = start + np.flatnonzero(self.grade[start:stop] >= 0)
             parts = np.split(judged, np.flatnonzero(np.diff(group[judged])) + 1)
-            found.append(tuple(self._group(part, subgroup[part], firsts[number]) for part in parts if len(part)))
-        return tuple(found)
+            groups.append(tuple(self._group(part, subgroup[part], firsts[number]) for part in parts if len(part)))
+        return tuple(groups)
 
     def _group(self, part: IntArray, subgroup: IntArray, first: int) -> _Group:
         """Build a group from its entries."""
@@ -179,8 +179,8 @@ class PreferenceQrels(SpecialQrels):
         names = self.qrels.table.docs.take(docs).shown()
         both = np.argwhere(over & over.T)
         if len(both):
-            one, other = (names[place] for place in both[both[:, 0] < both[:, 1]][0].tolist())
-            raise self._contradiction(part, f"'{one}' and '{other}' are each preferred to the other")
+            document, other = (names[place] for place in both[both[:, 0] < both[:, 1]][0].tolist())
+            raise self._contradiction(part, f"'{document}' and '{other}' are each preferred to the other")
         unsure = np.flatnonzero((lowest == 0) & (highest > 0))
         if len(unsure):
             raise self._contradiction(part, f"'{names[int(unsure[0])]}' has both grade 0 and a higher one")
@@ -200,13 +200,13 @@ class PreferenceQrels(SpecialQrels):
         firsts = self.qrels.table.offsets
         ranked = []
         for number, query in enumerate(queries.tolist()):
-            found = block.grade[number][block.in_qrels[number]].astype(np.int64)
+            rows = block.grade[number][block.in_qrels[number]].astype(np.int64)
             # Documents that were not retrieved follow.
             place = np.full(int(firsts[query + 1] - firsts[query]), -1, dtype=np.int64)
-            place[found - firsts[query]] = np.arange(len(found))
+            place[rows - firsts[query]] = np.arange(len(rows))
             missing = np.flatnonzero(place < 0)
-            place[missing] = len(found) + np.arange(len(missing))
-            ranked.append(_Ranked(self.by_group[query], place, len(found)))
+            place[missing] = len(rows) + np.arange(len(missing))
+            ranked.append(_Ranked(self.by_group[query], place, len(rows)))
         return PreferenceRun(tuple(ranked))
 
     def tied(self, joined: Joined) -> IntArray:
@@ -266,7 +266,7 @@ class PreferenceRun(Cached):
 
     def groups(self) -> IntArray:
         """Return the number of groups of each query, (Q,)."""
-        return np.array([len(one.groups) for one in self.ranked], dtype=np.int64)
+        return np.array([len(ranking.groups) for ranking in self.ranked], dtype=np.int64)
 
     def counts(self) -> IntArray:
         """Return counts of preferences in each group, (Q, G, 5); 0 for missing groups.
@@ -289,15 +289,15 @@ class PreferenceRun(Cached):
 
         If groups contradict each other, a pair is satisfied in part.
         """
-        return self.once("pairs", lambda: np.array([_paired(one) for one in self.ranked]))
+        return self.once("pairs", lambda: np.array([_paired(ranking) for ranking in self.ranked]))
 
     def _by_group(self, count: Callable[[_Group, int], Iterable[int]], width: int) -> IntArray:
         most = max(1, int(self.groups().max(initial=1)))
-        found = np.zeros((len(self), most, width), dtype=np.int64)
-        for number, one in enumerate(self.ranked):
-            for place, group in enumerate(one.groups):
-                found[number, place] = tuple(count(*one.ordered(group)))
-        return found
+        counts = np.zeros((len(self), most, width), dtype=np.int64)
+        for number, ranking in enumerate(self.ranked):
+            for place, group in enumerate(ranking.groups):
+                counts[number, place] = tuple(count(*ranking.ordered(group)))
+        return counts
 
 
 def _counted(group: _Group, there: int) -> tuple[int, int, int, int, int]:

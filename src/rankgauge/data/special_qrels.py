@@ -126,12 +126,12 @@ class SpecialQrels(Mapping[str, Any]):
         if not same.any():
             return
         at = int(np.flatnonzero(same)[0])
-        one, other = order[at : at + 2].tolist()
-        named = [f"{name} '{show_id(rows.labels[name][one])}'" for name in cls.judged_once[::-1]]
+        row, other = order[at : at + 2].tolist()
+        named = [f"{name} '{show_id(rows.labels[name][row])}'" for name in cls.judged_once[::-1]]
         raise InputError(
-            f"duplicate document '{show_id(rows.docs[one])}' for "
-            + " of ".join([*named, f"query '{show_id(rows.queries[one])}'"]),
-            where=row_place(rows, *sorted((one, other))),
+            f"duplicate document '{show_id(rows.docs[row])}' for "
+            + " of ".join([*named, f"query '{show_id(rows.queries[row])}'"]),
+            where=row_place(rows, *sorted((row, other))),
             fix="keep one grade of each document for each " + " and ".join(cls.judged_once or ("query",)),
         )
 
@@ -189,7 +189,7 @@ class SpecialQrels(Mapping[str, Any]):
         if not isinstance(other, type(self)):
             return NotImplemented
         # Compare exact ids; iteration yields them as displayed.
-        mine, theirs = (each.qrels.table.queries.tolist() for each in (self, other))
+        mine, theirs = (judgments.qrels.table.queries.tolist() for judgments in (self, other))
         return {q: self[q] for q in mine} == {q: other[q] for q in theirs}
 
     __hash__ = None  # type: ignore[assignment] # holds arrays
@@ -253,10 +253,10 @@ def _nested(rows: Iterable[Sequence[Any]]) -> dict[str, Any]:
     return nested
 
 
-def as_mapping(found: Any, where: str, wanted: str, layout: str) -> Mapping[Any, Any]:
+def as_mapping(value: Any, where: str, wanted: str, layout: str) -> Mapping[Any, Any]:
     """Check that a level of a nested mapping is a mapping, and return it."""
-    of_kind(wanted, found, Mapping, f"write {layout}", where=f"judgments, {where}")
-    level: Mapping[Any, Any] = found
+    of_kind(wanted, value, Mapping, f"write {layout}", where=f"judgments, {where}")
+    level: Mapping[Any, Any] = value
     return level
 
 
@@ -312,9 +312,9 @@ class SampledQrels(SpecialQrels):
     @cached_property
     def stratum(self) -> IntArray:
         """(R,) stratum of each row of ``qrels.table``, numbered within the query."""
-        found = np.empty(len(self.row), dtype=np.int64)
-        found[self.row] = self.label_number[0]
-        return found
+        numbers = np.empty(len(self.row), dtype=np.int64)
+        numbers[self.row] = self.label_number[0]
+        return numbers
 
     def _seen(self, block: JudgedRun, queries: IntArray) -> SampledRun:  # noqa: ARG002 - as all
         values = self.qrels.table.values
@@ -464,11 +464,11 @@ class SubtopicQrels(SpecialQrels):
                 where=rows.source,
                 fix="pass judgments by subtopic, with lines such as: q1 2 d1 1 (query, subtopic, document, grade)",
             )
-        found = super()._made(rows, query, queries, *notes)
-        if found.width > 1:
-            return found
-        table = found.qrels.table.with_notes(f"WARNING: {rows.source}: no query has more than one subtopic")
-        return replace(found, qrels=Qrels(table))
+        judgments = super()._made(rows, query, queries, *notes)
+        if judgments.width > 1:
+            return judgments
+        table = judgments.qrels.table.with_notes(f"WARNING: {rows.source}: no query has more than one subtopic")
+        return replace(judgments, qrels=Qrels(table))
 
     def __repr__(self) -> str:
         return (
@@ -574,8 +574,8 @@ class SubtopicRun(Cached):
 
         Dividing by it then gives an undefined value.
         """
-        found = self.count(self.relevant(rel) > 0)
-        return np.where(found > 0, found, np.nan)
+        count = self.count(self.relevant(rel) > 0)
+        return np.where(count > 0, count, np.nan)
 
     def judged_only(self) -> SubtopicRun:
         """Return the run without documents that lack a grade >= 0, ranked again."""

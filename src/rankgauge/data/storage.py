@@ -78,8 +78,8 @@ class Buckets:
         for piece in pieces:
             self._source = self._source or piece.table.source
             self._notes.update(dict.fromkeys(piece.table.notes))
-            found, parts = _split(piece, level, end)
-            segments.append(found)
+            piece_segments, parts = _split(piece, level, end)
+            segments.append(piece_segments)
             end += write_all(self._file, parts)
         self._segments = np.concatenate(segments)
         self._sizes = np.bincount(self._segments[:, 0], weights=_bytes_of(self._segments), minlength=_COUNT).astype(
@@ -205,8 +205,8 @@ def _ids_of(parts: Iterable[npt.NDArray[np.generic]], lengths: IntArray) -> Ids:
 
 
 def _bytes_of(segments: IntArray) -> IntArray:
-    found: IntArray = segments[:, 2:] @ np.array([16, 12, 1, 1])
-    return found
+    sizes: IntArray = segments[:, 2:] @ np.array([16, 12, 1, 1])
+    return sizes
 
 
 def _split(piece: Positioned, level: int, end: int) -> tuple[IntArray, list[memoryview]]:
@@ -314,20 +314,20 @@ class StoredQrels:
 
     def numbers_of(self, queries: Ids) -> IntArray:
         """Return the number of each query, or -1 if it is not judged."""
-        found = np.full(len(queries), -1, dtype=np.int64)
+        numbers = np.full(len(queries), -1, dtype=np.int64)
         hashes = queries.hashes()
         places = np.searchsorted(self._hashes, hashes)
         rows = np.flatnonzero(places < len(self))
         rows = rows[self._hashes[places[rows]] == hashes[rows]]
         candidates = self._by_hash[places[rows]]
         same = queries.same(rows, self.queries, candidates)
-        found[rows[same]] = candidates[same]
+        numbers[rows[same]] = candidates[same]
         rows = rows[~same]
         if len(rows):
             # Different ids have the same hash.
             known = {query: number for number, query in enumerate(self.queries.tolist())}
-            found[rows] = [known.get(query, -1) for query in queries.take(rows).tolist()]
-        return found
+            numbers[rows] = [known.get(query, -1) for query in queries.take(rows).tolist()]
+        return numbers
 
     def part(self, numbers: IntArray) -> Qrels:
         """Return the judgments of these queries, in this order."""
@@ -422,7 +422,7 @@ class _Outline(Qrels):
 def _highest(table: PairTable) -> FloatArray:
     """Return the highest value of each query."""
     sizes = np.diff(table.offsets)
-    found = np.full(len(sizes), -np.inf)
+    highest = np.full(len(sizes), -np.inf)
     filled = sizes > 0
-    found[filled] = np.maximum.reduceat(table.values, table.offsets[:-1][filled])
-    return found
+    highest[filled] = np.maximum.reduceat(table.values, table.offsets[:-1][filled])
+    return highest

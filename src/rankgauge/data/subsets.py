@@ -85,17 +85,17 @@ def sample_queries(sources: Any, n: int, *, seed: int = 0, among: Among = "inter
     whole = integer("n", n)
     integer("seed", seed, least=None)
     option("among", among, get_args(Among))
-    given: list[Any] = [sources] if isinstance(sources, Qrels | Run) else list(sources)
-    if not given or not all(isinstance(one, Qrels | Run) for one in given):
+    listed: list[Any] = [sources] if isinstance(sources, Qrels | Run) else list(sources)
+    if not listed or not all(isinstance(source, Qrels | Run) for source in listed):
         raise InputError(
             "queries are drawn from judgments and runs",
             where="sources",
             fix="pass the result of read_qrels, read_run, Qrels.of, or Run.of",
         )
-    sets = [set(one.query_index) for one in given]
+    sets = [set(source.query_index) for source in listed]
     known = set.intersection(*sets) if among == "intersection" else set.union(*sets)
     if len(known) < whole:
-        common = " in common" if len(given) > 1 and among == "intersection" else ""
+        common = " in common" if len(listed) > 1 and among == "intersection" else ""
         raise InputError(
             f"{many(whole, 'query')} {inflect(whole, 'was', 'were')} requested, but there "
             f"{inflect(len(known), 'is', 'are')} only {len(known)}{common}",
@@ -150,10 +150,10 @@ def keep_queries(source: Qrels | Run, queries: Any) -> Qrels | Run:
 
 def only(source: _T, queries: Iterable[Any]) -> _T:
     """Restrict a source to these queries; the result may be empty."""
-    given = list(queries)
-    ids = {id_bytes(query, "query id") for query in given}
+    wanted = list(queries)
+    ids = {id_bytes(query, "query id") for query in wanted}
     # Ids that are displayed escaped can also be selected by that text.
-    shown_ids = {query for query in given if isinstance(query, str)}
+    shown_ids = {query for query in wanted if isinstance(query, str)}
     numbers = [
         number
         for number, (query, shown) in enumerate(zip(source.query_index, source.query_ids, strict=True))
