@@ -109,7 +109,7 @@ def split_sentences(text: str) -> list[str]:
         >>> split_sentences("Dr. Lee found 3.5 mg. It helped [1, 2]. Why?")
         ['Dr. Lee found 3.5 mg.', 'It helped [1, 2].', 'Why?']
     """
-    found, start = [], 0
+    parts, start = [], 0
     for end in _END.finditer(text):
         if end.group() == "." and end.start() > start:
             word = _WORD.search(text[max(start, end.start() - 7) : end.start()])
@@ -118,10 +118,10 @@ def split_sentences(text: str) -> list[str]:
                 continue
             if _NUMBER.fullmatch(text, start, end.start()):
                 continue  # "1. " begins an item of a list
-        found.append(text[start : end.end()])
+        parts.append(text[start : end.end()])
         start = end.end()
-    found.append(text[start:])
-    sentences = (_ITEM.sub("", part).strip() for part in found)
+    parts.append(text[start:])
+    sentences = (_ITEM.sub("", part).strip() for part in parts)
     return [part for part in sentences if any(char.isalnum() for char in part)]
 
 

@@ -21,61 +21,61 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and -most <= value <= most
 
 
-def integer(name: str, given: Any, *, least: int | None = 1, most: int | None = None) -> int:
+def integer(name: str, value: Any, *, least: int | None = 1, most: int | None = None) -> int:
     """Return a valid whole number as `int`, or raise `InputError`."""
-    fits = hasattr(given, "__index__") and not isinstance(given, bool)
-    if fits and (least is None or given >= least) and (most is None or given <= most):
-        return int(given)
+    fits = hasattr(value, "__index__") and not isinstance(value, bool)
+    if fits and (least is None or value >= least) and (most is None or value <= most):
+        return int(value)
     bounds = "" if least is None else f" from {least}" + ("" if most is None else f" to {most:,}")
-    raise InputError(f"{name}={given!r:.60} is not valid", where=name, fix=f"pass a whole number{bounds}")
+    raise InputError(f"{name}={value!r:.60} is not valid", where=name, fix=f"pass a whole number{bounds}")
 
 
-def number(name: str, given: Any, *, low: float = 0.0, high: float = math.inf, above: bool = False) -> float:
+def number(name: str, value: Any, *, low: float = 0.0, high: float = math.inf, above: bool = False) -> float:
     """Return a valid finite number as `float`, or raise `InputError`."""
-    if is_number(given) and low <= given <= high and not (above and given == low):
-        return float(given)
+    if is_number(value) and low <= value <= high and not (above and value == low):
+        return float(value)
     bounds = f"above {low:g}" if above else f"from {low:g}"
     bounds += "" if high == math.inf else f" to {high:g}"
-    raise InputError(f"{name}={given!r:.60} is not valid", where=name, fix=f"pass a number {bounds}")
+    raise InputError(f"{name}={value!r:.60} is not valid", where=name, fix=f"pass a number {bounds}")
 
 
-def memory_size(given: Any) -> int:
+def memory_size(value: Any) -> int:
     """Return a memory size in bytes from a number or text with a unit.
 
     Example:
         >>> memory_size("512MB"), memory_size("2 GiB")
         (512000000, 2147483648)
     """
-    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]?)(i?)B?", str(given).strip(), re.IGNORECASE)
+    match = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]?)(i?)B?", str(value).strip(), re.IGNORECASE)
     fix = 'pass a size with a unit, such as "512MB" or "2GB"'
-    if found is None or isinstance(given, bool):
-        raise InputError(f"memory={given!r:.60} is not a size", where="memory", fix=fix)
-    amount, unit, binary = found.groups()
+    if match is None or isinstance(value, bool):
+        raise InputError(f"memory={value!r:.60} is not a size", where="memory", fix=fix)
+    amount, unit, binary = match.groups()
     size = int(float(amount) * (1024 if binary else 1000) ** " KMGT".index(unit.upper() or " "))
     if size < _LEAST_MEMORY:
-        raise InputError(f"memory={given!r:.60} is too small: at least 64MB is needed", where="memory", fix=fix)
+        raise InputError(f"memory={value!r:.60} is too small: at least 64MB is needed", where="memory", fix=fix)
     return size
 
 
-def option(name: str, given: Any, known: Iterable[str]) -> None:
+def option(name: str, value: Any, known: Iterable[str]) -> None:
     """Raise `UnknownName` unless the value is one of the known options."""
-    if given not in (names := tuple(known)):
-        raise UnknownName(f"{name}={given!r:.60} is not valid", fix=f"choose one of: {', '.join(names)}")
+    if value not in (names := tuple(known)):
+        raise UnknownName(f"{name}={value!r:.60} is not valid", fix=f"choose one of: {', '.join(names)}")
 
 
-def known_name(what: str, given: Any, known: Iterable[str], *, where: str = "") -> None:
+def known_name(what: str, value: Any, known: Iterable[str], *, where: str = "") -> None:
     """Raise `UnknownName`, which lists the nearest names, unless the value is one of the known names."""
-    if given not in known:
-        raise UnknownName.of(what, str(given), known, where=where)
+    if value not in known:
+        raise UnknownName.of(what, str(value), known, where=where)
 
 
-def of_kind(name: str, given: Any, kind: type | UnionType, fix: str, *, where: str = "") -> None:
+def of_kind(name: str, value: Any, kind: type | UnionType, fix: str, *, where: str = "") -> None:
     """Raise `InputError` unless the value has the type `kind`; a boolean is not a number."""
-    if not isinstance(given, kind) or (isinstance(given, bool) and kind is not bool):
-        raise InputError(f"got {given!r:.60} for {name}", where=where or name, fix=fix)
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise InputError(f"got {value!r:.60} for {name}", where=where or name, fix=fix)
 
 
-def choice(name: str, given: Any, known: Iterable[str]) -> str:
+def choice(name: str, value: Any, known: Iterable[str]) -> str:
     """Return the known name that matches, ignoring case, spaces, hyphens, and underscores.
 
     Example:
@@ -83,7 +83,9 @@ def choice(name: str, given: Any, known: Iterable[str]) -> str:
         'exact'
     """
     names = list(known)
-    found = {plain_key(one): one for one in names}.get(plain_key(given) if isinstance(given, str) else "")
-    if found is None:
-        raise UnknownName.of(name, str(given), names)
-    return found
+    matched = {plain_key(candidate): candidate for candidate in names}.get(
+        plain_key(value) if isinstance(value, str) else ""
+    )
+    if matched is None:
+        raise UnknownName.of(name, str(value), names)
+    return matched

@@ -273,7 +273,7 @@ class Database:
         """Reject a file that is shorter than its pages; SQLite accepts half of the last page."""
         raw.execute("BEGIN")
         raw.execute("SELECT count(*) FROM sqlite_master")  # begins to read
-        pages, size = (raw.execute(f"PRAGMA {each}").fetchone()[0] for each in ("page_count", "page_size"))
+        pages, size = (raw.execute(f"PRAGMA {pragma}").fetchone()[0] for pragma in ("page_count", "page_size"))
         try:
             logged = os.stat(f"{path}-wal").st_size  # noqa: PTH116 - as the next line
         except FileNotFoundError:
@@ -286,10 +286,10 @@ class Database:
     def _file(self) -> tuple[int, int] | None:
         """Return device and inode of the file; None if it does not exist."""
         try:
-            found = os.stat(self.path or "")  # noqa: PTH116 - the path may be empty
+            status = os.stat(self.path or "")  # noqa: PTH116 - the path may be empty
         except OSError:
             return None
-        return found.st_dev, found.st_ino
+        return status.st_dev, status.st_ino
 
     def _prepare_file(self) -> None:
         """Switch the file to WAL mode, in which readers and a writer do not block each other."""
@@ -327,7 +327,7 @@ class Database:
         if self.path is not None:
             self._refuse_others(names)
         latest, versions = self._schema.revision, self._schema.version_table
-        wanted = {each.name for each in self._schema.tables.sorted_tables}
+        wanted = {sql_table.name for sql_table in self._schema.tables.sorted_tables}
         recorded = versions in names
         if not recorded and not wanted & names:
             return None, False

@@ -90,7 +90,7 @@ def for_terminal(text: str) -> str:
     """
     if text.isprintable() and "::" not in text and "##[" not in text:
         return text
-    return _COMMAND.sub(lambda found: f"\\x{ord(found[0][0]):02x}{found[0][1:]}", visible(text))
+    return _COMMAND.sub(lambda match: f"\\x{ord(match[0][0]):02x}{match[0][1:]}", visible(text))
 
 
 def for_markdown(text: str) -> str:
@@ -123,7 +123,7 @@ def for_html(text: str) -> str:
     """
     from html import escape
 
-    shown = escape(_NO_MARKUP.sub(lambda found: visible(found[0]), text))
+    shown = escape(_NO_MARKUP.sub(lambda match: visible(match[0]), text))
     return shown.replace("\n", "&#10;").replace("##[", "&#35;#[")
 
 
@@ -176,7 +176,7 @@ def for_json(text: str) -> str:
         >>> print(for_json('"a\x9b"'))
         "a\u009b"
     """
-    shown = _NO_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    shown = _NO_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
     return shown.replace("##[", "#\\u0023[")
 
 

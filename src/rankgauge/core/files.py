@@ -124,8 +124,8 @@ def read_toml(path: str | os.PathLike[str], *, missing: str, fix: str) -> dict[s
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
-        line, column = (int(found[1]), int(found[2])) if found else (0, 0)
+        match = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+        line, column = (int(match[1]), int(match[2])) if match else (0, 0)
         raise FormatError(
             f"not valid TOML: {re.sub(r' [(]at .*', '', str(error))}", path=str(path), line=line, column=column, fix=fix
         ) from None

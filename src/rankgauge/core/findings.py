@@ -151,7 +151,7 @@ def explaining(findings: Iterable[Finding]) -> tuple[Finding, ...]:
         >>> explaining([Finding("P104", "warning", "2 queries without results")])
         ()
     """
-    return tuple(found for found in findings if found.severity == "error")
+    return tuple(finding for finding in findings if finding.severity == "error")
 
 
 @dataclass(frozen=True)

@@ -171,11 +171,11 @@ class Endpoint:
         Args:
             more: Other values that are sent but not shown.
         """
-        found: dict[str, Any] = {"url": self.shown}
+        settings: dict[str, Any] = {"url": self.shown}
         if self._headers:
-            found["headers"] = sorted(self._headers)
+            settings["headers"] = sorted(self._headers)
         if self._key_env is not None:
-            found["key_env"] = self._key_env
+            settings["key_env"] = self._key_env
         hidden: dict[str, Any] = {
             "user": self._parts.netloc.rpartition("@")[0],
             "path": sorted(self._hidden_parts),
@@ -184,7 +184,7 @@ class Endpoint:
             **more,
         }
         hidden = {name: value for name, value in hidden.items() if value}
-        return found | ({"hidden": keyed_hash(hidden)} if hidden else {})
+        return settings | ({"hidden": keyed_hash(hidden)} if hidden else {})
 
     def quoted(self, message: object) -> str:
         """Return a server message on one line without secrets, which some servers echo."""
@@ -327,15 +327,15 @@ class Endpoint:
             packed = zlib.decompressobj(wbits=47)  # gzip or zlib, by its first bytes
         elif encoding not in {"", "identity"}:
             raise zlib.error(encoding)
-        found = bytearray()
+        body = bytearray()
         for chunk in response.iter_raw():
-            room = most + 1 - len(found)
-            found += chunk[:room] if packed is None else packed.decompress(chunk, room)
-            if len(found) > most:
+            room = most + 1 - len(body)
+            body += chunk[:room] if packed is None else packed.decompress(chunk, room)
+            if len(body) > most:
                 break
             if time.monotonic() > latest:
                 raise self._httpx.ReadTimeout("the time limit was reached")
-        return bytes(found)
+        return bytes(body)
 
     def _sent_headers(self, first: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return the headers of a request with the current key from the environment."""
@@ -450,17 +450,17 @@ def _parts(url: Any) -> Any:
     )
 
 
-def _headers(given: Any) -> dict[str, str]:
-    if given is None:
+def _headers(headers: Any) -> dict[str, str]:
+    if headers is None:
         return {}
-    fits = isinstance(given, Mapping) and all(
-        isinstance(part, str) and part.isascii() and part.isprintable() for row in given.items() for part in row
+    fits = isinstance(headers, Mapping) and all(
+        isinstance(part, str) and part.isascii() and part.isprintable() for row in headers.items() for part in row
     )
     if not fits:
         raise InputError(
             "headers are names and values in ASCII text", where="headers", fix='pass them as {"x-team": "search"}'
         )
-    return {name.lower(): value for name, value in given.items()}
+    return {name.lower(): value for name, value in headers.items()}
 
 
 def _base64(text: str) -> str:

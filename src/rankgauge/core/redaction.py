@@ -116,10 +116,10 @@ class Secrets:
         if not value.strip():
             return
         words = value.split()
-        found = [value, *(word for word in words if len(words) > 1 and len(word) >= _LONG)]
-        found += [form for one in found for form in _forms(one)]
+        forms = [value, *(word for word in words if len(words) > 1 and len(word) >= _LONG)]
+        forms += [form for text in forms for form in _forms(text)]
         with _lock:
-            for form in found:
+            for form in forms:
                 plain = _plain(form)[0]
                 if plain:
                     self._values.setdefault(plain, set()).update(names)
@@ -169,7 +169,7 @@ def redact(text: str, *, patterns: bool = True) -> str:
     """
     with _lock:
         known = list(_known)
-    text = _replaced(text, (span for one in known for span in one._found(text, own=False)))  # noqa: SLF001 - one module
+    text = _replaced(text, (span for secrets in known for span in secrets._found(text, own=False)))  # noqa: SLF001 - one module
     return _without_patterns(text) if patterns else text
 
 
@@ -199,7 +199,7 @@ def secret_parts(path: str) -> set[str]:
 def _without_patterns(text: str) -> str:
     text = _URL_TOKEN.sub(rf"\1{_MARK}@", _URL_PASSWORD.sub(rf"\1:{_MARK}@", text))
     text = _NAMED.sub(rf"\1\g<quote>{_MARK}", text)
-    text = _PARAMETER.sub(lambda found: found[1] + _MARK if SECRET_NAME.search(found[2]) else found[0], text)
+    text = _PARAMETER.sub(lambda match: match[1] + _MARK if SECRET_NAME.search(match[2]) else match[0], text)
     return _KEY_SHAPE.sub(_MARK, _SCHEME.sub(rf"\1{_MARK}", text))
 
 
@@ -232,7 +232,7 @@ def _plain(text: str) -> tuple[bytes, list[tuple[int, int]]]:
     Escapes are resolved, whitespace is removed, and case is folded: line breaks and changes of case
     cannot hide a secret.
     """
-    found = bytearray()
+    plain = bytearray()
     places: list[tuple[int, int]] = []
     for unit in _UNIT.finditer(text):
         start, end = unit.span()
@@ -252,24 +252,24 @@ def _plain(text: str) -> tuple[bytes, list[tuple[int, int]]]:
             else:
                 raw = b"" if unit["gap"] else _utf8(unit[0])
             places += [(start, end)] * len(raw)
-        found += raw
-    return _folded(bytes(found), places)
+        plain += raw
+    return _folded(bytes(plain), places)
 
 
 def _folded(raw: bytes, places: list[tuple[int, int]]) -> tuple[bytes, list[tuple[int, int]]]:
     """Return case-folded bytes with their source positions."""
     if raw.isascii():
         return raw.lower(), places
-    found = bytearray()
+    result = bytearray()
     origins: list[tuple[int, int]] = []
     at = 0
     for char in raw.decode("utf-8", "surrogateescape"):
         size = len(char.encode("utf-8", "surrogateescape"))
         folded = char.casefold().encode("utf-8", "surrogateescape")
-        found.extend(folded)
+        result.extend(folded)
         origins.extend([(places[at][0], places[at + size - 1][1])] * len(folded))
         at += size
-    return bytes(found), origins
+    return bytes(result), origins
 
 
 def _utf8(text: str) -> bytes:
@@ -324,8 +324,8 @@ def scrub(text: str) -> str:
     return redact(_NUMBER.sub(_number, text))
 
 
-def _number(found: re.Match[str]) -> str:
-    whole = found.group()
+def _number(match: re.Match[str]) -> str:
+    whole = match.group()
     digits = sum(character.isdigit() for character in whole)
     if _DATE.fullmatch(whole) or digits < _DIGITS - whole.startswith("+"):
         return whole

@@ -21,7 +21,7 @@ def shortened(text: str) -> str:
         327
     """
     if len(text) > _WORD[0]:
-        text = _LONG_WORD.sub(lambda found: _cut(found[0], *_WORD), text)
+        text = _LONG_WORD.sub(lambda match: _cut(match[0], *_WORD), text)
     return _cut(text, *_TEXT)
 
 
