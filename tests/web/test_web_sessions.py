@@ -214,7 +214,7 @@ def test_too_many_links_that_are_not_valid_are_refused_for_a_while(project, clie
 
 
 def test_a_rate_limit_counts_each_sender_and_all_of_them():
-    limit = RateLimit(each=2, total=3, seconds=0.2)
+    limit = RateLimit(per_sender=2, total=3, seconds=0.2)
     assert [limit.add("a") > 0, limit.add("a") > 0, limit.add("a") > 0] == [False, False, True]
     assert [limit.add("b") > 0, limit.add("c") > 0] == [False, True]
     time.sleep(0.25)

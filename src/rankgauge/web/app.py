@@ -62,8 +62,8 @@ def judging_app(project: JudgingProject, *, log: EventLog | None = None) -> Star
     )
     app.state.project = project
     app.state.log = None if log is None else production.ProductionLog(log)
-    app.state.failed_sign_ins = pages.RateLimit(each=10, total=300, seconds=300)
-    app.state.votes = pages.RateLimit(each=600, total=6_000, seconds=60)
+    app.state.failed_sign_ins = pages.RateLimit(per_sender=10, total=300, seconds=300)
+    app.state.votes = pages.RateLimit(per_sender=600, total=6_000, seconds=60)
     return app
 
 

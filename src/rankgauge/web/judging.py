@@ -87,7 +87,7 @@ def _done_page(visit: Visit, *, votes: bool) -> Response:
 
 def _page(visit: Visit, task: Task) -> Response:
     shown, settings = task.presentation, task.settings
-    made = task.choice if task.choice is not None and task.choice.finished else None
+    choice = task.choice if task.choice is not None and task.choice.finished else None
     votes = shown.mode == "answers"
     # The displayed fields are fields of documents, not of answers.
     fields = replace(settings, fields=(), image=None, link=None) if votes else settings
@@ -100,10 +100,10 @@ def _page(visit: Visit, task: Task) -> Response:
         shown=shown,
         settings=settings,
         mode=shown.mode,
-        made=made,
-        picked=_previous_pick(task, made),
+        made=choice,
+        picked=_previous_pick(task, choice),
         max_rank=min(settings.places or len(shown.documents), len(shown.documents)),
-        documents=[displayed(each, fields, task.question.text) for each in task.documents],
+        documents=[displayed(document, fields, task.question.text) for document in task.documents],
         guideline=guideline_html(task.guideline),
         expired=task.choice is None and shown.expired(datetime.now(UTC)),
         progress=visit.project.progress(visit.judge.id, votes=votes),
@@ -115,14 +115,14 @@ def _page(visit: Visit, task: Task) -> Response:
     return response
 
 
-def _previous_pick(task: Task, made: Choice | None) -> str:
+def _previous_pick(task: Task, choice: Choice | None) -> str:
     """Return the value of the button that the judge pressed before."""
-    if made is None or not (made.documents or made.grades):
-        return made.outcome if made else ""
-    if made.grades:
-        return str(made.grades[0])
+    if choice is None or not (choice.documents or choice.grades):
+        return choice.outcome if choice else ""
+    if choice.grades:
+        return str(choice.grades[0])
     shown = task.presentation
-    return "ranking" if shown.mode == "ranking" else str(shown.documents.index(made.documents[0]) + 1)
+    return "ranking" if shown.mode == "ranking" else str(shown.documents.index(choice.documents[0]) + 1)
 
 
 # ---- forms
@@ -140,7 +140,7 @@ def _choice_of(visit: Visit, task: Task) -> Choice:
     reason = form.get("reason", "")
     if reason and reason not in dict(task.settings.reasons).values():
         raise InputError(f"the reason {reason!r:.60} is unknown", where="form", fix=_RELOAD)
-    made = Choice(
+    choice = Choice(
         name,
         shown.id,
         visit.judge.id,
@@ -151,18 +151,18 @@ def _choice_of(visit: Visit, task: Task) -> Choice:
     )
     pick = form.get("pick", "")
     if pick in _SPECIAL:
-        return replace(made, outcome=pick)
+        return replace(choice, outcome=pick)
     if shown.mode == "ranking":
-        return replace(made, outcome="chosen", documents=_ranking(form, shown.documents))
+        return replace(choice, outcome="chosen", documents=_ranking(form, shown.documents))
     if not pick.isascii() or not pick.isdecimal() or len(pick) > 2:
         raise InputError(f"the form contains {pick!r:.40}, which is not a choice", where="form", fix=_RELOAD)
     if shown.mode == "graded":
-        return replace(made, outcome="graded", grades=(int(pick),))
+        return replace(choice, outcome="graded", grades=(int(pick),))
     if not 1 <= int(pick) <= len(shown.documents):
         raise InputError(
             f"there is no document {pick} in this task", where="form", fix=f"choose one of {len(shown.documents)}"
         )
-    return replace(made, outcome="chosen", documents=(shown.documents[int(pick) - 1],))
+    return replace(choice, outcome="chosen", documents=(shown.documents[int(pick) - 1],))
 
 
 def _ranking(form: Mapping[str, str], documents: tuple[str, ...]) -> tuple[str, ...]:

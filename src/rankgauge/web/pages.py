@@ -114,18 +114,18 @@ class RateLimit:
     Counts are kept in the memory of each process.
 
     Args:
-        each: The largest number of events per sender.
+        per_sender: The largest number of events per sender.
         total: The largest number of events from all senders.
         seconds: The length of the window in seconds.
 
     Example:
-        >>> limit = RateLimit(each=2, total=3, seconds=60)
+        >>> limit = RateLimit(per_sender=2, total=3, seconds=60)
         >>> [limit.add("a"), limit.add("a"), limit.add("a") > 0]
         [0, 0, True]
     """
 
-    def __init__(self, *, each: int, total: int, seconds: float) -> None:
-        self._each, self._total, self._seconds = each, total, seconds
+    def __init__(self, *, per_sender: int, total: int, seconds: float) -> None:
+        self._per_sender, self._total, self._seconds = per_sender, total, seconds
         self._lock = threading.Lock()
         self._events: list[tuple[float, str]] = []
 
@@ -136,7 +136,7 @@ class RateLimit:
             self._events = [event for event in self._events if event[0] > now - self._seconds]
             times = [at for at, _ in self._events]
             own = [at for at, by in self._events if by == sender]
-            ends = [at[0] for at, limit in ((own, self._each), (times, self._total)) if len(at) >= limit]
+            ends = [at[0] for at, limit in ((own, self._per_sender), (times, self._total)) if len(at) >= limit]
             if ends:
                 return math.ceil(max(ends) + self._seconds - now)
             self._events.append((now, sender))
@@ -160,9 +160,9 @@ def form_token(request: Request) -> str:
 
 def is_own_form(request: Request, form: Mapping[str, str]) -> bool:
     """Return whether a request has the token of this session, in a form or a header."""
-    given = request.headers.get("x-csrf-token") or form.get("csrf", "")
+    token = request.headers.get("x-csrf-token") or form.get("csrf", "")
     return is_own_origin(request) and hmac.compare_digest(
-        given.encode("utf-8", "replace"), form_token(request).encode()
+        token.encode("utf-8", "replace"), form_token(request).encode()
     )
 
 
@@ -201,10 +201,10 @@ def _join(request: Request, _: Mapping[str, str]) -> Response:
 
 def _invited(stored: Transaction, secret: str, *, use: bool = False) -> Judge | None:
     """Return the person whose link has this hash; `use` invalidates a single-use link."""
-    found = stored.judge_by_secret(secret)
-    if found is None or found[0].revoked or found[0].kind != "person":
+    stored_judge = stored.judge_by_secret(secret)
+    if stored_judge is None or stored_judge[0].revoked or stored_judge[0].kind != "person":
         return None
-    judge, more = found
+    judge, more = stored_judge
     if use and more.get("once"):
         # A hash whose secret nobody knows.
         stored.add_judge(judge, hash_secret(secrets.token_urlsafe(32)), {})

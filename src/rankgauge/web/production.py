@@ -48,8 +48,8 @@ class ProductionLog:
             while len(self._kept) >= _KEPT:
                 self._kept.pop(next(iter(self._kept)), None)
             self._kept[key] = compute()
-        found: _T = self._kept[key]
-        return found
+        result: _T = self._kept[key]
+        return result
 
 
 # ---- metrics
@@ -59,39 +59,39 @@ def _metrics(visit: Visit) -> Response:
     by = visit.request.query_params.get("by", "")
     by = by if by in _PERIODS else _PERIODS[0]
     log: ProductionLog = visit.request.app.state.log
-    found = log.computed(("metrics", by), lambda: online_metrics(log.log, by=by))
-    names = [each.metric.name for each in found.overall if each.defined]
+    metrics = log.computed(("metrics", by), lambda: online_metrics(log.log, by=by))
+    names = [value.metric.name for value in metrics.overall if value.defined]
     shown = visit.request.query_params.get("metric", "")
     shown = shown if shown in names else next(iter(names), "")
     return visit.render(
         "production.html",
-        found=found,
+        found=metrics,
         by=by,
         periods=_PERIODS,
         shown=shown,
         names=names,
-        chart=_chart(found, shown),
-        changes=[each.sentence for each in found.changes if each.shifts],
+        chart=_chart(metrics, shown),
+        changes=[change.sentence for change in metrics.changes if change.shifts],
     )
 
 
-def _chart(found: OnlineMetrics, name: str) -> dict[str, Any] | None:
+def _chart(metrics: OnlineMetrics, name: str) -> dict[str, Any] | None:
     """Return the chart of a metric over days or weeks, or None for fewer than two.
 
     Points, the line, and the band of intervals are in coordinates of the picture.
     """
-    values = [each for each in found.groups if each.metric.name == name and each.defined]
+    values = [point for point in metrics.groups if point.metric.name == name and point.defined]
     if len(values) < 2:
         return None
     # Missing or infinite bounds of an interval are replaced by the value.
     ends = [
         (
-            each.value if math.isnan(each.low) else each.low,
-            each.high if math.isfinite(each.high) else each.value,
+            point.value if math.isnan(point.low) else point.low,
+            point.high if math.isfinite(point.high) else point.value,
         )
-        for each in values
+        for point in values
     ]
-    low, high = min(0.0, *(each[0] for each in ends)), max(each[1] for each in ends)
+    low, high = min(0.0, *(bounds[0] for bounds in ends)), max(bounds[1] for bounds in ends)
     high = high if high > low else low + 1.0
     step = (_WIDTH - _LEFT - 12) / (len(values) - 1)
 
@@ -103,11 +103,11 @@ def _chart(found: OnlineMetrics, name: str) -> dict[str, Any] | None:
     band += [f"{x},{place(bounds[0])}" for x, bounds in reversed([*zip(xs, ends, strict=True)])]
     return {
         "name": name,
-        "line": " ".join(f"{x},{place(each.value)}" for x, each in zip(xs, values, strict=True)),
+        "line": " ".join(f"{x},{place(point.value)}" for x, point in zip(xs, values, strict=True)),
         "band": " ".join(band),
         "points": [
-            (x, place(each.value), f"{each.group}: {each.value:.3g} ({each.interval_text()})")
-            for x, each in zip(xs, values, strict=True)
+            (x, place(point.value), f"{point.group}: {point.value:.3g} ({point.interval_text()})")
+            for x, point in zip(xs, values, strict=True)
         ],
         "ends": (values[0].group or "", values[-1].group or ""),  # first and last day or week
         "ticks": [(place(value), f"{value:.3g}") for value in (low, (low + high) / 2, high)],
@@ -119,19 +119,19 @@ def _chart(found: OnlineMetrics, name: str) -> dict[str, Any] | None:
 
 def _drift_of(visit: Visit) -> DriftReport:
     log: ProductionLog = visit.request.app.state.log
-    texts = tuple(each.text for each in visit.project.questions.values() if not each.withdrawn)
+    texts = tuple(question.text for question in visit.project.questions.values() if not question.withdrawn)
     return log.computed(("drift", texts), lambda: measure_drift(list(texts), log.log))
 
 
 def _drift(visit: Visit) -> Response:
-    found = _drift_of(visit)
-    *texts, limitation = found.sentences()
+    report = _drift_of(visit)
+    *texts, limitation = report.sentences()
     return visit.render(
         "production_drift.html",
-        found=found,
+        found=report,
         sentences=texts,
         limitation=limitation,
-        marks=[found.mark(each) for each in found.clusters],
+        marks=[report.mark(cluster) for cluster in report.clusters],
     )
 
 
@@ -148,13 +148,13 @@ def _picture(visit: Visit) -> Response:
 # ---- new questions
 
 
-def _sample_of(visit: Visit, given: Any) -> QuestionSample:
+def _sample_of(visit: Visit, values: Any) -> QuestionSample:
     """Return the sample of questions requested in a form or URL."""
     try:
-        n, seed = (int(given.get(name, default)) for name, default in (("n", "30"), ("seed", "0")))
+        n, seed = (int(values.get(name, default)) for name, default in (("n", "30"), ("seed", "0")))
     except ValueError:
         n = seed = -1
-    by = given.get("by", _SAMPLING[0])
+    by = values.get("by", _SAMPLING[0])
     if not (1 <= n <= _MOST and 0 <= seed < 2**31 and by in _SAMPLING):
         raise InputError(
             "these questions cannot be drawn",
@@ -162,30 +162,30 @@ def _sample_of(visit: Visit, given: Any) -> QuestionSample:
             fix=f"draw 1 to {_MOST} questions by {', '.join(_SAMPLING)}, with a seed of at least 0",
         )
     log: ProductionLog = visit.request.app.state.log
-    known = tuple(EvaluationQuestion(each.id, each.text) for each in visit.project.questions.values())
+    known = tuple(EvaluationQuestion(question.id, question.text) for question in visit.project.questions.values())
     return log.computed(
         ("sample", n, by, seed, known), lambda: sample_questions(log.log, n, by=by, seed=seed, exclude=known)
     )
 
 
 def _sample(visit: Visit) -> Response:
-    given = visit.request.query_params
+    values = visit.request.query_params
     return visit.render(
         "production_sample.html",
-        found=_sample_of(visit, given) if given.get("n") else None,
+        found=_sample_of(visit, values) if values.get("n") else None,
         methods=_SAMPLING,
         most=_MOST,
-        given={name: given.get(name, start) for name, start in (("n", "30"), ("by", _SAMPLING[0]), ("seed", "0"))},
+        given={name: values.get(name, start) for name, start in (("n", "30"), ("by", _SAMPLING[0]), ("seed", "0"))},
     )
 
 
 def _add(visit: Visit) -> Response:
     """Add the selected questions."""
-    chosen = [each for each in _sample_of(visit, visit.form).questions if f"add-{each.id}" in visit.form]
+    chosen = [question for question in _sample_of(visit, visit.form).questions if f"add-{question.id}" in visit.form]
     if not chosen:
         raise InputError("no question was selected", where="production", fix="select the questions to add")
     known = visit.project.questions
-    visit.project.add_questions(questions_of(each for each in chosen if each.id not in known))
+    visit.project.add_questions(questions_of(question for question in chosen if question.id not in known))
     return see_other("/questions")
 
 

@@ -57,7 +57,8 @@ def serve(
 
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket, so that the link is not printed before it works."""
-    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
     try:
         if os.name != "nt":
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -84,7 +85,9 @@ def _local_secret(project: JudgingProject) -> str:
     """Return a one-time secret that signs in the user who started the server as admin."""
     name = getpass.getuser()
     wanted = (name, "admin", "person", False)
-    known = (each for each in project.judges.values() if (each.name, each.role, each.kind, each.revoked) == wanted)
+    known = (
+        judge for judge in project.judges.values() if (judge.name, judge.role, judge.kind, judge.revoked) == wanted
+    )
     judge = next(known, None) or project.add_judge(name, role="admin")[0]
     secret = secrets.token_urlsafe(24)
     with project.writing() as stored:

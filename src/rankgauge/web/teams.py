@@ -30,9 +30,9 @@ def _people(visit: Visit, *, invited: Judge | None = None, secret: str = "") -> 
         origins = stored.origins()
     return visit.render(
         "people.html",
-        people=[each for each in judges if each.kind == "person"],
-        others=[each for each in judges if each.kind != "person"],
-        done={each.id: each.finished for each in project_status(visit.project).judges},
+        people=[judge for judge in judges if judge.kind == "person"],
+        others=[judge for judge in judges if judge.kind != "person"],
+        done={judge.id: judge.finished for judge in project_status(visit.project).judges},
         origins=origins,
         roles=ROLES,
         invited=invited,
@@ -47,7 +47,7 @@ def _invite(visit: Visit) -> Response:
     kind = form.get("kind", "person")
     if kind not in {"person", "application"}:
         raise InputError(f"the kind is {kind!r:.40}", where="form", fix="reload the page")
-    if any(each.name.casefold() == name.casefold() for each in visit.project.judges.values() if not each.revoked):
+    if any(judge.name.casefold() == name.casefold() for judge in visit.project.judges.values() if not judge.revoked):
         raise InputError(
             f"the name {name!r:.60} is already taken",
             where="name",
@@ -78,10 +78,10 @@ def _revoke(visit: Visit) -> Response:
 
 
 def _judge(visit: Visit) -> Judge:
-    found = visit.project.judges.get(visit.request.path_params["judge"])
-    if found is None or found.kind == "model":
+    judge = visit.project.judges.get(visit.request.path_params["judge"])
+    if judge is None or judge.kind == "model":
         raise InputError("there is no such person", where="people", fix="reload the People page")
-    return found
+    return judge
 
 
 def _other(visit: Visit) -> Judge:
@@ -113,9 +113,9 @@ def _questions(visit: Visit) -> Response:
     """Show the questions written by a judge; show all questions to leads."""
     lead = visit.judge.role in LEADS
     questions = [
-        each
-        for each in visit.project.questions.values()
-        if lead or (each.origin == "page" and each.author == visit.judge.name)
+        question
+        for question in visit.project.questions.values()
+        if lead or (question.origin == "page" and question.author == visit.judge.name)
     ]
     return visit.render("questions.html", questions=questions, lead=lead)
 
@@ -144,9 +144,9 @@ def _withdraw(visit: Visit) -> Response:
 
 
 def _guideline(visit: Visit) -> Response:
-    given = visit.request.query_params.get("version", "")
+    version = visit.request.query_params.get("version", "")
     latest, text = visit.project.guideline()
-    number = int(given) if given.isascii() and given.isdecimal() and len(given) < 6 else latest
+    number = int(version) if version.isascii() and version.isdecimal() and len(version) < 6 else latest
     if number != latest:
         number, text = visit.project.guideline(number)
     with visit.project.reading() as stored:
@@ -180,7 +180,7 @@ def _progress(visit: Visit) -> Response:
         "progress.html",
         report=project_status(visit.project),
         questions=visit.project.question_progress(),
-        disputed=sum(not each.verdict for each in _disputed(visit)),
+        disputed=sum(not dispute.verdict for dispute in _disputed(visit)),
     )
 
 
@@ -197,28 +197,28 @@ def _describe_judgment(judgment: Judgment, names: dict[str, str], grades: tuple[
         return ", ".join(grades[grade] if grade < len(grades) else str(grade) for grade in choice.grades)
     if judgment.presentation.mode == "yes-no" and choice.outcome in {"chosen", "none"}:
         return "yes" if choice.documents else "no"
-    return ", ".join(names.get(each, each) for each in choice.documents) or choice.outcome
+    return ", ".join(names.get(document, document) for document in choice.documents) or choice.outcome
 
 
 def _disagreements(visit: Visit) -> Response:
     disputed = _disputed(visit)
-    ids = {name for each in disputed for name in each.documents}
+    ids = {name for dispute in disputed for name in dispute.documents}
     names = {name: _title(document) for name, document in visit.project.documents(ids).items()}
     questions, judges = visit.project.questions, visit.project.judges
     grades = visit.project.settings.grades
     rows = [
         {
-            "question": questions[each.question].text if each.question in questions else each.question,
-            "presentation": each.judgments[0].presentation.id,
-            "documents": [names.get(name, name) for name in each.documents],
+            "question": questions[dispute.question].text if dispute.question in questions else dispute.question,
+            "presentation": dispute.judgments[0].presentation.id,
+            "documents": [names.get(name, name) for name in dispute.documents],
             "answers": [
-                (judges[one.presentation.judge].name, _describe_judgment(one, names, grades), one.choice)
-                for one in each.judgments
+                (judges[judgment.presentation.judge].name, _describe_judgment(judgment, names, grades), judgment.choice)
+                for judgment in dispute.judgments
             ],
-            "verdict": each.verdict and _describe_judgment(each.verdict, names, grades),
-            "by": each.verdict and judges[each.verdict.presentation.judge].name,
+            "verdict": dispute.verdict and _describe_judgment(dispute.verdict, names, grades),
+            "by": dispute.verdict and judges[dispute.verdict.presentation.judge].name,
         }
-        for each in disputed
+        for dispute in disputed
     ]
     response = visit.render("disagreements.html", rows=rows)
     # The script shows the Disagreements page after a verdict.
@@ -231,10 +231,14 @@ def differing_choices(visit: Visit, task: Task) -> list[tuple[str, str, Choice |
     shown, judges = task.presentation, visit.project.judges
     names = {name: f"document {number}" for number, name in enumerate(shown.documents, 1)}
     return [
-        (judges[one.presentation.judge].name, _describe_judgment(one, names, task.settings.grades), one.choice)
-        for each in _disputed(visit)
-        if each.question == shown.question and shown.items == set(each.documents)
-        for one in each.judgments
+        (
+            judges[judgment.presentation.judge].name,
+            _describe_judgment(judgment, names, task.settings.grades),
+            judgment.choice,
+        )
+        for dispute in _disputed(visit)
+        if dispute.question == shown.question and shown.items == set(dispute.documents)
+        for judgment in dispute.judgments
     ]
 
 
@@ -247,9 +251,9 @@ def _title(document: Document) -> str:
 def _adjudicate(visit: Visit) -> Response:
     """Present a set of documents for the final verdict."""
     name = visit.form.get("presentation", "")
-    for each in _disputed(visit):
-        if any(one.presentation.id == name for one in each.judgments):
-            task = visit.project.adjudicate(each.question, each.documents, visit.judge.id)
+    for dispute in _disputed(visit):
+        if any(judgment.presentation.id == name for judgment in dispute.judgments):
+            task = visit.project.adjudicate(dispute.question, dispute.documents, visit.judge.id)
             return see_other(f"/judge/{task.presentation.id}")
     raise InputError(
         "there is no such disagreement",
@@ -262,7 +266,7 @@ def _votes(visit: Visit) -> Response:
     return visit.render(
         "votes.html",
         report=vote_report(visit.project),
-        questions={name: each.text for name, each in visit.project.questions.items()},
+        questions={name: question.text for name, question in visit.project.questions.items()},
     )
 
 

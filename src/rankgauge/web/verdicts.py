@@ -85,7 +85,7 @@ def verdict_app(
         if key:
             item = by_key[key]
             prompt, subject, target = _PROMPTS[item.relation]
-            texts = [each.text for each in item.passages] or [item.target]
+            texts = [passage.text for passage in item.passages] or [item.target]
             values |= {
                 "prompt": prompt,
                 "record": records[item.record],
@@ -155,7 +155,7 @@ def label_answers(
         raise InputError(
             f"{strange[0]!r} is not a relation", where="relations", fix=f"choose from: {', '.join(LABELS)}"
         )
-    records = [record for each in answers for record in each]
+    records = [record for answer_set in answers for record in answer_set]
     items = [
         item for record in records for item in items_of(record, claims(record), criteria) if item.relation in wanted
     ]

@@ -139,19 +139,19 @@ def _question(project: JudgingProject, text: str) -> str:
     questions = project.questions
     if text in questions:
         return text
-    return next((name for name, each in questions.items() if " ".join(each.text.split()) == text), text)
+    return next((name for name, question in questions.items() if " ".join(question.text.split()) == text), text)
 
 
-def _answer(given: Any, side: str, question: str) -> Answer:
-    if not isinstance(given, Mapping):
+def _answer(answer: Any, side: str, question: str) -> Answer:
+    if not isinstance(answer, Mapping):
         raise InputError(f"the {side} answer is missing", where=side, fix=_EXAMPLE)
-    known = {name: given[name] for name in ("text", "retrieval", "prompt", "model") if name in given}
-    sources = given.get("sources", ())
+    known = {name: answer[name] for name in ("text", "retrieval", "prompt", "model") if name in answer}
+    sources = answer.get("sources", ())
     if not isinstance(sources, list | tuple):
         raise InputError("the sources are not a list", where=side, fix='send "sources": ["d1", "d2"]')
     # The default identifier is a hash, equal for equal answers of a system.
     content = json.dumps([question, known, list(sources)], sort_keys=True)
-    name = given.get("id") or str(uuid.uuid5(uuid.NAMESPACE_OID, content))
+    name = answer.get("id") or str(uuid.uuid5(uuid.NAMESPACE_OID, content))
     return Answer(name, question, **known, sources=tuple(sources))
 
 
