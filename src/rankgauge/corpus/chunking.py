@@ -81,7 +81,8 @@ class FixedChunker:
         if not text.strip():
             return []
         # A chunk that starts in the last overlap would be contained in the previous chunk.
-        starts = range(0, max(len(text) - self._overlap, 1), self._size - self._overlap)
+        step = self._size - self._overlap
+        starts = range(0, max(len(text) - self._overlap, 1), step)
         return [_part(text, start, min(start + self._size, len(text))) for start in starts]
 
 
@@ -101,21 +102,21 @@ class _ChonkieChunker:
         if "shortest" in sizes:
             options[self._shortest] = sizes["shortest"]
         self._inner = getattr(chonkie, name)(tokenizer=_chonkie_pieces(cut), **options)
-        made = {
+        settings = {
             "type": name.removesuffix("Chunker").lower(),
             **sizes,
             "tokenizer": tokenizer,
             "versions": versions("chonkie"),
         }
         # Two functions may share a name.
-        self.settings = made if isinstance(tokenizer, str) else None
+        self.settings = settings if isinstance(tokenizer, str) else None
 
     def __call__(self, text: str) -> list[Chunk]:
         """Return the chunks of a text."""
         if not text.strip():
             return []
-        found = self._inner.chunk(_HALVES.sub("\ufffd", text))
-        chunks = [_part(text, chunk.start_index, chunk.end_index) for chunk in found]
+        pieces = self._inner.chunk(_HALVES.sub("\ufffd", text))
+        chunks = [_part(text, chunk.start_index, chunk.end_index) for chunk in pieces]
         ends = [0, *(chunk.end for chunk in chunks)]
         gap = any(chunk.start > end for chunk, end in zip(chunks, ends, strict=False))
         if gap or ends[-1] != len(text):
@@ -261,7 +262,8 @@ class _ChunkedDocuments:
                         fix="pass Chunk(start, end, text) with text[start:end] == chunk.text",
                     )
                 fields = {"document": document.id, "start": chunk.start, "end": chunk.end}
-                yield Document(f"{document.id}{_MARK}{number:04d}", title, chunk.text, {**document.fields, **fields})
+                name = f"{document.id}{_MARK}{number:04d}"
+                yield Document(name, title, chunk.text, {**document.fields, **fields})
 
 
 # ---- interface to chonkie
@@ -311,11 +313,11 @@ def _tokenizer_function(tokenizer: Any) -> Cut:
             where="tokenizer",
             fix="name 'word' or 'character', or pass a function that splits a text into pieces",
         )
-    given: Cut = tokenizer
+    cut: Cut = tokenizer
 
-    @functools.wraps(given)
+    @functools.wraps(cut)
     def checked(text: str) -> list[str]:
-        pieces = list(given(text))
+        pieces = list(cut(text))
         if "".join(pieces) != text:
             raise InputError(
                 f"the pieces of {text!r:.40}, joined, differ from the text",

@@ -70,7 +70,7 @@ def _frozen(value: Any) -> Any:
     if kind in _PLAIN:
         return value
     if kind is dict or isinstance(value, Mapping):
-        return _FrozenDict({k: one if type(one) in _PLAIN else _frozen(one) for k, one in value.items()})
+        return _FrozenDict({key: item if type(item) in _PLAIN else _frozen(item) for key, item in value.items()})
     if isinstance(value, list):
         return _FrozenList(map(_frozen, value))
     if kind is tuple:
@@ -170,10 +170,10 @@ class Collection(Frozen):
 
     def __post_init__(self) -> None:
         for part in ("documents", "queries"):
-            given = getattr(self, part)
+            texts = getattr(self, part)
             # Documents in a file are read-only already.
-            if not isinstance(given, StoredTexts):
-                object.__setattr__(self, part, MappingProxyType(dict(given)))
+            if not isinstance(texts, StoredTexts):
+                object.__setattr__(self, part, MappingProxyType(dict(texts)))
 
     @classmethod
     def of(cls, documents: Any = None, queries: Any = None, *, name: str = "collection") -> Collection:
@@ -236,7 +236,7 @@ class Collection(Frozen):
         option("invalid", invalid, get_args(Invalid))
         faults = Faults()
         held = _is_data(documents), _is_data(queries)
-        found = load(
+        loaded = load(
             source,
             documents=None if held[0] else documents,
             queries=None if held[1] else queries,
@@ -245,11 +245,11 @@ class Collection(Frozen):
             faults=faults if invalid == "skip" else None,
         )
         return cls(
-            _documents(documents) if held[0] else _made(found.documents),
-            _queries(queries) if held[1] else {k: _query(row) for k, row in found.queries.items()},
-            found.name,
-            found.qrels,
-            found.notes,
+            _documents(documents) if held[0] else _documents_of_rows(loaded.documents),
+            _queries(queries) if held[1] else {k: _query(row) for k, row in loaded.queries.items()},
+            loaded.name,
+            loaded.qrels,
+            loaded.notes,
             faults,
         )
 
@@ -270,9 +270,9 @@ class Collection(Frozen):
         """
         from rankgauge.corpus.loading import load
 
-        found = load(source, judged=False)
-        queries = {key: _query(row) for key, row in found.queries.items()}
-        return cls(_made(found.documents), queries, found.name, notes=found.notes)
+        loaded = load(source, judged=False)
+        queries = {key: _query(row) for key, row in loaded.queries.items()}
+        return cls(_documents_of_rows(loaded.documents), queries, loaded.name, notes=loaded.notes)
 
     @property
     def documents_fingerprint(self) -> str:
@@ -301,7 +301,8 @@ class Collection(Frozen):
     def fingerprint(self) -> str:
         """SHA-256 of documents and queries, independent of their source."""
         queries = _digest(b"rankgauge queries 1\n", ((q, (q.text,)) for q in self.queries.values()))
-        return hashlib.sha256(f"rankgauge collection 1\n{self.documents_fingerprint}{queries}".encode()).hexdigest()
+        both = f"rankgauge collection 1\n{self.documents_fingerprint}{queries}"
+        return hashlib.sha256(both.encode()).hexdigest()
 
     def __getstate__(self) -> dict[str, Any]:
         # A mapping proxy cannot be pickled.
@@ -316,17 +317,17 @@ class Collection(Frozen):
         )
 
 
-def _made(rows: Mapping[str, TextRow]) -> Mapping[str, Document]:
+def _documents_of_rows(rows: Mapping[str, TextRow]) -> Mapping[str, Document]:
     if isinstance(rows, StoredTexts):
         return rows.mapped(_document)
     return {key: _document(row) for key, row in rows.items()}
 
 
-def _is_data(given: Any) -> bool:
+def _is_data(data: Any) -> bool:
     """Return whether the argument contains texts and is not a dataset of another library."""
-    if isinstance(given, str | os.PathLike) or given is None:
+    if isinstance(data, str | os.PathLike) or data is None:
         return False
-    return isinstance(given, Mapping) and not type(given).__module__.startswith("datasets")
+    return isinstance(data, Mapping) and not type(data).__module__.startswith("datasets")
 
 
 def read_documents(path: Source) -> dict[str, Document]:
@@ -389,13 +390,13 @@ def fingerprint_documents(documents: Iterable[Document]) -> str:
 def _digest(kind: bytes, rows: Iterable[tuple[Document | Query, tuple[str, ...]]]) -> str:
     added = count = 0
     for row, texts in rows:
-        one = hashlib.sha256()
+        digest = hashlib.sha256()
         for part in (row.id, *texts, _fields_text(row)):
             # A lone surrogate, which is not valid UTF-8, must not raise an error.
             raw = part.encode("utf-8", "surrogatepass")
-            one.update(len(raw).to_bytes(8, "little"))
-            one.update(raw)
-        added += int.from_bytes(one.digest(), "little")
+            digest.update(len(raw).to_bytes(8, "little"))
+            digest.update(raw)
+        added += int.from_bytes(digest.digest(), "little")
         count += 1
     total = (added % (1 << 256)).to_bytes(32, "little")
     return hashlib.sha256(kind + count.to_bytes(8, "little") + total).hexdigest()
@@ -427,25 +428,25 @@ def _query(row: TextRow) -> Query:
     return Query(row.id, _document(row).full_text, row.fields)
 
 
-def _documents(given: Any) -> Mapping[str, Document]:
-    if isinstance(given, str | os.PathLike):
-        return _made(kept(TextReader(TextSource.of(given))))
-    rows = _items(given, "document", '{"d1": "its text", ...}')
+def _documents(source: Any) -> Mapping[str, Document]:
+    if isinstance(source, str | os.PathLike):
+        return _documents_of_rows(kept(TextReader(TextSource.of(source))))
+    rows = _items(source, "document", '{"d1": "its text", ...}')
     return {k: v if isinstance(v, Document) else _document(_row(k, v, "document")) for k, v in rows}
 
 
-def _queries(given: Any) -> Mapping[str, Query]:
-    if isinstance(given, str | os.PathLike):
-        return read_queries(given)
-    rows = _items(given, "query", '{"q1": "the question", ...}')
+def _queries(source: Any) -> Mapping[str, Query]:
+    if isinstance(source, str | os.PathLike):
+        return read_queries(source)
+    rows = _items(source, "query", '{"q1": "the question", ...}')
     return {k: v if isinstance(v, Query) else _query(_row(k, v, "query")) for k, v in rows}
 
 
-def _items(given: Any, what: str, example: str) -> Iterator[tuple[str, Any]]:
-    if given is None:
+def _items(texts: Any, what: str, example: str) -> Iterator[tuple[str, Any]]:
+    if texts is None:
         return
-    of_kind("the texts", given, Mapping, f"pass a path or a mapping: {example}", where=what)
-    for key, value in given.items():
+    of_kind("the texts", texts, Mapping, f"pass a path or a mapping: {example}", where=what)
+    for key, value in texts.items():
         yield id_text(key), value
 
 

@@ -209,7 +209,8 @@ class _Request:
     @property
     def pairs_form(self) -> str:
         """Target format for judgments or a run."""
-        return self.format or (None if self.target == "-" else target_format(source_name(self.target))) or "trec"
+        named = None if self.target == "-" else target_format(source_name(self.target))
+        return self.format or named or "trec"
 
     @property
     def target_name(self) -> str:
@@ -253,27 +254,28 @@ def _reopenable(source: Source) -> Iterator[TextSource]:
 # ---------------------------------------------------------------- judgments and runs
 
 
-def _pairs_converted(source: TextSource, held: FileContent, given: str | None, request: _Request) -> Conversion:
+def _pairs_converted(source: TextSource, held: FileContent, source_format: str | None, request: _Request) -> Conversion:
     def copied(blocks: Iterator[Qrels | Run]) -> Conversion:
         first = next(blocks)
         unread = UnreadFields()
         if held.form == "trec":
-            found = unread_fields(source, layout)
+            fields = unread_fields(source, layout)
             # If this document was not read first, the file only has as many fields as TREC.
             docs, lines = first.table.docs, first.table.lines
             first_doc = docs[0 if lines is None else int(np.argmin(lines))] if len(docs) else b""
-            unread = found if found.doc in {b"", first_doc} else unread
+            unread = fields if fields.doc in {b"", first_doc} else unread
         tally = Tally(request.pairs_form)
         tag = next(iter(unread.tags), b"").decode("utf-8", "replace")
         tag = request.name or tag or (first.name if isinstance(first, Run) else "")
-        done = _written(chain([first], blocks), request, (source.name, held.form, tag), tally)
+        origin = (source.name, held.form, tag)
+        done = _written(chain([first], blocks), request, origin, tally)
         losses = [*unread_losses(tally, unread, layout, name=request.name), *column_losses(source, held, layout)]
         if format_named(held.form).dropped:
             losses.append(format_named(held.form).dropped)
         return replace(done, losses=(*losses, *done.losses))
 
     layout = RUN if held.kind == "run" else JUDGMENTS
-    form = _read_as(source, given)
+    form = _read_as(source, source_format)
     if layout is RUN and _is_plain(source):
         file = InFormat(source.path, form) if form else source.path
         blocks = PairFile(file, RUN, ranks=held.form == "trec").blocks()

@@ -137,7 +137,7 @@ class _Leaks:
 
     def __init__(self, collection: Collection) -> None:
         self._by_word: dict[str, list[tuple[str, str, frozenset[str]]]] = {}
-        self.found: dict[str, str] = {}
+        self.documents: dict[str, str] = {}
         for query in collection.queries.values():
             text = plain_words(query.text)
             words = text.split()
@@ -153,20 +153,20 @@ class _Leaks:
         words = set(here.split())
         for word in words & self._by_word.keys():
             for query, text, parts in self._by_word[word]:
-                if query not in self.found and parts <= words and text in f" {here} ":
-                    self.found[query] = document.id
+                if query not in self.documents and parts <= words and text in f" {here} ":
+                    self.documents[query] = document.id
 
 
 def scan(collection: Collection, judged: Qrels | None, runs: Sequence[Run]) -> Scan:
     """Scan the documents once, and again for the ids of repeated documents if there are any."""
-    found = Scan()
+    scanned = Scan()
     relevant: set[str] = set()
     wanted = [dict.fromkeys(run.table.docs.shown()) for run in runs]
     if judged is not None:
         ids, values = judged.table.docs.shown(), judged.table.values.tolist()
         relevant = {key for key, grade in zip(ids, values, strict=True) if grade >= 1}
         wanted.append(dict.fromkeys(ids))
-        found.judged = len(wanted[-1])
+        scanned.judged = len(wanted[-1])
     leaks = _Leaks(collection)
     characters, words, hashes = array("q"), array("q"), array("Q")
     places: list[int] = []
@@ -178,34 +178,35 @@ def scan(collection: Collection, judged: Qrels | None, runs: Sequence[Run]) -> S
         characters.append(len(document.full_text))
         words.append(count)
         # Empty texts are not duplicates: each has a unique number.
-        hashes.append(int.from_bytes(digest.digest(), "little") if count else len(hashes))
+        number = int.from_bytes(digest.digest(), "little") if count else len(hashes)
+        hashes.append(number)
         if not count:
-            found.empty.append(key)
+            scanned.empty.append(key)
             if key in relevant:
-                found.relevant_empty.append(key)
+                scanned.relevant_empty.append(key)
         if count and key in relevant:
             places.append(len(hashes) - 1)
         if key in collection.queries:
-            found.same_ids.append(key)
+            scanned.same_ids.append(key)
         for missing in wanted:
             missing.pop(key, None)
         leaks.search(document)
-    found.characters, found.words = np.array(characters), np.array(words)
-    found.missing = [list(rest) for rest in wanted]
-    found.absent = [] if judged is None else found.missing.pop()
-    found.leaks = leaks.found
-    _repeats(found, collection, np.frombuffer(hashes, dtype=np.uint64), places)
-    return found
+    scanned.characters, scanned.words = np.array(characters), np.array(words)
+    scanned.missing = [list(rest) for rest in wanted]
+    scanned.absent = [] if judged is None else scanned.missing.pop()
+    scanned.leaks = leaks.documents
+    _repeats(scanned, collection, np.frombuffer(hashes, dtype=np.uint64), places)
+    return scanned
 
 
-def _repeats(found: Scan, collection: Collection, hashes: npt.NDArray[np.uint64], relevant: Sequence[int]) -> None:
+def _repeats(scanned: Scan, collection: Collection, hashes: npt.NDArray[np.uint64], relevant: Sequence[int]) -> None:
     """Record the first repeated documents, and all that repeat a relevant document."""
     if len(hashes) < 2:
         return
     _, first, numbers = np.unique(hashes, return_index=True, return_inverse=True)
     original = first[numbers]
     later = np.flatnonzero(original != np.arange(len(hashes)))
-    found.repeats = len(later)
+    scanned.repeats = len(later)
     if not len(later):
         return
     pairs = [(int(place), int(original[place])) for place in later[:_EXAMPLES]]
@@ -219,8 +220,8 @@ def _repeats(found: Scan, collection: Collection, hashes: npt.NDArray[np.uint64]
             names[place] = key
         if len(names) == len(places):
             break
-    found.first_repeats = [(names[place], names[one]) for place, one in pairs]
-    found.twins = [tuple(names[place] for place in group) for group in groups.values()]
+    scanned.first_repeats = [(names[place], names[first_place]) for place, first_place in pairs]
+    scanned.twins = [tuple(names[place] for place in group) for group in groups.values()]
 
 
 @dataclass(frozen=True)
@@ -278,12 +279,12 @@ class CollectionInfo(Result):
 
     def counts(self) -> dict[str, int]:
         """Return the numbers of documents, queries, and judgments, by name."""
-        found = {"documents": self.documents, "queries": self.queries}
+        counts = {"documents": self.documents, "queries": self.queries}
         if self.judgments is None:
-            return found
-        found |= {"judgments": self.judgments}
-        found |= {f"{_GRADES} {grade:g}": count for grade, count in self.grades.items()}
-        return found | ({"judged documents": self.judged_documents} if self.documents else {})
+            return counts
+        counts |= {"judgments": self.judgments}
+        counts |= {f"{_GRADES} {grade:g}": count for grade, count in self.grades.items()}
+        return counts | ({"judged documents": self.judged_documents} if self.documents else {})
 
     def table(self) -> Table:
         """Return the counts; judgments by grade are details."""
@@ -416,7 +417,7 @@ def describe_collection(
         grades={} if judged is None else dict(sorted(Counter(judged.table.values.tolist()).items())),
         judged_documents=scanned.judged - len(scanned.absent),
         spreads=dict(_spreads(known, scanned, judged)),
-        findings=tuple(found for found in findings if found.evidence.count),
+        findings=tuple(finding for finding in findings if finding.evidence.count),
         notes=known.notes,
     )
 
@@ -430,9 +431,9 @@ def _spreads(known: Collection, scanned: Scan, judged: Qrels | None) -> Iterator
         ("words of a query", np.array(asked, dtype=np.int64)),
         ("relevant documents of a query", np.array(relevant, dtype=np.int64)),
     ):
-        found = Spread.of(numbers)
-        if found is not None:
-            yield name, found
+        spread = Spread.of(numbers)
+        if spread is not None:
+            yield name, spread
 
 
 def _relevant(judged: Qrels) -> dict[str, int]:
@@ -441,16 +442,16 @@ def _relevant(judged: Qrels) -> dict[str, int]:
     return dict(zip(judged.query_ids, np.bincount(numbers, minlength=len(judged)).tolist(), strict=True))
 
 
-def _finding(kind: FindingKind, message: str, found: Sequence[str], of: int, *, count: int | None = None) -> Finding:
-    evidence = Evidence(count=len(found) if count is None else count, of=of, examples=tuple(found[:_EXAMPLES]))
+def _finding(kind: FindingKind, message: str, examples: Sequence[str], of: int, *, count: int | None = None) -> Finding:
+    evidence = Evidence(count=len(examples) if count is None else count, of=of, examples=tuple(examples[:_EXAMPLES]))
     return Finding(kind.code, kind.severity, message, kind.effect, kind.fix, evidence)
 
 
-def _of_reading(known: Collection, given: Any) -> Finding:
+def _of_reading(known: Collection, source: Any) -> Finding:
     faults = known.faults
     # For a collection at a path, the relative path identifies the file.
-    above = os.fspath(given).rstrip("/") if isinstance(given, str | os.PathLike) else ""
-    first = [one.removeprefix(f"{above}/").removeprefix(f"{above}!") for one in faults.first]
+    above = os.fspath(source).rstrip("/") if isinstance(source, str | os.PathLike) else ""
+    first = [fault.removeprefix(f"{above}/").removeprefix(f"{above}!") for fault in faults.first]
     total = faults.count + len(known.documents) + len(known.queries)
     return _finding(UNREADABLE_TEXT, "lines or files that were skipped", first, total, count=faults.count)
 
@@ -462,13 +463,13 @@ def _of_queries(
     blank = [key for key, query in known.queries.items() if not query.text.strip()]
     repeats = list(_repeated(known.queries.values()))
     leaks = [f"{query} in {key}" for query, key in scanned.leaks.items()]
-    for kind, message, found in (
+    for kind, message, examples in (
         (EMPTY_QUERY, "queries without any text", blank),
         (REPEATED_QUERY, "queries with the same text as another", repeats),
         (QUESTION_INSIDE_DOCUMENT, "queries whose text occurs in a document", leaks),
         (QUERY_IS_DOCUMENT, "queries with the id of a document", scanned.same_ids),
     ):
-        yield _finding(kind, message, found, total)
+        yield _finding(kind, message, examples, total)
     mine = set(known.queries if judged is None else judged)
     for name, other in others.items():
         shared = [key for key in other if key in mine]
@@ -491,11 +492,11 @@ def _of_judgments(known: Collection, scanned: Scan, judged: Qrels | None) -> Ite
     absent = [key for key in judged if key not in known.queries] if known.queries else []
     empty = [key for key, count in _relevant(judged).items() if not count]
     lacking = scanned.absent if known.documents else []
-    for kind, message, found, of in (
+    for kind, message, examples, of in (
         (UNJUDGED_QUERY, "queries without judgments", unjudged, len(known.queries)),
         (QUERY_NOT_IN_COLLECTION, "judged queries not in the collection", absent, len(judged)),
         (NO_RELEVANT_DOCUMENT, "judged queries without a relevant document", empty, len(judged)),
         (DOCUMENT_NOT_IN_COLLECTION, "judged documents not in the collection", lacking, scanned.judged),
         (EMPTY_TEXT, "relevant documents without any text", scanned.relevant_empty, scanned.judged),
     ):
-        yield _finding(kind, message, found, of)
+        yield _finding(kind, message, examples, of)

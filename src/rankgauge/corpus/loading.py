@@ -91,14 +91,14 @@ def _ir_at(data: Any) -> Callable[[int], Mapping[str, Any]] | None:
     return lambda place: _ir_row(next(iter(data.docs_iter()[place : place + 1])))
 
 
-def _ir_row(found: Any) -> dict[str, Any]:
+def _ir_row(item: Any) -> dict[str, Any]:
     """Convert a document or query to id, title, text, and further fields."""
-    row = found._asdict()
+    row = item._asdict()
     key = row.pop("doc_id" if "doc_id" in row else "query_id")
     title = next((row.pop(name) for name in _TITLES if isinstance(row.get(name), str)), "")
     text = next((row.pop(n) for n in ("text", "body") if isinstance(row.get(n), str)), None)
     if text is None:
-        text, title = (title, "") if title else (found.default_text(), "")
+        text, title = (title, "") if title else (item.default_text(), "")
     plain = {k: v for k, v in row.items() if isinstance(v, str | int | float) and v != ""}
     return {"id": key, "title": title, "text": text, **plain}
 
@@ -328,24 +328,24 @@ def load(
     judged: bool = True,
 ) -> Loaded:
     """Load a collection from any supported source; named parts replace those of the source."""
-    found = _Loader(split, faults, judged).load(source)
+    loaded = _Loader(split, faults, judged).load(source)
     if documents is not None:
-        found = replace(found, documents=kept(_reader(documents, "documents"), faults))
+        loaded = replace(loaded, documents=kept(_reader(documents, "documents"), faults))
     if queries is not None:
         # Judgments of the replaced queries may not apply.
-        own = None if found.beside else found.qrels
+        own = None if loaded.beside else loaded.qrels
         if isinstance(queries, str | os.PathLike):
-            asked, grades = read_questions(TextSource.of(queries), found.documents, faults)
+            asked, grades = read_questions(TextSource.of(queries), loaded.documents, faults)
             own = own if grades is None else Qrels.of(grades)
         else:
             asked = kept(_reader(queries, "queries"), faults)
-        found = replace(found, queries=asked, qrels=own)
+        loaded = replace(loaded, queries=asked, qrels=own)
     if qrels is not None:
-        found = replace(found, qrels=Qrels.of(qrels))
-    return found
+        loaded = replace(loaded, qrels=Qrels.of(qrels))
+    return loaded
 
 
-def _reader(given: Any, what: str) -> Any:
-    if isinstance(given, str | os.PathLike):
-        return TextReader(TextSource.of(given))
-    return rows_reader(given, what)
+def _reader(source: Any, what: str) -> Any:
+    if isinstance(source, str | os.PathLike):
+        return TextReader(TextSource.of(source))
+    return rows_reader(source, what)

@@ -172,7 +172,7 @@ def span_scores(
     """
     known_name("choice of repeats", repeats, get_args(Repeats))
     wanted = {query: _spans(spans, query) for query, spans in relevant.items()}
-    given = {query: _spans(spans, query) for query, spans in retrieved.items()}
+    results = {query: _spans(spans, query) for query, spans in retrieved.items()}
     units = _Units(texts)
     ranges_of = {query: units.ranges(spans) for query, spans in wanted.items()}
     asked = {q: of for q, of in ranges_of.items() if any(start < end for part in of.values() for start, end in part)}
@@ -180,16 +180,17 @@ def span_scores(
         raise InputError(
             "no query has a relevant span", where="relevant", fix='pass at least one: {"q1": [Span("d1", 0, 42)]}'
         )
-    if asked.keys().isdisjoint(given):
+    if asked.keys().isdisjoint(results):
         raise MismatchError(
             f"no query with relevant spans has results (expected: {next(iter(asked))!r}, ...)",
             where="span_scores",
             fix="pass spans of the same query ids",
         )
     queries = tuple(
-        _counted(query, units.ranges(given.get(query, [])), ranges, repeats) for query, ranges in asked.items()
+        _counted(query, units.ranges(results.get(query, [])), ranges, repeats) for query, ranges in asked.items()
     )
-    return SpanScores(queries, units.name, repeats, len(given.keys() - asked.keys()))
+    left_out = len(results.keys() - asked.keys())
+    return SpanScores(queries, units.name, repeats, left_out)
 
 
 def read_spans(path: Source) -> dict[str, list[Span]]:
@@ -228,9 +229,9 @@ def _value(row: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
     return row[key]
 
 
-def _spans(given: Any, query: str) -> list[Span]:
-    spans = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
-    strange = next((one for one in spans if not isinstance(one, Span)), None)
+def _spans(value: Any, query: str) -> list[Span]:
+    spans = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+    strange = next((span for span in spans if not isinstance(span, Span)), None)
     if strange is not None:
         raise InputError(
             f"got {strange!r:.60}, expected a span", where=f"query {query!r}", fix='pass spans: Span("d1", 0, 42)'
@@ -273,17 +274,17 @@ class _Units:
                 fix="pass the texts in which the offsets were counted, without titles",
             )
         if span.document not in self._ends:
-            tokens = [found.span() for found in _TOKEN.finditer(text)]
+            tokens = [match.span() for match in _TOKEN.finditer(text)]
             self._ends[span.document] = [s for s, _ in tokens], [e for _, e in tokens]
         return self._ends[span.document]
 
 
-def _counted(query: str, found: Mapping[str, _Ranges], wanted: Mapping[str, _Ranges], repeats: Repeats) -> QuerySpans:
+def _counted(query: str, results: Mapping[str, _Ranges], wanted: Mapping[str, _Ranges], repeats: Repeats) -> QuerySpans:
     relevant = retrieved = common = 0
-    for document in {**wanted, **found}:
+    for document in {**wanted, **results}:
         # Changes of the number of relevant and of retrieved ranges at each position.
         changes: dict[int, list[int]] = {}
-        for side, ranges in enumerate((wanted.get(document, ()), found.get(document, ()))):
+        for side, ranges in enumerate((wanted.get(document, ()), results.get(document, ()))):
             for start, end in ranges:
                 changes.setdefault(start, [0, 0])[side] += 1
                 changes.setdefault(end, [0, 0])[side] -= 1
