@@ -140,9 +140,9 @@ def obstacles(before: HistoryEntry, after: HistoryEntry) -> Iterator[str]:
         yield (f"different judgments ({before.qrels[:8]} in {before.id}, {after.qrels[:8]} in {after.id})")
     # The queries policy may differ: only shared queries are compared.
     for name in ("ties", "duplicates", "undefined", "unjudged", "draws", "seed"):
-        one, other = getattr(before.policies, name), getattr(after.policies, name)
-        if one != other:
-            yield f"different policies ({name}={one} in {before.id}, {name}={other} in {after.id})"
+        old, new = getattr(before.policies, name), getattr(after.policies, name)
+        if old != new:
+            yield f"different policies ({name}={old} in {before.id}, {name}={new} in {after.id})"
     named = ["ours" if e.profile is None else e.profile.name for e in (before, after)]
     if named[0] != named[1]:
         yield f"different profiles ({named[0]} in {before.id}, {named[1]} in {after.id})"
@@ -159,7 +159,7 @@ def compare_saved(
     force: bool,
 ) -> HistoryComparison:
     """Compare the second evaluation with the first on their shared queries."""
-    (before, one), (after, other) = first, second
+    (before, old), (after, new) = first, second
     pairs = list(_measure_pairs(before, after, wanted))
     differs = [
         *obstacles(before, after),
@@ -171,25 +171,26 @@ def compare_saved(
             where="history",
             fix="evaluate both runs on the same judgments; or compare the queries they share with --force (force=True)",
         )
-    design = Design((pairs[0][0],), _BEFORE)
-    found: list[Difference] = []
+    tested = pairs[0][0]
+    design = Design((tested,), _BEFORE)
+    compared: list[Difference] = []
     withheld: list[str] = []
     for own, its in pairs:
-        sides = _aligned(one, other, own, its)
-        if found:
-            found.append(describe_difference(sides[1], sides[0], own, _LEVEL))
+        sides = _aligned(old, new, own, its)
+        if compared:
+            compared.append(describe_difference(sides[1], sides[0], own, _LEVEL))
         else:
             design = replace(design, seed=seed_of(sides, [own]))
-            found.append(withhold_verdict(next(differences(sides, design)), *sides))
-            withheld = no_verdicts(withheld_runs(sides, own, found))
-        if found[-1].queries < 2:
+            compared.append(withhold_verdict(next(differences(sides, design)), *sides))
+            withheld = no_verdicts(withheld_runs(sides, own, compared))
+        if compared[-1].queries < 2:
             raise InputError(
-                f"the two evaluations share {many(found[-1].queries, 'query')} with a value of {own}",
+                f"the two evaluations share {many(compared[-1].queries, 'query')} with a value of {own}",
                 where="history",
                 fix="compare evaluations that share two queries or more",
             )
-    notes = (*withheld, *_notes(first, second, found), design.describe())
-    return HistoryComparison(before, after, tuple(found), tuple(differs), notes)
+    notes = (*withheld, *_notes(first, second, compared), design.describe())
+    return HistoryComparison(before, after, tuple(compared), tuple(differs), notes)
 
 
 def _measure_pairs(
@@ -208,7 +209,7 @@ def _measure_pairs(
         shared.sort(key=lambda name: name != "nDCG@10")
         yield from ((parse(name), parse(name)) for name in shared)
         return
-    for measure in (found for name in wanted for found in parse_all(name)):
+    for measure in (parsed for name in wanted for parsed in parse_all(name)):
         yield _nearest(before, measure), _nearest(after, measure)
 
 
@@ -226,14 +227,14 @@ def _nearest(entry: HistoryEntry, wanted: Measure) -> Measure:
     return near[0]
 
 
-def _aligned(one: Evaluation, other: Evaluation, own: Measure, its: Measure) -> tuple[Evaluation, Evaluation]:
+def _aligned(old: Evaluation, new: Evaluation, own: Measure, its: Measure) -> tuple[Evaluation, Evaluation]:
     """Restrict both evaluations to one measure and the shared queries, without weights.
 
     Every query counts the same in a difference.
     """
-    rows = {other.query_ids[row]: row for row in _counted(other, its)}
-    shared = [(row, rows[query]) for row in _counted(one, own) if (query := one.query_ids[row]) in rows]
-    parts = ((one, own, _BEFORE), (other, its, _AFTER))
+    rows = {new.query_ids[row]: row for row in _counted(new, its)}
+    shared = [(row, rows[query]) for row in _counted(old, own) if (query := old.query_ids[row]) in rows]
+    parts = ((old, own, _BEFORE), (new, its, _AFTER))
     before, after = (
         replace(
             select(whole, [measure], [pair[side] for pair in shared]),
@@ -256,26 +257,24 @@ def _counted(whole: Evaluation, measure: Measure) -> Sequence[int]:
     return rows
 
 
-def difference_between(
-    one: Evaluation, other: Evaluation, measure: Measure, level: float = _LEVEL
-) -> Difference | None:
+def difference_between(old: Evaluation, new: Evaluation, measure: Measure, level: float = _LEVEL) -> Difference | None:
     """Return the untested difference (second minus first) by one measure.
 
     None if fewer than two shared queries have a value, or the judge of answers is not usable.
     """
-    before, after = _aligned(one, other, measure, measure)
+    before, after = _aligned(old, new, measure, measure)
     if any(withholding(mine, measure, theirs) for mine, theirs in ((before, after), (after, before))):
         return None
-    found = describe_difference(after, before, measure, level)
-    return None if found.queries < 2 else found
+    difference = describe_difference(after, before, measure, level)
+    return None if difference.queries < 2 else difference
 
 
 def _notes(
-    first: tuple[HistoryEntry, Evaluation], second: tuple[HistoryEntry, Evaluation], found: Sequence[Difference]
+    first: tuple[HistoryEntry, Evaluation], second: tuple[HistoryEntry, Evaluation], compared: Sequence[Difference]
 ) -> Iterator[str]:
-    (before, one), (after, other) = first, second
-    shared = len(set(one.query_ids) & set(other.query_ids))
-    if one.query_ids != other.query_ids and shared < max(before.queries, after.queries):
+    (before, old), (after, new) = first, second
+    shared = len(set(old.query_ids) & set(new.query_ids))
+    if old.query_ids != new.query_ids and shared < max(before.queries, after.queries):
         yield (
             f"{many(shared, 'query')} in common, of {before.queries} in {before.id} and "
             f"{after.queries} in {after.id}: only these are compared"
@@ -285,11 +284,11 @@ def _notes(
         yield f"judgments were not compared: they are unknown for {' and '.join(blind)}"
     if before.weighted or after.weighted:
         yield "weights of queries are ignored: every query counts the same here"
-    yield from units([d.measure for d in found])
-    change = settings_change(other, one.settings, str(before.id), str(after.id))
+    yield from units([d.measure for d in compared])
+    change = settings_change(new, old.settings, str(before.id), str(after.id))
     if change:
         yield change.note
-    fewer = [f"{d.measure} {d.queries}" for d in found if d.queries < shared]
+    fewer = [f"{d.measure} {d.queries}" for d in compared if d.queries < shared]
     if fewer:
         yield (f"queries without a value in one or both evaluations are excluded; queries compared: {', '.join(fewer)}")
     if before.ranking is not None and before.ranking == after.ranking:

@@ -105,11 +105,11 @@ class HistoryEntry(Result):
 
     def named_means(self) -> dict[str, float]:
         """Return the means by name; of answers, corrected for the errors of the judge if possible."""
-        found = {}
+        means = {}
         for name in self.means:
             (mean,), by_judge = means_of([self], parse(name))
-            found[f"{name} (by judge)" if by_judge else name] = mean
-        return found
+            means[f"{name} (by judge)" if by_judge else name] = mean
+        return means
 
     def summary(self) -> str:
         """Return the name and the means in one sentence."""
@@ -176,7 +176,7 @@ def pack(evaluation: Evaluation, about: Mapping[str, Any]) -> Packed:
         "counts": dict(evaluation.counts),
         "coverage": {str(k): share for k, share in evaluation.coverage.items()},
         "notes": list(evaluation.notes),
-        "findings": [found.to_dict() for found in evaluation.findings],
+        "findings": [finding.to_dict() for finding in evaluation.findings],
         "query_set": query_set,
         "queries": len(evaluation.query_ids),
         "weighted": evaluation.weights is not None,
@@ -263,7 +263,8 @@ def read_entry(number: int, time: str, head: str) -> HistoryEntry:
         known["policies"] = Policies(**known["policies"])
         known["notes"] = tuple(known["notes"])
         # Earlier versions stored only the notes.
-        known["findings"] = findings_of_notes(known["notes"], [*map(Finding.from_dict, known.get("findings", ()))])
+        saved = [*map(Finding.from_dict, known.get("findings", ()))]
+        known["findings"] = findings_of_notes(known["notes"], saved)
         known["coverage"] = {int(k): share for k, share in known["coverage"].items()}
         applied = known.get("profile")
         known["profile"] = None if applied is None else AppliedProfile.from_dict(applied)

@@ -105,9 +105,8 @@ class History(Store):
             MissingExtra: If SQLAlchemy or the PostgreSQL driver is not installed.
             InputError: If the URL is invalid.
         """
-        super().__init__(
-            where if where is not None else os.environ.get("RANKGAUGE_HISTORY") or ".rankgauge/history.db", wait=wait
-        )
+        default = os.environ.get("RANKGAUGE_HISTORY") or ".rankgauge/history.db"
+        super().__init__(default if where is None else where, wait=wait)
 
     @classmethod
     def open(cls, where: str | os.PathLike[str] | None = None, *, wait: float = 30.0) -> Self:
@@ -218,11 +217,11 @@ class History(Store):
             InputError: If the store does not exist or cannot be read.
         """
         with self._database.reading() as connection:
-            found = HistoryEntries(self._entries(connection, run))
+            entries = HistoryEntries(self._entries(connection, run))
         if measure is None:
-            return found
+            return entries
         name = str(parse(measure))
-        return HistoryEntries(entry for entry in found if name in entry.means)
+        return HistoryEntries(entry for entry in entries if name in entry.means)
 
     def entry(self, which: int | HistoryEntry) -> HistoryEntry:
         """Return the metadata of one evaluation.
@@ -397,7 +396,8 @@ def _fingerprints(evaluation: Evaluation, qrels: Any, run: Any) -> tuple[str | N
         both = [fingerprint(qrels.qrels), fingerprint(qrels.graded)]
         own = both[0] if both[0] == both[1] else hashlib.sha256("".join(both).encode()).hexdigest()
         return own, of_run or fingerprint(qrels.run)
-    return fingerprint(qrels if hasattr(type(qrels), "reads") else truth), of_run
+    judged = qrels if hasattr(type(qrels), "reads") else truth
+    return fingerprint(judged), of_run
 
 
 def _seal(time: str, head: str) -> str:
@@ -424,11 +424,11 @@ def _utc(time: datetime | date | str | None) -> datetime:
     if time is None:
         return datetime.now(UTC)
     try:
-        given: Any = datetime.fromisoformat(time) if isinstance(time, str) else time
-        if isinstance(given, date) and not isinstance(given, datetime):
-            given = datetime(given.year, given.month, given.day, tzinfo=UTC)
-        if isinstance(given, datetime):
-            return (given if given.tzinfo else given.replace(tzinfo=UTC)).astimezone(UTC)
+        moment: Any = datetime.fromisoformat(time) if isinstance(time, str) else time
+        if isinstance(moment, date) and not isinstance(moment, datetime):
+            moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
+        if isinstance(moment, datetime):
+            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         pass  # not a date, or out of range in UTC
     raise InputError(

@@ -261,17 +261,17 @@ def _change_text(change: Difference | None) -> str:
     return f"{change.difference:+.3f} ({change.interval_text()})"
 
 
-def trend_of(measure: Measure, found: Sequence[tuple[HistoryEntry, Evaluation]]) -> Trend:
+def trend_of(measure: Measure, saved: Sequence[tuple[HistoryEntry, Evaluation]]) -> Trend:
     """Compute a trend from evaluations with the measure, in the order of addition.
 
     Each run is tracked separately: a difference between runs is not a change over time.
     """
     runs: dict[str, list[tuple[HistoryEntry, Evaluation]]] = {}
-    for one in found:
-        runs.setdefault(one[0].run, []).append(one)
+    for pair in saved:
+        runs.setdefault(pair[0].run, []).append(pair)
     points: list[TrendPoint] = []
     warnings: list[str] = []
-    by_judge = means_of([entry for entry, _ in found], measure)[1]
+    by_judge = means_of([entry for entry, _ in saved], measure)[1]
     for name, own in runs.items():
         followed = _points(measure, own, by_judge=by_judge)
         warnings += _decline(followed, own)
@@ -281,18 +281,18 @@ def trend_of(measure: Measure, found: Sequence[tuple[HistoryEntry, Evaluation]])
     return Trend(measure, tuple(points), tuple(warnings), tuple(_notes(points, measure, by_judge=by_judge)))
 
 
-def _points(measure: Measure, found: Sequence[tuple[HistoryEntry, Evaluation]], *, by_judge: bool) -> list[TrendPoint]:
+def _points(measure: Measure, saved: Sequence[tuple[HistoryEntry, Evaluation]], *, by_judge: bool) -> list[TrendPoint]:
     """Return the evaluations of one run, each compared with the previous one."""
     points: list[TrendPoint] = []
-    for place, (entry, evaluation) in enumerate(found):
+    for place, (entry, evaluation) in enumerate(saved):
         breaks: tuple[str, ...] = ()
         change = None
         if place:
-            before, one = found[place - 1]
+            before, earlier = saved[place - 1]
             breaks = tuple(obstacles(before, entry))
-            if one.query_ids != evaluation.query_ids and set(one.query_ids) != set(evaluation.query_ids):
+            if earlier.query_ids != evaluation.query_ids and set(earlier.query_ids) != set(evaluation.query_ids):
                 breaks += (f"different queries ({before.queries} in {before.id}, {entry.queries} in {entry.id})",)
-            change = None if breaks else difference_between(one, evaluation, measure, 1 - _ALPHA)
+            change = None if breaks else difference_between(earlier, evaluation, measure, 1 - _ALPHA)
         mean, (low, high) = entry.means[str(measure)], _interval(entry, evaluation, measure)
         if by_judge:
             low = high = math.nan
@@ -315,12 +315,12 @@ def _interval(entry: HistoryEntry, evaluation: Evaluation, measure: Measure) -> 
     if len(values) < 2 or entry.weighted or how not in {"arithmetic", "sum"}:
         return math.nan, math.nan
     if how == "sum":
-        found = stats.t_interval(values)
-        return found.low * len(values), found.high * len(values)
+        interval = stats.t_interval(values)
+        return interval.low * len(values), interval.high * len(values)
     return measure.mean_interval(values)
 
 
-def _decline(points: Sequence[TrendPoint], found: Sequence[tuple[HistoryEntry, Evaluation]]) -> Iterator[str]:
+def _decline(points: Sequence[TrendPoint], saved: Sequence[tuple[HistoryEntry, Evaluation]]) -> Iterator[str]:
     """Yield a warning if the latest evaluation is worse than the first or the best since a break.
 
     The two tests share the level of 5%. The first evaluation is chosen in advance and gets one
@@ -328,10 +328,10 @@ def _decline(points: Sequence[TrendPoint], found: Sequence[tuple[HistoryEntry, E
     (Bonferroni).
     """
     begin = max((place for place, point in enumerate(points) if point.breaks), default=0)
-    measure = next(iter(found))[1].measures[0] if found else None
+    measure = next(iter(saved))[1].measures[0] if saved else None
     if measure is None or measure.declaration.better == "neither" or len(points) - begin < 2:
         return
-    stretch = found[begin:]
+    stretch = saved[begin:]
     latest = stretch[-1][1]
     sign = -1.0 if measure.declaration.better == "lower" else 1.0
     means = [np.nan_to_num(sign * point.mean, nan=-math.inf) for point in points[begin:-1]]
@@ -359,10 +359,10 @@ def _decline_text(text: str, stretch: Sequence[tuple[HistoryEntry, Evaluation]],
         return text + _commits(since, latest)
     measure, level = stretch[0][1].measures[0], 1 - _ALPHA / between
     parts = []
-    for (entry, one), (after, other), point in zip(stretch, stretch[1:], points[1:], strict=False):
-        found = point.change and difference_between(one, other, measure, level)
-        if found and found.is_worse:
-            parts.append(f"from {entry.id} to {after.id} ({found.difference:+.3f}{_commits(entry, after)})")
+    for (entry, old), (after, new), point in zip(stretch, stretch[1:], points[1:], strict=False):
+        step = point.change and difference_between(old, new, measure, level)
+        if step and step.is_worse:
+            parts.append(f"from {entry.id} to {after.id} ({step.difference:+.3f}{_commits(entry, after)})")
     if parts:
         return f"{text}; it fell {', '.join(parts)}"
     return f"slow decline: {text}; none of the {between} steps is significant by itself" + _commits(since, latest)
