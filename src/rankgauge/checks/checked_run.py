@@ -374,7 +374,8 @@ def query_locations(table: PairTable, numbers: IntArray, source: str) -> tuple[L
 
 def _digests(table: PairTable) -> dict[bytes, int]:
     """Return a hash of each ranking that does not depend on the order of its rows."""
-    keys = pair_keys(table.docs.hashes(), table.values.view(np.uint64).astype(np.int64)) * _ODD
+    scores = table.values.view(np.uint64).astype(np.int64)
+    keys = pair_keys(table.docs.hashes(), scores) * _ODD
     sums = np.zeros(len(keys) + 1, dtype=np.uint64)
     np.cumsum(keys, out=sums[1:])
     own = sums[table.offsets[1:]] - sums[table.offsets[:-1]]

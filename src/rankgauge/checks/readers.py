@@ -110,11 +110,13 @@ def open_runs(runs: Any) -> list[CheckInput]:
     names = [run.name for run in inputs]
     # Files with the same name are in different folders; other runs are numbered.
     sources = [run.source for run in inputs]
-    return [
-        run
-        if names.count(run.name) == 1
-        else replace(run, name=run.source if sources.count(run.source) == 1 else f"{run.name} {number}")
+    distinct = [
+        run.source if sources.count(run.source) == 1 else f"{run.name} {number}"
         for number, run in enumerate(inputs, start=1)
+    ]
+    return [
+        run if names.count(run.name) == 1 else replace(run, name=name)
+        for run, name in zip(inputs, distinct, strict=True)
     ]
 
 

@@ -182,6 +182,7 @@ def check_run(run: CheckedRun) -> Iterator[Finding]:
     ascending = list(_ascending(run))
     yield from ascending
     if not ascending and run.contradicted.count:
+        by_ranks = run.rejoined(lambda table: without_repeats(ranks_as_scores(table)))
         yield RANK_CONTRADICTS_SCORE.finding(
             f"the order by rank is not the order by score in {run.contradicted.count} of {many(run.ranked, 'query')}",
             run.source,
@@ -189,10 +190,7 @@ def check_run(run: CheckedRun) -> Iterator[Finding]:
             run.ranked,
             "query",
             locations=run.contradicted.locations,
-            effects=run.effects(
-                run.rejoined(lambda table: without_repeats(ranks_as_scores(table))),
-                "documents in the order of their ranks",
-            ),
+            effects=run.effects(by_ranks, "documents in the order of their ranks"),
         )
     yield from _cut(run)
     yield from _tied(run)
@@ -256,13 +254,14 @@ def _ascending(run: CheckedRun) -> Iterator[Finding]:
         evidence = f"scores increase from line to line, and {judged}"
     else:
         return
+    fixed = run.rejoined(lambda table: without_repeats(negated(table)))
     yield ASCENDING_SCORES.finding(
         f"the lowest scores seem to be the best: {evidence}",
         run.source,
         max(better, run.turned if by_ranks else 0),
         len(run.queries),
         "query",
-        effects=run.effects(run.rejoined(lambda table: without_repeats(negated(table))), "scores negated"),
+        effects=run.effects(fixed, "scores negated"),
     )
 
 
@@ -285,6 +284,8 @@ def _cut(run: CheckedRun) -> Iterator[Finding]:
         # Measures that only count retrieved documents, such as R, are equal at both depths.
         if effect.changes()
     )
+    best = best_rankings(run.joined, deepest)
+    effects += run.effects(best, f"the maximum for rankings of {many(deepest, 'document')}", now=now, measures=deep)
     yield CUT_BELOW_K.finding(
         f"the rankings of {full} of {many(len(run.sizes), 'query')} end at rank {deepest}; "
         f"{', '.join(map(str, deep))} {inflect(len(deep), 'needs', 'need')} rank {k}",
@@ -292,13 +293,7 @@ def _cut(run: CheckedRun) -> Iterator[Finding]:
         full,
         len(run.sizes),
         "query",
-        effects=effects
-        + run.effects(
-            best_rankings(run.joined, deepest),
-            f"the maximum for rankings of {many(deepest, 'document')}",
-            now=now,
-            measures=deep,
-        ),
+        effects=effects,
         fix=f"retrieve {k} documents for each query, or measure at {deepest}",
     )
 

@@ -170,6 +170,7 @@ def _absent_documents(checked: _Checked, sources: Sequence[str]) -> Iterator[Fin
     scanned, qrels = checked.scan, checked.qrels
     absent = scanned.absent
     if absent:
+        without = Qrels(_others(qrels.table, set(absent)))
         yield DOCUMENT_NOT_IN_COLLECTION.finding(
             f"{many(len(absent), 'judged document')} without a text in the collection",
             checked.collection.name,
@@ -177,9 +178,7 @@ def _absent_documents(checked: _Checked, sources: Sequence[str]) -> Iterator[Fin
             scanned.judged,
             "document",
             locations=checked.documents(absent),
-            effects=checked.effects(
-                "no judgments of these documents", qrels=Qrels(_others(qrels.table, set(absent))), queries=qrels
-            ),
+            effects=checked.effects("no judgments of these documents", qrels=without, queries=qrels),
         )
     for source, run, missing in zip(sources, checked.runs, scanned.missing, strict=True):
         if missing:

@@ -356,9 +356,8 @@ class Evaluation(Frozen, Result):
                     fix="read it with the version of rankgauge that wrote it",
                 )
             shape = (len(data["query_ids"]), len(data["measures"]))
-            values = np.array(
-                [[math.nan if v is None else v for v in row] for row in data["values"]], dtype=float
-            ).reshape(shape)
+            rows = [[math.nan if value is None else value for value in row] for row in data["values"]]
+            values = np.array(rows, dtype=float).reshape(shape)
             kind = evaluation_class(data) if cls is Evaluation else cls
             findings = tuple(map(Finding.from_dict, data.get("findings", ())))
             applied, left_out = data.get("profile"), data.get("left_out")

@@ -515,14 +515,12 @@ def _grouped(named: Mapping[str, Any], groups: Mapping[str, str] | None) -> dict
 
 def _ranks(measures: Sequence[Measure], values: _Means, name: str) -> tuple[int, ...]:
     """Return the rank of a run by each measure: 1 + the number of better runs."""
-    return tuple(
-        1
-        + sum(
-            measure.improvements(np.array([other[column] - values[name][column]])).item() > TOLERANCE
-            for other in values.values()
-        )
-        for column, measure in enumerate(measures)
-    )
+    ranks = []
+    for column, measure in enumerate(measures):
+        differences = np.array([other[column] - values[name][column] for other in values.values()])
+        better = measure.improvements(differences) > TOLERANCE
+        ranks.append(1 + int(np.count_nonzero(better)))
+    return tuple(ranks)
 
 
 def kendall_tau(values: Sequence[float], other: Sequence[float]) -> float:
