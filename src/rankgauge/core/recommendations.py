@@ -45,7 +45,6 @@ NEXT_STEPS = {
     "logs import: dry run": "run the same command without --dry-run",
     "logs import: imported": "rankgauge logs metrics {log}",
     "bench": "add --diagnose to see likely causes of the misses of the lowest run",
-    "bench: diagnosed": "add --full to see all differences, the worst queries, and latency",
     "answers evaluate": "--full shows whether retrieval or generation limits the answers",
     "report of evaluations": "Find the likely causes: rankgauge report QRELS RUN --diagnose",
     "report of answers": ("Find the stage that limits the answers: rankgauge answers evaluate FILE --full"),

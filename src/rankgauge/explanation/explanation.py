@@ -406,7 +406,11 @@ def _ranking(measure: Measure, calculation: Calculation, ranking: RankedQuery) -
         ("document", (one.document for one in ranks)),
         # Enough digits to distinguish a score from its neighbors.
         (Detail("score"), (f"{one.score:.10g}" for one in ranks)),
-        any(one.tied for one in ranks) and ("tie", (f"{one.first}-{one.last}" if one.tied else "" for one in ranks)),
+        any(one.tied for one in ranks)
+        and (
+            "tie" if any(row.ranked.tied for row in counted) else Detail("tie"),
+            (f"{one.first}-{one.last}" if one.tied else "" for one in ranks),
+        ),
         ("grade", (grade_of(one.grade) for one in ranks)),
         binary and (Detail("relevant"), ("yes" if one.reaches(level) else "" for one in ranks)),
         *((name, [cells[place] for cells in terms]) for place, name in enumerate(calculation.columns)),
