@@ -119,8 +119,8 @@ def bench(
         with working(f"running {repeat} times"):
             lines = list(rankgauge.benchmark.repeat_plan(plan, benchmark, repeat, str(shown.primary), errors=errors))
         print_text("".join(f"{for_terminal(line)}\n" for line in lines))
-    if diagnosed is None:  # the report of a diagnosis ends with what --full adds
-        out.print_next_step("bench")
+    # The report of a diagnosis ends with what --full adds.
+    out.print_next_step("bench" if diagnosed is None else "")
     if runs_folder is not None:
         _write(list(benchmark.runs.values()), Path(runs_folder), errors, head=not plain)
     if page is not None:

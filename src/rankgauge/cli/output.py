@@ -113,8 +113,8 @@ class Output:
                 print_message(note)
 
     def print_next_step(self, state: str) -> None:
-        """Print the recommended next step in a state after a short table."""
-        if self.format == "table" and not self.full and not self.quiet:
+        """Print the recommended next step in a state, if any, after a short table."""
+        if state and self.format == "table" and not self.full and not self.quiet:
             print_text(f"Next step: {rankgauge.core.next_step(state)}\n")
 
     def print_table(self, table: rankgauge.rendering.Table) -> None:
