@@ -413,17 +413,16 @@ def stamp_judge(
         calibration: The calibration.
     """
     properties = dict(judge or {})
-    names = sorted({name for judges in used.values() for name, _ in judges})
+    names = sorted({name for pairs in used.values() for name, _ in pairs})
     name = properties.setdefault("name", ", ".join(names) or "unknown judge")
     if properties.get("person"):
         return properties | {"stamp": f"{name}, a person"}
     default = {(name, str(properties.get("prompt", "")))}
-    known: dict[str, dict[str, Any]] = {
-        measure: {"state": "not calibrated", "reason": ""}
-        if calibration is None
-        else calibration.quality(measure, {relation: used.get(relation, ()) or default for relation in relations})
-        for measure, relations in needed.items()
-    }
+    known: dict[str, dict[str, Any]] = {measure: {"state": "not calibrated", "reason": ""} for measure in needed}
+    if calibration is not None:
+        for measure, relations in needed.items():
+            judges = {relation: used.get(relation, ()) or default for relation in relations}
+            known[measure] = calibration.quality(measure, judges)
     bad = [measure for measure, about in known.items() if about["state"] != "usable"]
     if bad or calibration is None:
         first = known[bad[0]] if bad else {"state": "not calibrated", "reason": ""}

@@ -230,7 +230,8 @@ class ModelJudge:
         if batch[0].history:
             parts[_CONVERSATION] = _conversation(batch[0].history)
         last = f"The data has ended. Reply with JSON only: one verdict for each id ({', '.join(ids)})."
-        schema = _verdicts_schema(_STRING | {"enum": ids}, _STRING | {"enum": list(LABELS[relation])}, len(batch))
+        labels = list(LABELS[relation])
+        schema = _verdicts_schema(_STRING | {"enum": ids}, _STRING | {"enum": labels}, len(batch))
         return ChatRequest(fenced_messages(self._prompts[prompt], parts, last), schema, replicate)
 
     def _read(

@@ -369,7 +369,8 @@ class _ThreadedCalls(_Calls):
         if most is None and self._retries and len(self._pending) < self._capacity:
             ends.append(self._retries[0][0])
         if timeout is not None:
-            ends += [(now if call.started is None else call.started) + timeout for call in self._pending.values()]
+            starts = (now if call.started is None else call.started for call in self._pending.values())
+            ends += [start + timeout for start in starts]
         try:
             call, result = self._done.get(timeout=max(0.0, min(ends) - now) if ends else None)
         except Empty:

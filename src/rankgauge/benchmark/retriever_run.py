@@ -296,7 +296,8 @@ class Session:
         queries = self._options.queries
         kept = self._journal.head.get("latency") or {"seconds": {}, "failures": 0}
         # An earlier run with the same store may have timed other queries.
-        timed_before = len(kept["seconds"]) + kept["failures"] if kept["seconds"].keys() <= queries.keys() else 0
+        same_queries = kept["seconds"].keys() <= queries.keys()
+        timed_before = len(kept["seconds"]) + kept["failures"] if same_queries else 0
         # A saved run is not timed: it reads rankings from memory.
         if timed < 1 or self.identity.word == "saved-run" or timed_before >= min(timed, len(queries)):
             return
@@ -511,9 +512,12 @@ def undescribed(retriever: Any) -> list[Callable[[], Any]]:
 
 def are_same(ones: list[Callable[[], Any]], others: list[Callable[[], Any]]) -> bool:
     """Return whether two lists of references refer to the same objects, which still exist."""
-    return len(ones) == len(others) and all(
-        reference() is other() or (type(reference()) is type(other()) is types.MethodType and reference() == other())
-        for reference, other in zip(ones, others, strict=True)
+    if len(ones) != len(others):
+        return False
+    pairs = ((reference(), other()) for reference, other in zip(ones, others, strict=True))
+    return all(
+        first is second or (type(first) is type(second) is types.MethodType and first == second)
+        for first, second in pairs
     )
 
 

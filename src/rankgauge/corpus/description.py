@@ -443,7 +443,8 @@ def _relevant(judged: Qrels) -> dict[str, int]:
 
 
 def _finding(kind: FindingKind, message: str, examples: Sequence[str], of: int, *, count: int | None = None) -> Finding:
-    evidence = Evidence(count=len(examples) if count is None else count, of=of, examples=tuple(examples[:_EXAMPLES]))
+    number = len(examples) if count is None else count
+    evidence = Evidence(count=number, of=of, examples=tuple(examples[:_EXAMPLES]))
     return Finding(kind.code, kind.severity, message, kind.effect, kind.fix, evidence)
 
 

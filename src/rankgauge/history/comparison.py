@@ -293,6 +293,7 @@ def _notes(
         yield (f"queries without a value in one or both evaluations are excluded; queries compared: {', '.join(fewer)}")
     if before.ranking is not None and before.ranking == after.ranking:
         yield "both are evaluations of the same ranking"
-    releases = [".".join(str(entry.versions.get("rankgauge", "?")).split(".")[:2]) for entry in (before, after)]
+    versions = [str(entry.versions.get("rankgauge", "?")) for entry in (before, after)]
+    releases = [".".join(version.split(".")[:2]) for version in versions]
     if releases[0] != releases[1]:
         yield (f"saved by rankgauge {releases[0]} and {releases[1]}: the changelog lists changed numbers")
