@@ -24,7 +24,8 @@ def commit_of(folder: Path) -> Commit | None:
     commit = _git(folder, "rev-parse", "--verify", "HEAD")
     if not commit:
         return None
-    return Commit(commit, dirty=_git(folder, "status", "--porcelain", "--untracked-files=no") != "")
+    changed = _git(folder, "status", "--porcelain", "--untracked-files=no")
+    return Commit(commit, dirty=changed != "")
 
 
 def _git(folder: Path, *words: str) -> str | None:

@@ -265,7 +265,8 @@ def renamed(table: PairTable, queries: Spelling | None, docs: Spelling | None) -
     """Rename the ids of a run to those of the judgments."""
     if docs is not None:
         ids, names = table.docs, docs.names
-        rows = np.flatnonzero(np.isin(ids.hashes(), np.unique(Ids.of(list(names)).hashes())))
+        renamed_hashes = np.unique(Ids.of(list(names)).hashes())
+        rows = np.flatnonzero(np.isin(ids.hashes(), renamed_hashes))
         changed = [names.get(value, value) for value in ids.take(rows).tolist()]
         places = np.arange(len(ids))
         places[rows] = len(ids) + np.arange(len(rows))

@@ -156,10 +156,12 @@ def _judgments(read: RecordRows, queries: Ids) -> tuple[Qrels, Qrels, list[str]]
         fault="a relevant document is listed twice: {doc!r}",
         fix="list every relevant document once, for example with set(...)",
     )
+    graded_docs = [[doc for doc, _ in row.grades or []] for row in read.rows]
+    listed_grades = [[grade for _, grade in row.grades or []] for row in read.rows]
     grade_maps = _by_record(
         read.rows,
-        [[doc for doc, _ in row.grades or []] for row in read.rows],
-        _numbers(read.rows, [[grade for _, grade in row.grades or []] for row in read.rows], JUDGMENTS).tolist(),
+        graded_docs,
+        _numbers(read.rows, listed_grades, JUDGMENTS).tolist(),
         fault="document {doc!r} has two grades",
         fix="give every document one grade",
     )
@@ -217,7 +219,8 @@ def _twice(docs: Sequence[Any]) -> str:
 def _qrels(queries: Ids, rows: Sequence[dict[bytes, float]], source: str) -> Qrels:
     docs = Ids.of(list(itertools.chain.from_iterable(rows)), "document id")
     values = np.array([grade for row in rows for grade in row.values()], dtype=np.float64)
-    return Qrels.of(PairTable(queries, offsets_of([*map(len, rows)]), docs, values, unique=True, source=source))
+    offsets = offsets_of([len(row) for row in rows])
+    return Qrels.of(PairTable(queries, offsets, docs, values, unique=True, source=source))
 
 
 def _packed(rows: Sequence[Record], columns: Sequence[Sequence[Any]], what: str) -> Ids:

@@ -123,10 +123,11 @@ class Buckets:
         first = np.zeros(len(queries), dtype=np.int64)
         first[codes[::-1]] = np.arange(len(codes))[::-1]
         sizes = np.bincount(codes, weights=head[:, 1], minlength=len(queries))
+        doc_ids = _ids_of(docs, np.concatenate(lengths).astype(np.int64))
         table = PairTable(
             queries,
             offsets_of(sizes.astype(np.int64)),
-            _ids_of(docs, np.concatenate(lengths).astype(np.int64)).take(rows),
+            doc_ids.take(rows),
             np.concatenate(values)[rows],
             source=self._source,
             notes=tuple(self._notes),

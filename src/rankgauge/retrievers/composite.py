@@ -340,7 +340,8 @@ class Hybrid(CompositeRetriever):
         runs = []
         for name, retriever in zip(self._names, self._of, strict=True):
             rankings = [hits.pairs() for hits in search(retriever, queries, depth)]
-            runs.append(Run.of({p: pairs for p, pairs in zip(places, rankings, strict=True) if pairs}, name=name))
+            filled = {place: pairs for place, pairs in zip(places, rankings, strict=True) if pairs}
+            runs.append(Run.of(filled, name=name))
         result = fuse_aligned(align(rank_runs(runs, "input")), self._how, name="hybrid", runs=self._names)
         return [list(result[p].items())[:k] if p in result else [] for p in places]
 

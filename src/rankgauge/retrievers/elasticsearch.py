@@ -160,7 +160,8 @@ class Elasticsearch:
         waiting = dict(batch)
 
         def send() -> None:
-            answer = self._endpoint.ask("POST", f"{self._index}/_bulk", b"".join(waiting.values()), kind=_LINES)
+            lines = b"".join(waiting.values())
+            answer = self._endpoint.ask("POST", f"{self._index}/_bulk", lines, kind=_LINES)
             rows = list(_faults(answer, list(waiting)))
             refused = [(n, fault) for n, fault in rows if fault and fault.get("status") != 429]
             if refused:
@@ -356,9 +357,10 @@ def _reason(answer: Mapping[str, Any]) -> str:
     if not isinstance(fault, Mapping):
         return str(fault)
     more = fault.get("root_cause")
+    causes = [fault, *(more if isinstance(more, list) else ())]
     reasons = dict.fromkeys(
         f"{cause.get('type')}: {cause.get('reason')}"
-        for cause in itertools.islice([fault, *(more if isinstance(more, list) else ())], _SHOWN)
+        for cause in itertools.islice(causes, _SHOWN)
         if isinstance(cause, Mapping)
     )
     return "; ".join(reasons)

@@ -397,7 +397,8 @@ class Haystack(FrameworkRetriever):
 
     def _paths(self, name: str, names: str | Sequence[str]) -> list[tuple[str, ...]]:
         paths = [tuple(path.split(".")) for path in ([names] if isinstance(names, str) else names)]
-        wrong = next((path for path in paths if len(path) != (2 if self._many else 1) or not all(path)), None)
+        parts = 2 if self._many else 1
+        wrong = next((path for path in paths if len(path) != parts or not all(path)), None)
         if wrong is not None:
             last = wrong[-1] or {"input": "query", "output": "documents"}.get(name, name)
             example = f"retriever.{last}" if self._many else last

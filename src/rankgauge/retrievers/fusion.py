@@ -237,7 +237,8 @@ def fuse_files(
         def tables() -> Iterator[PairTable]:
             nonlocal count
             for parts in blocks:
-                fused = fuse_aligned(align([ranked(part, ties=ties) for part in parts]), how, name=called, runs=names)
+                aligned = align([ranked(part, ties=ties) for part in parts])
+                fused = fuse_aligned(aligned, how, name=called, runs=names)
                 count += len(fused)
                 yield fused.table
 
@@ -359,7 +360,8 @@ def _normalized(table: PairTable, norm: str) -> FloatArray:
     query = table.query_numbers()
     sizes = np.diff(table.offsets)
     if norm == "rank":
-        ranks: FloatArray = 1 - (np.arange(len(values)) - table.offsets[query]) / sizes[query]
+        place = np.arange(len(values)) - table.offsets[query]
+        ranks: FloatArray = 1 - place / sizes[query]
         return ranks
     filled = np.flatnonzero(sizes)
     highest, lowest = np.zeros(len(sizes)), np.zeros(len(sizes))

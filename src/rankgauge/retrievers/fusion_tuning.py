@@ -390,9 +390,11 @@ class _Search:
                 f"{many(len(rest), 'query')} without judgments fused by {overall}, the best "
                 f"on {many(len(everything), 'query')}"
             )
-        fused = PairTable.joined(
-            [self.fuse(align([only(run, queries) for run in self.runs]), how).table for how, queries in parts]
-        )
+        tables = []
+        for how, queries in parts:
+            aligned = align([only(run, queries) for run in self.runs])
+            tables.append(self.fuse(aligned, how).table)
+        fused = PairTable.joined(tables)
         place = {query: number for number, query in enumerate(fused.queries.shown())}
         table = of_queries(fused, np.array([place[query] for query in known if query in place], dtype=np.int64))
         method = self.candidates[0].method
@@ -438,7 +440,8 @@ def _tuning_warnings(folds: Sequence[Fold], candidates: Sequence[Fusion]) -> Ite
         tried = [getattr(how, word) for how in candidates]
         if len(set(tried)) < 2:
             continue
-        for end in sorted({min(tried), max(tried)} & {getattr(fold.chosen, word) for fold in folds}):
+        ends = {min(tried), max(tried)} & {getattr(fold.chosen, word) for fold in folds}
+        for end in sorted(ends):
             yield f"{word}={end:g} is an end of the grid: the best value may be outside"
 
 

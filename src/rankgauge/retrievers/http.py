@@ -327,7 +327,8 @@ def follow(answer: Any, path: Sequence[str | int], name: str) -> Any:
             known = isinstance(answer, list) and step < len(answer)
         if not known:
             walked = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-            parent = repr(path[place - 1]) if place else ("the response" if name == "hits" else "the hit")
+            root = "the response" if name == "hits" else "the hit"
+            parent = repr(path[place - 1]) if place else root
             raise InputError(
                 f"{name}={walked.lstrip('.')!r} does not exist: there is no {step!r} in {parent}, "
                 f"which is {type(answer).__name__}{_keys(answer)}",

@@ -103,7 +103,8 @@ class Rerank(CompositeRetriever):
     def _reranked(self, query: str, hits: Hits, texts: dict[str, str]) -> list[tuple[str, float]]:
         top = [name for name in hits.ids[: self.depth] if name in texts]
         scores = self._scores(query, [texts[name] for name in top]) if top else []
-        ranking = sorted([(n, s) for n, s in zip(top, scores, strict=True) if s is not None], key=lambda hit: -hit[1])
+        scored = [(name, score) for name, score in zip(top, scores, strict=True) if score is not None]
+        ranking = sorted(scored, key=lambda hit: -hit[1])
         floor = ranking[-1][1] if ranking else 0.0
         # A step large enough to change a number of this size.
         step = max(1.0, 2 * math.ulp(floor))

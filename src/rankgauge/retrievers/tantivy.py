@@ -199,7 +199,8 @@ class Tantivy:
                 where=str(folder),
                 fix="search it with existing=True, remove it with replace=True, or pass another folder",
             )
-        for name in [*json.loads((folder / _MANAGED).read_text("utf-8")), *_LOCKS, _MANAGED, _META]:
+        managed = json.loads((folder / _MANAGED).read_text("utf-8"))
+        for name in [*managed, *_LOCKS, _MANAGED, _META]:
             (folder / Path(name).name).unlink(missing_ok=True)
 
     def _open(self) -> Any:
@@ -220,7 +221,8 @@ class Tantivy:
 
     def _register_analyzers(self, index: Any) -> None:
         """Register the analyzers of an index: the index itself stores only their names."""
-        for field in json.loads((Path(self._folder or "") / _META).read_text("utf-8"))["schema"]:
+        schema = json.loads((Path(self._folder or "") / _META).read_text("utf-8"))["schema"]
+        for field in schema:
             indexing = (field.get("options") or {}).get("indexing") or {}
             name = indexing.get("tokenizer", "") if isinstance(indexing, dict) else ""
             if ours := _OURS.fullmatch(name):

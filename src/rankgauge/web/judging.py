@@ -140,15 +140,8 @@ def _choice_of(visit: Visit, task: Task) -> Choice:
     reason = form.get("reason", "")
     if reason and reason not in dict(task.settings.reasons).values():
         raise InputError(f"the reason {reason!r:.60} is unknown", where="form", fix=_RELOAD)
-    choice = Choice(
-        name,
-        shown.id,
-        visit.judge.id,
-        "later",
-        reason=reason,
-        comment=form.get("comment", "").strip(),
-        seconds=_seconds(form),
-    )
+    comment = form.get("comment", "").strip()
+    choice = Choice(name, shown.id, visit.judge.id, "later", reason=reason, comment=comment, seconds=_seconds(form))
     pick = form.get("pick", "")
     if pick in _SPECIAL:
         return replace(choice, outcome=pick)
