@@ -50,23 +50,23 @@ def disputed_sets(judgments: Iterable[Judgment], judges: Mapping[str, Judge]) ->
     """
     people: dict[tuple[str, frozenset[str]], list[Judgment]] = defaultdict(list)
     verdicts: dict[tuple[str, frozenset[str]], Judgment] = {}
-    for each in judgments:
-        shown, key = each.presentation, (each.presentation.question, each.presentation.items)
+    for judgment in judgments:
+        shown, key = judgment.presentation, (judgment.presentation.question, judgment.presentation.items)
         judge = judges.get(shown.judge)
-        if each.choice is None or (judge is not None and judge.kind != "person"):
+        if judgment.choice is None or (judge is not None and judge.kind != "person"):
             continue
         if shown.purpose == "adjudication":
-            if each.status in {"counted", "cannot tell"}:
-                verdicts[key] = each
-        elif each.status in {"counted", "adjudicated"} and each.choice.outcome != "cannot tell":
-            people[key].append(each)
+            if judgment.status in {"counted", "cannot tell"}:
+                verdicts[key] = judgment
+        elif judgment.status in {"counted", "adjudicated"} and judgment.choice.outcome != "cannot tell":
+            people[key].append(judgment)
     disputed = [
         DisputedSet(question, tuple(sorted(items)), tuple(own), verdicts.get((question, items)))
         for (question, items), own in people.items()
         # People agree if outcome, first document, and grades are equal.
-        if len({(c.outcome, c.documents[:1], c.grades) for each in own if (c := each.choice)}) > 1
+        if len({(c.outcome, c.documents[:1], c.grades) for judgment in own if (c := judgment.choice)}) > 1
     ]
-    return sorted(disputed, key=lambda each: each.verdict is not None)
+    return sorted(disputed, key=lambda disputed_set: disputed_set.verdict is not None)
 
 
 _NONE = -1.0  # code of "none"; documents have the codes 0, 1, ...
@@ -195,12 +195,12 @@ class JudgingAgreement(Result):
             "rows": [asdict(row) for row in self.rows],
             "disagreements": [
                 {
-                    "question": each.question,
-                    "documents": each.documents,
-                    "judgments": [asdict(made.choice) for made in each.judgments if made.choice],
-                    "settled": each.verdict is not None,
+                    "question": disagreement.question,
+                    "documents": disagreement.documents,
+                    "judgments": [asdict(judgment.choice) for judgment in disagreement.judgments if judgment.choice],
+                    "settled": disagreement.verdict is not None,
                 }
-                for each in self.disagreements
+                for disagreement in self.disagreements
             ],
         }
 
@@ -209,7 +209,7 @@ class JudgingAgreement(Result):
             yield "nobody has judged documents yet"
         elif self.tasks < _FEW:
             yield f"fewer than {_FEW} tasks by two people: intervals are wide"
-        open_ones = sum(each.verdict is None for each in self.disagreements)
+        open_ones = sum(disagreement.verdict is None for disagreement in self.disagreements)
         if open_ones:
             without = many(open_ones, "disagreement")
             yield f"{without} without a final verdict (Disagreements page)"
@@ -252,27 +252,27 @@ def measure_agreement(
         ...     )
         ...     for n, (judge, best) in enumerate(rows)
         ... ]
-        >>> found = measure_agreement(judgments, {"ann": Judge("ann", "Ann")})
-        >>> found.estimate("percent agreement").value, len(found.disagreements)
+        >>> agreement = measure_agreement(judgments, {"ann": Judge("ann", "Ann")})
+        >>> agreement.estimate("percent agreement").value, len(agreement.disagreements)
         (0.5, 1)
     """
     people: dict[_Task, dict[str, Judgment]] = defaultdict(dict)
     models: dict[_Task, dict[str, Judgment]] = defaultdict(dict)
     repeats: dict[_Task, list[Judgment]] = defaultdict(list)
-    accepted = {(each.question, frozenset(each.documents)): each.accepted for each in gold}
+    accepted = {(gold_task.question, frozenset(gold_task.documents)): gold_task.accepted for gold_task in gold}
     tests: dict[str, list[float]] = defaultdict(list)
-    for each in judgments:
-        shown, choice = each.presentation, each.choice
+    for judgment in judgments:
+        shown, choice = judgment.presentation, judgment.choice
         if choice is None or choice.outcome not in {"chosen", "none", "graded"}:
             continue
         task = (shown.question, shown.items)
-        if each.status in {"counted", "adjudicated"} and shown.purpose != "adjudication":
-            people[task].setdefault(shown.judge, each)
-        elif each.status == "model":
-            models[task].setdefault(shown.judge, each)
-        elif each.status == "repeat":
-            repeats[task].append(each)
-        elif each.status == "gold" and task in accepted and choice.outcome != "graded":
+        if judgment.status in {"counted", "adjudicated"} and shown.purpose != "adjudication":
+            people[task].setdefault(shown.judge, judgment)
+        elif judgment.status == "model":
+            models[task].setdefault(shown.judge, judgment)
+        elif judgment.status == "repeat":
+            repeats[task].append(judgment)
+        elif judgment.status == "gold" and task in accepted and choice.outcome != "graded":
             best = choice.documents[:1]
             right = best[0] in accepted[task] if best else not accepted[task]
             tests[shown.judge].append(float(right))
@@ -300,7 +300,7 @@ def measure_agreement(
         AgreementRow(
             "accepted answers", "judge", names[judge], "choices", _mean(right, len(right), draws=draws, seed=seed)
         )
-        for judge, right in sorted(tests.items(), key=lambda each: names[each[0]])
+        for judge, right in sorted(tests.items(), key=lambda item: names[item[0]])
     ]
     return JudgingAgreement(
         rows=tuple(rows),
@@ -340,15 +340,15 @@ class _Coefficients:
 
     def of_models(self, answers: _Answers) -> Iterator[_Coefficient]:
         for model in _judges(answers, self.names):
-            own = {task: {model: each[model]} for task, each in answers.items() if model in each}
+            own = {task: {model: judgments[model]} for task, judgments in answers.items() if model in judgments}
             yield from self._compared("model", self.names[model], own, self.answers)
 
     def of_criteria(self) -> Iterator[_Coefficient]:
         decided: dict[str, dict[_Task, Mapping[str, Judgment]]] = defaultdict(dict)
         for task, answers in self.answers.items():
-            for each in answers.values():
-                if each.choice is not None and each.choice.reason and len(answers) > 1:
-                    decided[each.choice.reason][task] = answers
+            for judgment in answers.values():
+                if judgment.choice is not None and judgment.choice.reason and len(answers) > 1:
+                    decided[judgment.choice.reason][task] = answers
         for reason, tasks in sorted(decided.items()):
             table = self._table(tasks)
             yield "alpha", "criterion", reason, self._alpha(table)
@@ -357,8 +357,8 @@ class _Coefficients:
     def of_repeats(self, repeats: Mapping[_Task, Sequence[Judgment]]) -> Iterator[_Coefficient]:
         pairs = [
             (_code(self.answers[task][again.presentation.judge]), _code(again))
-            for task, each in repeats.items()
-            for again in each
+            for task, judgments in repeats.items()
+            for again in judgments
             if again.presentation.judge in self.answers.get(task, {})
         ]
         if pairs:
@@ -371,8 +371,8 @@ class _Coefficients:
             both = [a for a in self.answers.values() if first in a and second in a]
             if len(both) >= _PAIR:
                 kappa = cohen_kappa(
-                    [_code(each[first]) for each in both],
-                    [_code(each[second]) for each in both],
+                    [_code(judgments[first]) for judgments in both],
+                    [_code(judgments[second]) for judgments in both],
                     "quadratic",
                     **self.options,
                 )
@@ -382,7 +382,7 @@ class _Coefficients:
         """Yield the rows that compare a judge with others on the tasks in common."""
         shares, codes = [], []
         for task, mine in own.items():
-            if others_codes := [_code(each) for each in others.get(task, {}).values()]:
+            if others_codes := [_code(judgment) for judgment in others.get(task, {}).values()]:
                 code = _code(*mine.values())
                 shares.append(others_codes.count(code) / len(others_codes))
                 codes += [code, *others_codes]
@@ -393,11 +393,11 @@ class _Coefficients:
 
     @staticmethod
     def _table(answers: _Answers) -> _Table:
-        judges = sorted({judge for each in answers.values() for judge in each})
+        judges = sorted({judge for judgments in answers.values() for judge in judgments})
         column = {judge: at for at, judge in enumerate(judges)}
         table = np.full((len(answers), len(judges)), np.nan)
-        for row, each in enumerate(answers.values()):
-            for judge, judgment in each.items():
+        for row, judgments in enumerate(answers.values()):
+            for judge, judgment in judgments.items():
                 table[row, column[judge]] = _code(judgment)
         return table
 
@@ -424,10 +424,10 @@ def _code(judgment: Judgment) -> float:
 def _of_scale(answers: _Answers, graded: bool) -> dict[_Task, dict[str, Judgment]]:  # noqa: FBT001
     """Return only the grades, or only the choices."""
     kept: dict[_Task, dict[str, Judgment]] = {}
-    for task, each in answers.items():
+    for task, judgments in answers.items():
         mine = {
             judge: judgment
-            for judge, judgment in each.items()
+            for judge, judgment in judgments.items()
             if judgment.choice is not None and (judgment.choice.outcome == "graded") == graded
         }
         if mine:
@@ -436,7 +436,7 @@ def _of_scale(answers: _Answers, graded: bool) -> dict[_Task, dict[str, Judgment
 
 
 def _judges(answers: _Answers, names: Mapping[str, str]) -> list[str]:
-    return sorted({judge for each in answers.values() for judge in each}, key=names.__getitem__)
+    return sorted({judge for judgments in answers.values() for judge in judgments}, key=names.__getitem__)
 
 
 def _mean(shares: Sequence[float], answers: int, *, draws: int, seed: int) -> Agreement:

@@ -137,8 +137,8 @@ def restore(source: str | os.PathLike[str], where: str | os.PathLike[str]) -> Pr
         return ProjectCopy(name, target.where)
     try:
         # The project is closed before the file is renamed, so that no WAL file remains.
-        with create_privately(target.path) as part, JudgingProject(part) as made:
-            counts = _copied(source, made)
+        with create_privately(target.path) as part, JudgingProject(part) as project:
+            counts = _copied(source, project)
     except FileExistsError:
         raise _existing(target.where) from None
     return ProjectCopy(name, target.where, counts, secrets=False)

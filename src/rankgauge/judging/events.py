@@ -322,7 +322,7 @@ class Choice:
         if self.outcome == "chosen":
             wanted = (settings.places or len(shown.documents)) if shown.mode == "ranking" else 1
         count = len(self.documents)
-        foreign = [each for each in self.documents if each not in shown.documents]
+        foreign = [document for document in self.documents if document not in shown.documents]
         if foreign or len(set(self.documents)) < count:
             raise InputError(
                 f"document {foreign[0]!r:.60} was not shown" if foreign else "a document is chosen twice",
@@ -337,7 +337,7 @@ class Choice:
             )
         graded = len(shown.documents) if self.outcome == "graded" else 0
         most = len(settings.grades) - 1
-        if len(self.grades) != graded or any(each not in range(most + 1) for each in self.grades):
+        if len(self.grades) != graded or any(grade not in range(most + 1) for grade in self.grades):
             raise InputError(
                 f"grades {list(self.grades)!r:.60}",
                 where=where,
@@ -389,31 +389,31 @@ def judgments_of(
         now: The time at which leases are checked; if None, the current time.
     """
     now = now or datetime.now(UTC)
-    latest = {each.presentation: each for each in choices}
-    shown = sorted(presentations, key=lambda each: each.sequence)
+    latest = {choice.presentation: choice for choice in choices}
+    shown = sorted(presentations, key=lambda presentation: presentation.sequence)
     # The latest final verdict on each set.
     settled: dict[tuple[str, frozenset[str]], Choice] = {}
-    for each in shown:
-        choice, key = latest.get(each.id), (each.question, each.items)
-        if each.purpose == "adjudication" and choice is not None and choice.finished:
-            settled[key] = max(settled.get(key, choice), choice, key=lambda one: one.sequence)
+    for presentation in shown:
+        choice, key = latest.get(presentation.id), (presentation.question, presentation.items)
+        if presentation.purpose == "adjudication" and choice is not None and choice.finished:
+            settled[key] = max(settled.get(key, choice), choice, key=lambda verdict: verdict.sequence)
 
-    def status(each: Presentation) -> str:
-        choice = latest.get(each.id)
+    def status(presentation: Presentation) -> str:
+        choice = latest.get(presentation.id)
         if choice is None or not choice.finished:
-            return "expired" if each.expired(now) else "open"
-        kind = judges[each.judge].kind if each.judge in judges else "person"
-        if each.mode == "answers" or kind == "application":
+            return "expired" if presentation.expired(now) else "open"
+        kind = judges[presentation.judge].kind if presentation.judge in judges else "person"
+        if presentation.mode == "answers" or kind == "application":
             return "vote"
         if kind == "model":
             return "model"
-        if each.purpose in {"repeat", "gold"}:
-            return each.purpose
-        if settled.get((each.question, each.items), choice) is not choice:
+        if presentation.purpose in {"repeat", "gold"}:
+            return presentation.purpose
+        if settled.get((presentation.question, presentation.items), choice) is not choice:
             return "adjudicated"
         return "cannot tell" if choice.outcome == "cannot tell" else "counted"
 
-    return [Judgment(each, latest.get(each.id), status(each)) for each in shown]
+    return [Judgment(presentation, latest.get(presentation.id), status(presentation)) for presentation in shown]
 
 
 # Properties in which two systems can differ.
@@ -446,7 +446,7 @@ class Answer:
     def __post_init__(self) -> None:
         """Convert the sources to a tuple and reject values that are not text."""
         sources: Any = self.sources
-        if isinstance(sources, str) or not all(isinstance(one, str) for one in sources):
+        if isinstance(sources, str) or not all(isinstance(source, str) for source in sources):
             raise InputError(
                 f"the sources are {self.sources!r:.60}",
                 where=f"answer {self.id!r:.60}",
@@ -499,8 +499,8 @@ def next_pair(
 def pairs_of(answers: Iterable[Answer]) -> dict[frozenset[str], tuple[Answer, Answer]]:
     """Return the pairs of answers to the same question by different systems, by identifiers."""
     by_question: dict[str, list[Answer]] = defaultdict(list)
-    for each in answers:
-        by_question[each.question].append(each)
+    for answer in answers:
+        by_question[answer.question].append(answer)
     return {
         frozenset((left.id, right.id)): (left, right)
         for group in by_question.values()

@@ -78,8 +78,8 @@ class JudgmentExport(Result):
 
     def table(self) -> Table:
         """Return the number of documents by grade."""
-        rows = tuple((each["grade"], each["means"], each["documents"]) for each in self.about["scale"])
-        versions = [each["version"] for each in self.about["guidelines"] if each["version"] != "0"]
+        rows = tuple((row["grade"], row["means"], row["documents"]) for row in self.about["scale"])
+        versions = [entry["version"] for entry in self.about["guidelines"] if entry["version"] != "0"]
         guideline = [f"guideline: version {', '.join(versions)}"] if versions else []
         return Table(
             ("grade", "means", "documents"),
@@ -90,7 +90,7 @@ class JudgmentExport(Result):
 
     def summary(self) -> str:
         """Return the numbers of questions and judgments, and the rule for grades."""
-        judged = sum(each["documents"] for each in self.about["scale"])
+        judged = sum(row["documents"] for row in self.about["scale"])
         rule = self.about["relevance"]
         by = f", grades by {'median' if rule == 'grade' else rule}" if rule else ""
         return (
@@ -185,16 +185,16 @@ def export_judgments(
     """
     one_of("to", to, get_args(Target))
     judgments = project.judgments()
-    found = measure_relevance(judgments, project.pools).documents
-    texts = {name: each.text for name, each in project.questions.items()}
+    relevances = measure_relevance(judgments, project.pools).documents
+    texts = {name: question.text for name, question in project.questions.items()}
     if to == "preferences":
         preferences = preferences_of(judgments)
         grades: _Grades = {}
         for question, groups in preferences.items():
             own = grades[question] = {}
             for group in groups.values():
-                own |= {each: max(grade, own.get(each, 0)) for each, grade in group.items()}
-        about = _about(project, judgments, grades, found) | {
+                own |= {document: max(grade, own.get(document, 0)) for document, grade in group.items()}
+        about = _about(project, judgments, grades, relevances) | {
             "judgments": to,
             "relevance": None,
             "rule": _PREFERENCES,
@@ -203,20 +203,22 @@ def export_judgments(
             "scale": _scale(grades, ("none is appropriate", "shown, not chosen", "chosen")),
         }
         return JudgmentExport(PreferenceQrels.of(preferences), about, grades, texts)
-    judged = [each for each in found if each.judged]
+    judged = [document for document in relevances if document.judged]
     if relevance is None:
-        relevance = "grade" if judged and all(len(each.grades) >= each.shown for each in judged) else "share"
+        relevance = (
+            "grade" if judged and all(len(document.grades) >= document.shown for document in judged) else "share"
+        )
     rule: Rule = one_of("relevance", relevance, _RULES)  # type: ignore[assignment] # one of them
-    grades, unsure = grades_of(found, rule)
+    grades, unsure = grades_of(relevances, rule)
     if not grades:
         raise InputError(
             f"no {'grades' if rule == 'grade' else 'choices'} of people are counted yet",
             where=project.where,
             fix=f"judge some tasks: rankgauge judge serve {shlex.quote(project.where)}",
         )
-    dropped = [each for each in unsure if drop_unsure and each.fit_low < CUTS[0] <= each.fit_high]
-    for each in dropped:
-        del grades[each.question][each.document]
+    dropped = [document for document in unsure if drop_unsure and document.fit_low < CUTS[0] <= document.fit_high]
+    for document in dropped:
+        del grades[document.question][document.document]
     grades = {question: own for question, own in grades.items() if own}
     if not grades:
         raise InputError(
@@ -227,20 +229,20 @@ def export_judgments(
     exported: Qrels | SampledQrels = Qrels.of(grades)
     if to == "sampled":
         exported = SampledQrels.of(_strata(project, grades, documents))
-    about = _about(project, judgments, grades, found) | {
+    about = _about(project, judgments, grades, relevances) | {
         "judgments": to,
         "relevance": rule,
         "rule": _RULES[rule],
         "cuts": list(CUTS) if rule == "fit" else None,
         "unsure": [
             {
-                "question": each.question,
-                "document": each.document,
-                "relevance": each.fit,
-                "interval": [each.fit_low, each.fit_high],
-                "judged": each not in dropped,
+                "question": document.question,
+                "document": document.document,
+                "relevance": document.fit,
+                "interval": [document.fit_low, document.fit_high],
+                "judged": document not in dropped,
             }
-            for each in unsure
+            for document in unsure
         ],
         "scale": _scale(grades, _labels(project, rule, judgments)),
     }
@@ -263,21 +265,23 @@ def grades_of(documents: Iterable[DocumentRelevance], rule: Rule) -> tuple[_Grad
     unsure: list[DocumentRelevance] = []
     shares: dict[str, set[Fraction]] = defaultdict(set)
     documents = list(documents)
-    for each in documents:
-        if each.shown:
-            shares[each.question].add(Fraction(each.chosen, each.shown))
-    for each in documents:
+    for document in documents:
+        if document.shown:
+            shares[document.question].add(Fraction(document.chosen, document.shown))
+    for document in documents:
         if rule == "grade":
-            if each.grades:
-                grades[each.question][each.document] = statistics.median_low(each.grades)
-        elif each.shown and rule == "share":
-            share = Fraction(each.chosen, each.shown)
+            if document.grades:
+                grades[document.question][document.document] = statistics.median_low(document.grades)
+        elif document.shown and rule == "share":
+            share = Fraction(document.chosen, document.shown)
             # Grade = position among the distinct shares above 0.
-            grades[each.question][each.document] = sum(0 < other <= share for other in shares[each.question])
-        elif each.shown and not math.isnan(each.fit):
-            grades[each.question][each.document] = sum(each.fit >= cut for cut in CUTS)
-            if any(each.fit_low < cut <= each.fit_high for cut in CUTS):
-                unsure.append(each)
+            grades[document.question][document.document] = sum(
+                0 < other <= share for other in shares[document.question]
+            )
+        elif document.shown and not math.isnan(document.fit):
+            grades[document.question][document.document] = sum(document.fit >= cut for cut in CUTS)
+            if any(document.fit_low < cut <= document.fit_high for cut in CUTS):
+                unsure.append(document)
     return dict(grades), unsure
 
 
@@ -291,9 +295,9 @@ def preferences_of(judgments: Iterable[Judgment]) -> dict[str, dict[str, dict[st
         InputError: If nobody has chosen between documents.
     """
     preferences: dict[str, dict[str, dict[str, int]]] = defaultdict(dict)
-    for each in judgments:
-        shown, choice = each.presentation, each.choice
-        if not each.counted or choice is None or len(shown.documents) == 1 or choice.grades:
+    for judgment in judgments:
+        shown, choice = judgment.presentation, judgment.choice
+        if not judgment.counted or choice is None or len(shown.documents) == 1 or choice.grades:
             continue
         grades = dict.fromkeys(shown.documents, 1 if choice.documents else 0)
         grades |= {document: grade for grade, document in enumerate(reversed(choice.documents), 2)}
@@ -313,13 +317,15 @@ def _strata(
     """Return grades by question, stratum, and document; -1 means not judged."""
     pools: dict[str, dict[str, str]] = defaultdict(dict)
     with project.reading() as stored:
-        for each in stored.candidates(grades):
-            certain = any(source.kind != "random" for source in each.sources)
-            pools[each.question][each.document] = "1" if certain else f"{each.sources[0].probability:.12g}"
+        for candidate in stored.candidates(grades):
+            certain = any(source.kind != "random" for source in candidate.sources)
+            pools[candidate.question][candidate.document] = (
+                "1" if certain else f"{candidate.sources[0].probability:.12g}"
+            )
     everything = None if documents is None else list(dict.fromkeys(documents))
     by_question: dict[str, dict[str, dict[str, int]]] = {}
     for question, own in grades.items():
-        pool = pools[question] | {each: "1" for each in own if each not in pools[question]}
+        pool = pools[question] | {document: "1" for document in own if document not in pools[question]}
         tails = {stratum for stratum in pool.values() if stratum != "1"}
         if not tails:
             raise InputError(
@@ -343,10 +349,10 @@ def _strata(
 
 def _labels(project: JudgingProject, rule: Rule, judgments: Iterable[Judgment]) -> tuple[str, ...]:
     if rule == "grade":
-        choices = [each.choice for each in judgments if each.counted and each.choice]
-        if any(each.grades for each in choices):
+        choices = [judgment.choice for judgment in judgments if judgment.counted and judgment.choice]
+        if any(choice.grades for choice in choices):
             return project.settings.grades
-        places = range(max(len(each.documents) for each in choices), 0, -1)
+        places = range(max(len(choice.documents) for choice in choices), 0, -1)
         return ("none is appropriate", *(f"place {place}" for place in places))
     return _FIT_SCALE if rule == "fit" else ("never chosen", "chosen, by ascending share")
 
@@ -362,25 +368,25 @@ def _scale(grades: _Grades, labels: tuple[str, ...]) -> list[dict[str, Any]]:
 
 
 def _about(
-    project: JudgingProject, judgments: Iterable[Judgment], grades: _Grades, found: Iterable[DocumentRelevance]
+    project: JudgingProject, judgments: Iterable[Judgment], grades: _Grades, relevances: Iterable[DocumentRelevance]
 ) -> dict[str, Any]:
     """Return the provenance of an export: judges, guidelines, and counts."""
-    counted = [each for each in judgments if each.counted]
-    versions = Counter(each.presentation.guideline for each in counted)
-    reasons = Counter(each.choice.reason for each in counted if each.choice is not None)
+    counted = [judgment for judgment in judgments if judgment.counted]
+    versions = Counter(judgment.presentation.guideline for judgment in counted)
+    reasons = Counter(judgment.choice.reason for judgment in counted if judgment.choice is not None)
     reasons.pop("", None)
     with project.reading() as stored:
-        kinds = {source.kind for each in stored.candidates() for source in each.sources}
+        kinds = {source.kind for candidate in stored.candidates() for source in candidate.sources}
         texts = {number: stored.version("guideline", number) for number in versions}
     settings, questions = project.settings, project.questions
     judged = {(question, document) for question, own in grades.items() for document in own}
-    unjudged = [each for each in found if (each.question, each.document) not in judged]
+    unjudged = [document for document in relevances if (document.question, document.document) not in judged]
     origins = Counter(questions[name].origin for name in grades if name in questions)
     warnings = [pool_warning(kinds)]
-    if made := origins["generated"]:
-        warnings.append(f"{made} of {len(grades)} questions were generated by a model: {STATEMENT}")
+    if generated := origins["generated"]:
+        warnings.append(f"{generated} of {len(grades)} questions were generated by a model: {STATEMENT}")
     notes = []
-    if unranked := sum("not ranked" in each.excluded for each in unjudged):
+    if unranked := sum("not ranked" in document.excluded for document in unjudged):
         notes.append(f"{many(unranked, 'document')} shown but never ranked: unjudged")
     if advice(len(grades)):
         notes.append(f"{many(len(grades), 'question')}: {advice(len(grades))}")
@@ -400,8 +406,8 @@ def _about(
             {"name": name, "decided": reasons[name]}
             for name in dict.fromkeys([*(name for _, name in settings.reasons), *reasons])
         ],
-        "judges": len({each.presentation.judge for each in counted}),
-        "statuses": dict(Counter(each.status for each in judgments)),
-        "warnings": [each for each in warnings if each],
+        "judges": len({judgment.presentation.judge for judgment in counted}),
+        "statuses": dict(Counter(judgment.status for judgment in judgments)),
+        "warnings": [warning for warning in warnings if warning],
         "notes": notes,
     }

@@ -206,7 +206,7 @@ def _columns_of_judges(source: Any) -> dict[str, str] | None:
     if not _is_file(source) or (form or format_of(os.fspath(source))) not in {"csv", "tsv", "jsonl"}:
         return None
     header = next(row_cells(source), (0, {}))[1]
-    words = {column_word(each): each for each in reversed(list(header))}
+    words = {column_word(name): name for name in reversed(list(header))}
     columns = columns_of(header, JUDGMENTS)
     judge = next((words[word] for word in _JUDGES if word in words), None)
     if columns is None or judge is None or judge in columns.read:
@@ -222,8 +222,8 @@ def _named_rows(source: Any, columns: dict[str, str], refuse: Callable[[InputErr
     """Yield the rows of a file whose columns were named."""
     paired = "winner" in columns
     wanted = _PAIRED if paired else _GRADED
-    wrong = [each for each in columns if each not in {*wanted, *_MORE}]
-    missing = [each for each in wanted if each not in columns]
+    wrong = [key for key in columns if key not in {*wanted, *_MORE}]
+    missing = [key for key in wanted if key not in columns]
     if wrong or missing:
         raise UnknownName(
             f"column {wrong[0]!r:.40} is not known" if wrong else f"no column for {missing[0]}",
@@ -291,11 +291,11 @@ def _ranking_of(query: str, group: str, grades: Mapping[str, float]) -> _Row | N
     if max(grades.values()) == 0:
         return _Row(0, query, documents, "none", id=group)
     least = min(grades.values())
-    lowest = [each for each in documents if grades[each] == least]
+    lowest = [document for document in documents if grades[document] == least]
     # Not ranked: documents of grade 0 or 1, and several documents that share the lowest grade.
     out = set(lowest) if least <= 1 or len(lowest) > 1 else set()
-    best = sorted((each for each in documents if each not in out), key=lambda each: -grades[each])
-    if not best or len({grades[each] for each in best}) < len(best):
+    best = sorted((document for document in documents if document not in out), key=lambda document: -grades[document])
+    if not best or len({grades[document] for document in best}) < len(best):
         return None
     return _Row(0, query, documents, "chosen", tuple(best), id=group)
 
@@ -321,11 +321,11 @@ class _Import:
         self.names: dict[str, None] = {}  # of judges
         self._questions = stored.questions()
         self._by_text: dict[str, list[str]] = defaultdict(list)
-        for each in self._questions.values():
-            self._by_text[each.text].append(each.id)
+        for question in self._questions.values():
+            self._by_text[question.text].append(question.id)
         self._judges = stored.judges()
-        self._presentations = {each.id: each for each in stored.presentations()}
-        self._latest = {each.presentation: each for each in stored.choices()}
+        self._presentations = {presentation.id: presentation for presentation in stored.presentations()}
+        self._latest = {choice.presentation: choice for choice in stored.choices()}
         self._lines: dict[str, int] = {}  # the line of each presentation
 
     def add(self, row: _Row) -> None:
@@ -334,8 +334,8 @@ class _Import:
         if any(grade < 0 for grade in grades):
             self.counts["unjudged"] += 1
             return
-        for each in (row.query, *row.documents):
-            if not each.strip():
+        for identifier in (row.query, *row.documents):
+            if not identifier.strip():
                 raise self._wrong(row, "an identifier is empty", "add one to each row")
         if len(set(row.documents)) < len(row.documents):
             raise self._wrong(row, "a document is compared with itself", "use two documents")
@@ -413,7 +413,7 @@ class _Import:
 
     def _judge_of(self, row: _Row) -> Judge:
         name = row.judge or self._judge
-        same = [each for each in self._judges.values() if each.kind == self._kind and name in {each.id, each.name}]
+        same = [judge for judge in self._judges.values() if judge.kind == self._kind and name in {judge.id, judge.name}]
         if len(same) > 1:
             raise InputError(
                 f"{len(same)} judges have the name {name!r:.60}",

@@ -77,7 +77,7 @@ def rank_documents(
     orders = {name: list(documents) for name, documents in candidates.items()}
     failed: dict[str, str] = {}
     before = model.usage()
-    for turn in range(max((len(_starts(each)) for each in orders.values()), default=0)):
+    for turn in range(max((len(_starts(documents)) for documents in orders.values()), default=0)):
         windows = {
             name: _starts(documents)[turn]
             for name, documents in orders.items()
@@ -93,7 +93,9 @@ def rank_documents(
             window = orders[name][start : start + _WINDOW]
             order = dict.fromkeys([*_distinct(reply.data["ranking"], len(window)), *range(len(window))])
             orders[name][start : start + _WINDOW] = [window[number] for number in order]
-    ranked = {name: tuple(each.id for each in documents) for name, documents in orders.items() if name not in failed}
+    ranked = {
+        name: tuple(document.id for document in documents) for name, documents in orders.items() if name not in failed
+    }
     return ModelRanking(ranked, failed, model.usage() - before)
 
 
@@ -200,7 +202,11 @@ def ask_model(
     settings, (version, guideline) = project.settings, project.guideline()
     name = str(model.settings["model"]) if name is None else name
     judge = next(
-        (each for each in project.judges.values() if (each.name, each.kind, each.revoked) == (name, "model", False)),
+        (
+            existing
+            for existing in project.judges.values()
+            if (existing.name, existing.kind, existing.revoked) == (name, "model", False)
+        ),
         None,
     )
     tasks, done = _tasks(project, judge)
@@ -258,13 +264,13 @@ def _tasks(project: JudgingProject, judge: Judge | None) -> tuple[dict[_Key, Pre
     judges, questions = project.judges, project.questions
     tasks: dict[_Key, Presentation] = {}
     done: set[_Key] = set()
-    for each in project.judgments():
-        shown = each.presentation
+    for judgment in project.judgments():
+        shown = judgment.presentation
         key = (shown.mode, shown.question, shown.items)
-        if judge is not None and shown.judge == judge.id and each.status == "model":
+        if judge is not None and shown.judge == judge.id and judgment.status == "model":
             done.add(key)
         elif (
-            each.status in _ANSWERED
+            judgment.status in _ANSWERED
             and shown.purpose in _SHARED
             and shown.question in questions
             and (shown.judge not in judges or judges[shown.judge].kind == "person")
@@ -301,10 +307,10 @@ def _requests(
         documents = [
             {
                 name: text
-                for name, text in texts.get(each, Document(each)).fields.items()
+                for name, text in texts.get(document, Document(document)).fields.items()
                 if not settings.fields or name in settings.fields
             }
-            for each in shown.documents
+            for document in shown.documents
         ]
         task = _TASKS[shown.mode]
         if shown.mode == "graded":

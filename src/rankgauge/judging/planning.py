@@ -150,10 +150,10 @@ def project_status(project: JudgingProject) -> ProjectStatus:
     judgments = project.judgments()
     judges = project.judges
     done: dict[str, list[Judgment]] = {name: [] for name in judges}
-    for each in judgments:
-        if each.status not in {"open", "expired"} and each.presentation.judge in done:
-            done[each.presentation.judge].append(each)
-    people = [each for name, finished in done.items() if judges[name].kind == "person" for each in finished]
+    for judgment in judgments:
+        if judgment.status not in {"open", "expired"} and judgment.presentation.judge in done:
+            done[judgment.presentation.judge].append(judgment)
+    people = [judgment for name, finished in done.items() if judges[name].kind == "person" for judgment in finished]
     pools, questions, progress = project.pools, project.questions, project.progress("")
     guideline, _ = project.guideline()
     settings = project.settings
@@ -170,7 +170,7 @@ def project_status(project: JudgingProject) -> ProjectStatus:
         judged=progress.finished,
         left=progress.left,
         complete=progress.complete,
-        statuses=dict(Counter(each.status for each in judgments)),
+        statuses=dict(Counter(judgment.status for judgment in judgments)),
         seconds=_median(people),
         judges=tuple(
             JudgeStatus(
@@ -178,7 +178,7 @@ def project_status(project: JudgingProject) -> ProjectStatus:
             )
             for name, judge in judges.items()
         ),
-        warning=pool_warning(source.kind for each in candidates for source in each.sources),
+        warning=pool_warning(source.kind for candidate in candidates for source in candidate.sources),
         next_step=_next_step(project.where, len(questions), len(pools), progress.left),
     )
 
@@ -194,7 +194,11 @@ def _next_step(where: str, questions: int, pooled: int, left: int) -> str:
 
 
 def _median(judgments: Sequence[Judgment]) -> float | None:
-    known = [each.choice.seconds for each in judgments if each.choice is not None and each.choice.seconds is not None]
+    known = [
+        judgment.choice.seconds
+        for judgment in judgments
+        if judgment.choice is not None and judgment.choice.seconds is not None
+    ]
     return statistics.median(known) if known else None
 
 
@@ -293,9 +297,9 @@ class JudgingPlan(Result):
         if self.overlap < self.overlap_needed:
             yield f"too few sets are judged by several people ({self.overlap:,}): raise `overlap`"
         for questions in _USUAL:
-            found = detectable_difference(self.sd, questions, self.power, self.alpha)
+            difference = detectable_difference(self.sd, questions, self.power, self.alpha)
             yield (
-                f"with {questions} questions, differences of {found:.3f} or more are detectable "
+                f"with {questions} questions, differences of {difference:.3f} or more are detectable "
                 f"with {self.power:.0%} power"
             )
 
@@ -373,10 +377,12 @@ def plan_judging(
 def _largest_sd(evaluations: Sequence[Evaluation]) -> float:
     """Return the largest standard deviation of differences between two runs, first measure."""
     largest = math.inf
-    if len(evaluations) >= 2 and len({each.query_ids for each in evaluations}) == 1:
+    if len(evaluations) >= 2 and len({evaluation.query_ids for evaluation in evaluations}) == 1:
         measure = evaluations[0].measures[0]
-        moved = [paired_differences(one, other, measure) for one, other in combinations(evaluations, 2)]
-        largest = max(planning_sd(moments(each)[1], len(each)) if len(each) > 1 else math.inf for each in moved)
+        differences = [paired_differences(first, second, measure) for first, second in combinations(evaluations, 2)]
+        largest = max(
+            planning_sd(moments(values)[1], len(values)) if len(values) > 1 else math.inf for values in differences
+        )
     if math.isinf(largest):
         raise InputError(
             "the standard deviation of the differences is unknown",

@@ -41,7 +41,7 @@ _MODEL_WARNING = (
 
 # Question to documents with scores, best first.
 _Ranked: TypeAlias = Mapping[str, Sequence[tuple[str, float | None]]]
-_Found: TypeAlias = dict[tuple[str, str], list[Source]]
+_Sources: TypeAlias = dict[tuple[str, str], list[Source]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,10 @@ class PoolReport(Result):
 
     def table(self) -> Table:
         """Return one row for each source."""
-        rows = tuple((each.name, each.kind, each.questions, each.total, each.unique, each.new) for each in self.sources)
+        rows = tuple(
+            (source.name, source.kind, source.questions, source.total, source.unique, source.new)
+            for source in self.sources
+        )
         low, middle, high = self.per_question
         notes = [f"documents per question: {low} to {high}, median {middle:g}"] if rows else []
         if self.empty:
@@ -121,7 +124,7 @@ class PoolReport(Result):
             for question, why in islice(self.ranking.failed.items(), 1):
                 failed = many(len(self.ranking.failed), "question")
                 notes.append(f"not ranked by the language model: {failed} ({question}: {why})")
-        notes.append(pool_warning(each.kind for each in self.sources))
+        notes.append(pool_warning(source.kind for source in self.sources))
         if advice(self.questions):
             notes.append(f"{many(self.questions, 'question')}: {advice(self.questions)}")
         return Table(
@@ -229,11 +232,11 @@ def build_pool(
     ranking = None
     if model is not None:
         ranking = rank_documents(model, questions, _documents_to_rank(rankings, texts, depth))
-        ranked = {name: [(each, None) for each in ids] for name, ids in ranking.ranked.items()}
+        ranked = {name: [(document, None) for document in ids] for name, ids in ranking.ranked.items()}
         rankings.append(_Ranking(str(model.settings["model"]), "model", ranked))
-    found: _Found = defaultdict(list, {pair: [Source("author", "author")] for pair in _answers(questions, texts)})
-    missing = _add(found, rankings, texts, k)
-    if not found and not random:
+    sources: _Sources = defaultdict(list, {pair: [Source("author", "author")] for pair in _answers(questions, texts)})
+    missing = _add(sources, rankings, texts, k)
+    if not sources and not random:
         raise InputError(
             "there are no runs or searches to take candidates from",
             where=project.where,
@@ -241,16 +244,20 @@ def build_pool(
         )
     before = _stored(project)
     # Random documents are drawn once: a later draw would have a different probability.
-    drawn = {each.question for each in before if random and any(source.kind == "random" for source in each.sources)}
+    drawn = {
+        candidate.question
+        for candidate in before
+        if random and any(source.kind == "random" for source in candidate.sources)
+    }
     if random:
         pools: dict[str, set[str]] = {name: set() for name in questions if name not in drawn}
-        for question, document in (*((each.question, each.document) for each in before), *found):
+        for question, document in (*((candidate.question, candidate.document) for candidate in before), *sources):
             if question in pools:
                 pools[question].add(document)
         seed = project.settings.seed if seed is None else seed
         for question, document, source in _draw(pools, texts, random, seed):
-            found[question, document].append(source)
-    _store(project, found, texts)
+            sources[question, document].append(source)
+    _store(project, sources, texts)
     report = _report(project, before, k=k, missing=missing, drawn=len(drawn & questions.keys()))
     return replace(report, ranking=ranking)
 
@@ -272,8 +279,8 @@ def _mismatch(what: str, theirs: Sequence[bytes], ours: Iterable[bytes]) -> Mism
     fix = "use the same ids in both (check the columns, prefixes, leading zeros)"
     if way is not None:
         pairs = list(matches(way, theirs, mine))
-        one, other = map(show_id, pairs[0])
-        fix = f"write ids the same way: '{one}' is '{other}' {named(way, pairs)}"
+        their_id, our_id = map(show_id, pairs[0])
+        fix = f"write ids the same way: '{their_id}' is '{our_id}' {named(way, pairs)}"
     return MismatchError(
         f"{what}: its ids are {some(map(show_id, theirs[:3]))}, expected ids such as {some(map(show_id, mine[:3]))}",
         fix=fix,
@@ -284,10 +291,10 @@ def _search(retriever: Any, texts: Collection, questions: Mapping[str, Question]
     # One object, so that a retriever does not index the same documents twice.
     documents = texts.documents.values()
     index_documents(retriever, documents)
-    asked = [Query(each.id, each.text) for each in questions.values()]
+    queries = [Query(question.id, question.text) for question in questions.values()]
     ranked: dict[str, Sequence[tuple[str, float | None]]] = {}
-    for start in range(0, len(asked), _AT_ONCE):
-        batch = asked[start : start + _AT_ONCE]
+    for start in range(0, len(queries), _AT_ONCE):
+        batch = queries[start : start + _AT_ONCE]
         for query, hits in zip(batch, search(retriever, batch, k), strict=True):
             ranked[query.id] = list(zip(hits.ids, hits.scores, strict=True))
     return ranked
@@ -307,12 +314,14 @@ def _documents_to_rank(rankings: Iterable[_Ranking], texts: Collection, depth: i
             fix="pass runs, or search the collection: --run RUN, --bm25",
         )
     return {
-        question: [_document(texts.documents[name]) for _, name in sorted((rank, name) for name, rank in found.items())]
-        for question, found in ranks.items()
+        question: [
+            _document(texts.documents[name]) for _, name in sorted((rank, name) for name, rank in best_ranks.items())
+        ]
+        for question, best_ranks in ranks.items()
     }
 
 
-def _add(found: _Found, rankings: Iterable[_Ranking], texts: Collection, k: int) -> tuple[str, ...]:
+def _add(sources: _Sources, rankings: Iterable[_Ranking], texts: Collection, k: int) -> tuple[str, ...]:
     """Add the first k documents of each ranking; return those missing from the collection."""
     missing: dict[str, None] = {}
     for ranking in rankings:
@@ -327,7 +336,7 @@ def _add(found: _Found, rankings: Iterable[_Ranking], texts: Collection, k: int)
             )
         for question, document, source in top:
             if document in known:
-                found[question, document].append(source)
+                sources[question, document].append(source)
             else:
                 missing[document] = None
     return tuple(missing)
@@ -369,12 +378,12 @@ def _stored(project: JudgingProject) -> list[Candidate]:
         return stored.candidates()
 
 
-def _store(project: JudgingProject, found: Mapping[tuple[str, str], Sequence[Source]], texts: Collection) -> None:
-    wanted = {document for _, document in found}
+def _store(project: JudgingProject, sources: Mapping[tuple[str, str], Sequence[Source]], texts: Collection) -> None:
+    wanted = {document for _, document in sources}
     # Existing documents keep the text that was judged.
     new = wanted - set(project.documents(wanted))
     project.add_candidates(
-        (Candidate(question, document, tuple(s)) for (question, document), s in found.items()),
+        (Candidate(question, document, tuple(s)) for (question, document), s in sources.items()),
         (_document(texts.documents[name]) for name in sorted(new)),
     )
 
@@ -395,19 +404,19 @@ def _report(
     project: JudgingProject, before: Iterable[Candidate], *, k: int, missing: tuple[str, ...], drawn: int
 ) -> PoolReport:
     questions = project.questions
-    old = {(each.question, each.document) for each in before}
-    candidates = [each for each in _stored(project) if each.question in questions]
-    sizes = Counter(each.question for each in candidates)
+    old = {(candidate.question, candidate.document) for candidate in before}
+    candidates = [candidate for candidate in _stored(project) if candidate.question in questions]
+    sizes = Counter(candidate.question for candidate in candidates)
     sources: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
-    for each in candidates:
-        for key in {(source.kind, source.name) for source in each.sources}:
-            sources[key].append(each)
+    for candidate in candidates:
+        for key in {(source.kind, source.name) for source in candidate.sources}:
+            sources[key].append(candidate)
     return PoolReport(
         k=k,
         questions=len(questions),
         empty=tuple(name for name in questions if name not in sizes),
         documents=len(candidates),
-        new=sum((each.question, each.document) not in old for each in candidates),
+        new=sum((candidate.question, candidate.document) not in old for candidate in candidates),
         per_question=(
             (min(sizes.values()), statistics.median(sizes.values()), max(sizes.values())) if sizes else (0, 0.0, 0)
         ),
@@ -415,10 +424,10 @@ def _report(
             PoolSource(
                 name,
                 kind,
-                len({each.question for each in pairs}),
+                len({candidate.question for candidate in pairs}),
                 len(pairs),
-                sum(len({(s.kind, s.name) for s in each.sources}) == 1 for each in pairs),
-                sum((each.question, each.document) not in old for each in pairs),
+                sum(len({(s.kind, s.name) for s in candidate.sources}) == 1 for candidate in pairs),
+                sum((candidate.question, candidate.document) not in old for candidate in pairs),
             )
             for (kind, name), pairs in sorted(sources.items())
         ),

@@ -115,7 +115,7 @@ class JudgingProject(Store):
         >>> project = JudgingProject.create(tempfile.mkdtemp() + "/judging.db")
         >>> pool = [Candidate("q1", name, (Source("bm25", rank=1),)) for name in ("a", "b")]
         >>> project.add_questions([Question("q1", "How are ties broken?")])
-        >>> project.add_candidates(pool, [Document(each.document) for each in pool])
+        >>> project.add_candidates(pool, [Document(candidate.document) for candidate in pool])
         2
         >>> ann, _ = project.add_judge("Ann")
         >>> task = project.next_task(ann.id)
@@ -123,7 +123,7 @@ class JudgingProject(Store):
         ['a', 'b']
         >>> project.record(Choice("c1", task.presentation.id, ann.id, "chosen", ("a",)))
         True
-        >>> [each.status for each in project.judgments()]
+        >>> [judgment.status for judgment in project.judgments()]
         ['counted']
     """
 
@@ -294,16 +294,16 @@ class JudgingProject(Store):
         Raises:
             InputError: If a different answer has the same identifier.
         """
-        given = {each.id: each for each in answers}
+        by_id = {answer.id: answer for answer in answers}
         with self.writing() as stored:
-            for name, known in stored.answers(given).items():
-                if known != given[name]:
+            for name, known in stored.answers(by_id).items():
+                if known != by_id[name]:
                     raise InputError(
                         f"a different answer has the identifier {name!r:.60}",
                         where=self.where,
                         fix="give a changed answer a new identifier",
                     )
-            stored.add_answers(given.values())
+            stored.add_answers(by_id.values())
 
     def answers(self) -> dict[str, Answer]:
         """Return the answers of systems by identifier."""
@@ -336,7 +336,7 @@ class JudgingProject(Store):
             )
         judge = Judge(uuid.uuid4().hex[:12], name.strip(), role, kind)
         secret = secrets.token_urlsafe(24)
-        more = {"origins": [_origin(each) for each in origins]} if kind == "application" else None
+        more = {"origins": [_origin(origin) for origin in origins]} if kind == "application" else None
         with self.writing() as stored:
             stored.add_judge(judge, hash_secret(secret), more)
         return judge, secret
@@ -469,28 +469,30 @@ class JudgingProject(Store):
             own = state.done[judge, votes]
             last = next(reversed(own), None)
             if votes:
-                answers = [each for each in state.answers.values() if each.question in state.questions]
-                seen = {state.presentations[each].items for each in own}
+                answers = [answer for answer in state.answers.values() if answer.question in state.questions]
+                seen = {state.presentations[presentation].items for presentation in own}
                 return Progress(
                     len(own),
                     len(own),
                     sum(pair not in seen for pair in pairs_of(answers)),
                     None,
-                    len({each.question for each in answers}),
+                    len({answer.question for answer in answers}),
                     0,
                     last,
                 )
             times = sorted(
-                seconds for each in islice(reversed(own), 50) if (seconds := state.latest[each].seconds) is not None
+                seconds
+                for presentation in islice(reversed(own), 50)
+                if (seconds := state.latest[presentation].seconds) is not None
             )
             known = [state.known(question, now) for question in state.pools]
             return Progress(
                 len(own),
-                sum(len(each.state.judgments) for each in known),
-                sum(each.left for each in known),
+                sum(len(question.state.judgments) for question in known),
+                sum(question.left for question in known),
                 times[len(times) // 2] if times else None,
                 len(state.questions),
-                sum(not each.left for each in known),
+                sum(not question.left for question in known),
                 last,
             )
 
@@ -518,14 +520,21 @@ class JudgingProject(Store):
         """
         items = frozenset(documents)
         with self._current(write=True) as (stored, state):
-            same = [each for each in state.by_question.get(question, ()) if each.items == items]
-            if not any(state.finished(each) for each in same):
+            same = [presentation for presentation in state.by_question.get(question, ()) if presentation.items == items]
+            if not any(state.finished(presentation) for presentation in same):
                 raise InputError(
                     f"question {question!r:.60}: nobody has judged these {len(items)} documents",
                     where=self.where,
                     fix="choose one of the disagreements that are listed",
                 )
-            shown = next((each for each in same if (each.purpose, each.judge) == ("adjudication", judge)), None)
+            shown = next(
+                (
+                    presentation
+                    for presentation in same
+                    if (presentation.purpose, presentation.judge) == ("adjudication", judge)
+                ),
+                None,
+            )
             if shown is None:
                 shown = stored.append_presentation(
                     replace(
@@ -575,14 +584,14 @@ def hash_secret(secret: str) -> str:
 
 def _task_of(stored: Transaction, state: ProjectState, shown: Presentation) -> Task:
     if shown.mode == "answers":
-        texts = {each: Document(each, {"answer": state.answers[each].text}) for each in shown.documents}
+        texts = {name: Document(name, {"answer": state.answers[name].text}) for name in shown.documents}
     else:
         texts = stored.documents(shown.documents)
     version = stored.version("guideline", shown.guideline)
     return Task(
         shown,
         state.questions.get(shown.question) or Question(shown.question, shown.question),
-        tuple(texts.get(each) or Document(each) for each in shown.documents),
+        tuple(texts.get(name) or Document(name) for name in shown.documents),
         state.settings,
         version[1] if version else "",
         state.latest.get(shown.id),

@@ -87,14 +87,14 @@ def questions_of(drawn: Iterable[Any], author: str = "") -> list[Question]:
     """
     return [
         Question(
-            each.id,
-            each.text,
-            author=author or each.model,
-            origin=each.origin,
-            probability=each.probability,
-            answers=(each.document,) if each.document else (),
+            question.id,
+            question.text,
+            author=author or question.model,
+            origin=question.origin,
+            probability=question.probability,
+            answers=(question.document,) if question.document else (),
         )
-        for each in drawn
+        for question in drawn
     ]
 
 
@@ -121,7 +121,7 @@ def write_question(
             where="question",
             fix=f"write 1 to {_MOST_TEXT:,} characters",
         )
-    same = [each for each in project.questions.values() if each.text.casefold() == text.casefold()]
+    same = [known for known in project.questions.values() if known.text.casefold() == text.casefold()]
     if same:
         raise InputError(f"the question already exists as {same[0].id}", where="question", fix="write another question")
     names = tuple(dict.fromkeys(filter(None, map(str.strip, answers))))
@@ -163,7 +163,7 @@ def load_gold(source: str | os.PathLike[str], project: JudgingProject) -> list[G
     for line, row in named_rows(read, None):
         documents, accepted = (_listed(row.get(name)) for name in ("documents", "accepted"))
         question = str(row.get("question", ""))
-        missing = [each for each in documents if each not in project.documents(documents)]
+        missing = [document for document in documents if document not in project.documents(documents)]
         what = ""
         if question not in questions:
             what = f"there is no question {question!r:.60} in the project"
@@ -191,8 +191,8 @@ def load_gold(source: str | os.PathLike[str], project: JudgingProject) -> list[G
     return tasks
 
 
-def _listed(given: Any) -> tuple[str, ...]:
-    parts = given if isinstance(given, list) else str(given or "").split(";")
+def _listed(value: Any) -> tuple[str, ...]:
+    parts = value if isinstance(value, list) else str(value or "").split(";")
     return tuple(str(part).strip() for part in parts if str(part).strip())
 
 

@@ -115,7 +115,7 @@ class Relevance(Result):
                 where="relevance",
                 fix="use the identifier of a question with a pool or judgments",
             )
-        return tuple(each for each in self.documents if each.question == question)
+        return tuple(document for document in self.documents if document.question == question)
 
     def table(self) -> Table:
         """Return the documents of each question, best first.
@@ -129,16 +129,16 @@ class Relevance(Result):
         shown += [document for document in self.documents if not document.judged]
         level = f"{self.level:.0%} CI"
         columns, rows = by_column(
-            ("question", (each.question for each in shown)),
-            ("document", (each.document for each in shown)),
-            chosen and ("chosen/shown", (f"{each.chosen}/{each.shown}" for each in shown)),
-            chosen and (Detail(level), (_range(each.share_low, each.share_high) for each in shown)),
-            chosen and ("relevance (fit)", (each.fit for each in shown)),
-            chosen and (level, (_range(each.fit_low, each.fit_high) for each in shown)),
-            graded and (Detail("grades") if chosen else "grades", (len(each.grades) for each in shown)),
-            graded and ("mean grade", (each.mean_grade for each in shown)),
-            any(each.excluded for each in shown)
-            and (Detail("not counted"), (_counts(each.excluded) for each in shown)),
+            ("question", (document.question for document in shown)),
+            ("document", (document.document for document in shown)),
+            chosen and ("chosen/shown", (f"{document.chosen}/{document.shown}" for document in shown)),
+            chosen and (Detail(level), (_range(document.share_low, document.share_high) for document in shown)),
+            chosen and ("relevance (fit)", (document.fit for document in shown)),
+            chosen and (level, (_range(document.fit_low, document.fit_high) for document in shown)),
+            graded and (Detail("grades") if chosen else "grades", (len(document.grades) for document in shown)),
+            graded and ("mean grade", (document.mean_grade for document in shown)),
+            any(document.excluded for document in shown)
+            and (Detail("not counted"), (_counts(document.excluded) for document in shown)),
         )
         return Table(
             columns,
@@ -155,14 +155,14 @@ class Relevance(Result):
         """Return all documents as plain values, one row each."""
         names = [name for name in DocumentRelevance.__dataclass_fields__ if name != "excluded"]
         rows = []
-        for each in self.documents:
-            values = asdict(each) | {"grades": " ".join(map(str, each.grades))}
-            rows.append((*(values[name] for name in names), sum(each.excluded.values())))
+        for document in self.documents:
+            values = asdict(document) | {"grades": " ".join(map(str, document.grades))}
+            rows.append((*(values[name] for name in names), sum(document.excluded.values())))
         return Table(columns=(*names, "excluded"), rows=tuple(rows))
 
     def summary(self) -> str:
         """Return the numbers of judgments and of resolved questions."""
-        judged = sum(each.judged for each in self.documents)
+        judged = sum(document.judged for document in self.documents)
         return (
             f"{many(self.counted, 'judgment')} of {many(judged, 'document')}; "
             f"{sum(self.resolved.values())} of {many(len(self.resolved), 'question')} resolved"
@@ -171,19 +171,19 @@ class Relevance(Result):
     def _data(self) -> dict[str, Any]:
         return {
             **super()._data(),
-            "none_rates": [asdict(each) | {"consistent": each.consistent} for each in self.none_rates],
+            "none_rates": [asdict(rate) | {"consistent": rate.consistent} for rate in self.none_rates],
         }
 
     def _notes(self) -> Iterable[str]:
         if self.warning:
             yield self.warning
-        unjudged = sum(not each.judged for each in self.documents)
+        unjudged = sum(not document.judged for document in self.documents)
         if unjudged:
-            ranked = any("not ranked" in each.excluded for each in self.documents)
+            ranked = any("not ranked" in document.excluded for document in self.documents)
             yield f"{many(unjudged, 'document')} never shown{' or ranked' * ranked}: unjudged"
         if self.excluded:
             yield f"not counted: {_counts(self.excluded)}"
-        if any(each.shown for each in self.documents):
+        if any(document.shown for document in self.documents):
             yield (
                 "chosen/shown is lower next to strong documents; only relevance (fit) is comparable across questions"
             )
@@ -219,36 +219,38 @@ def measure_relevance(
     Example:
         >>> from rankgauge.judging import Choice, Judgment, Presentation
         >>> shown = Presentation("p1", "q1", ("a", "b"), "ann")
-        >>> found = measure_relevance(
+        >>> relevance = measure_relevance(
         ...     [Judgment(shown, Choice("c1", "p1", "ann", "chosen", ("b",)), "counted")]
         ... )
-        >>> [(each.document, each.chosen, each.shown) for each in found.documents]
+        >>> [(document.document, document.chosen, document.shown) for document in relevance.documents]
         [('b', 1, 1), ('a', 0, 1)]
     """
     by_question: dict[str, list[Judgment]] = {name: [] for name in pools or {}}
     excluded: Counter[str] = Counter()
-    for each in judgments:
+    for judgment in judgments:
         # Votes are about answers, not documents.
-        if each.presentation.mode != "answers":
-            by_question.setdefault(each.presentation.question, []).append(each)
-        if not each.counted:
-            excluded[each.status] += 1
-    choices = [each.choice for mine in by_question.values() for each in mine if each.counted and each.choice]
+        if judgment.presentation.mode != "answers":
+            by_question.setdefault(judgment.presentation.question, []).append(judgment)
+        if not judgment.counted:
+            excluded[judgment.status] += 1
+    choices = [
+        judgment.choice for mine in by_question.values() for judgment in mine if judgment.counted and judgment.choice
+    ]
     # Places and grades of people have different scales.
-    graded = any(each.grades for each in choices)
-    places = 0 if graded else max((len(each.documents) for each in choices), default=0)
-    found = {
+    graded = any(choice.grades for choice in choices)
+    places = 0 if graded else max((len(choice.documents) for choice in choices), default=0)
+    estimates = {
         question: _measure_question(question, mine, (pools or {}).get(question, ()), level=level, places=places)
         for question, mine in by_question.items()
     }
     return Relevance(
-        documents=tuple(each for documents, *_ in found.values() for each in documents),
-        resolved={question: resolved for question, (_, resolved, *_) in found.items()},
-        counted=sum(each.counted for mine in by_question.values() for each in mine),
+        documents=tuple(document for documents, *_ in estimates.values() for document in documents),
+        resolved={question: resolved for question, (_, resolved, *_) in estimates.items()},
+        counted=sum(judgment.counted for mine in by_question.values() for judgment in mine),
         excluded=dict(excluded),
         none_rates=none_rates(
-            [rate for *_, predicted, _ in found.values() for rate in predicted],
-            [none for *_, observed in found.values() for none in observed],
+            [rate for *_, predicted, _ in estimates.values() for rate in predicted],
+            [none for *_, observed in estimates.values() for none in observed],
             level=_SURE,
         ),
         level=level,
@@ -265,18 +267,18 @@ def _measure_question(
     excluded: dict[str, Counter[str]] = defaultdict(Counter)
     unranked: Counter[str] = Counter()
     sets = []
-    for each in judgments:
-        documents, choice = each.presentation.documents, each.choice
-        if not each.counted or choice is None:
+    for judgment in judgments:
+        documents, choice = judgment.presentation.documents, judgment.choice
+        if not judgment.counted or choice is None:
             for name in documents:
-                excluded[name][each.status] += 1
+                excluded[name][judgment.status] += 1
         elif choice.outcome == "graded":
             for name, grade in zip(documents, choice.grades, strict=True):
                 grades[name].append(grade)
         else:
             chosen.update(choice.documents)
             sets.append((documents, choice.documents))
-            if each.presentation.mode != "ranking":
+            if judgment.presentation.mode != "ranking":
                 continue
             for place, name in enumerate(choice.documents or documents):
                 if places:
@@ -303,8 +305,8 @@ def _measure_question(
         "above": fit.probability_above(),
     }
     # Documents never shown get no estimate: 0 / 0 is undefined, and the fit is only the prior.
-    numbers = {key: np.where(trials > 0, each, np.nan).tolist() for key, each in columns.items()}
-    found = [
+    numbers = {key: np.where(trials > 0, values, np.nan).tolist() for key, values in columns.items()}
+    relevances = [
         DocumentRelevance(
             question=question,
             document=name,
@@ -312,7 +314,7 @@ def _measure_question(
             chosen=chosen[name],
             grades=tuple(grades.get(name, ())),
             excluded=dict(excluded.get(name, {})),
-            **{key: each[at] for key, each in numbers.items()},
+            **{key: values[at] for key, values in numbers.items()},
         )
         for at, name in enumerate(names)
     ]
@@ -322,14 +324,14 @@ def _measure_question(
     predicted = [float(wide.none_probability([[index[name] for name in documents]])[0]) for documents, _ in sets]
     resolved = is_resolved(QuestionState(names, state.judgments)) if sets else len(grades) == len(names)
     none = [not best for _, best in sets]
-    return sorted(found, key=_order), bool(names) and resolved, predicted, none
+    return sorted(relevances, key=_order), bool(names) and resolved, predicted, none
 
 
-def _order(each: DocumentRelevance) -> tuple[bool, float, float, int, str]:
+def _order(document: DocumentRelevance) -> tuple[bool, float, float, int, str]:
     """Return the sort key: share or mean grade, then `shown`; unjudged documents last."""
-    share = 0.0 if math.isnan(each.share) else each.share
-    grade = each.mean_grade if each.grades else -math.inf
-    return not each.judged, -share, -grade, -each.shown, each.document
+    share = 0.0 if math.isnan(document.share) else document.share
+    grade = document.mean_grade if document.grades else -math.inf
+    return not document.judged, -share, -grade, -document.shown, document.document
 
 
 def _counts(excluded: Mapping[str, int]) -> str:

@@ -199,9 +199,9 @@ class Transaction:
     def add_questions(self, questions: Iterable[Question]) -> None:
         """Store questions; an existing identifier adds a new version of that question."""
         rows = []
-        for each in questions:
-            _check_id(each.id, "question")
-            rows.append(_row_of(replace(each, time=each.time or _now())))
+        for question in questions:
+            _check_id(question.id, "question")
+            rows.append(_row_of(replace(question, time=question.time or _now())))
         self._insert("questions", rows)
 
     def questions(self) -> dict[str, Question]:
@@ -211,16 +211,16 @@ class Transaction:
     def add_documents(self, documents: Iterable[Document]) -> None:
         """Store documents, replacing those with the same identifier."""
         rows = []
-        for each in documents:
-            _check_id(each.id, "document")
-            body = json.dumps(dict(each.fields))
+        for document in documents:
+            _check_id(document.id, "document")
+            body = json.dumps(dict(document.fields))
             if len(body) > _MOST_BODY:
                 raise InputError(
-                    f"document {each.id!r:.60} has {len(body):,} characters",
+                    f"document {document.id!r:.60} has {len(body):,} characters",
                     where="documents",
                     fix=f"cut it into passages of up to {_MOST_BODY:,}",
                 )
-            rows.append({"id": each.id, "body": body})
+            rows.append({"id": document.id, "body": body})
         self._upsert("documents", rows, ("id",), update=("body",))
 
     def documents(self, ids: Iterable[str]) -> dict[str, Document]:
@@ -230,11 +230,11 @@ class Transaction:
     def add_candidates(self, candidates: Iterable[Candidate]) -> int:
         """Store candidates with their sources; return the number of new pairs."""
         rows = []
-        for each in candidates:
-            _check_id(each.question, "question")
-            _check_id(each.document, "document")
-            pair = {"question": each.question, "document": each.document, "time": _now()}
-            for source in each.sources:
+        for candidate in candidates:
+            _check_id(candidate.question, "question")
+            _check_id(candidate.document, "document")
+            pair = {"question": candidate.question, "document": candidate.document, "time": _now()}
+            for source in candidate.sources:
                 known = {"rank": source.rank, "score": source.score, "probability": source.probability}
                 rows.append({**pair, "source": source.name, "kind": source.kind, **known})
         before = len(self.candidates())
@@ -430,14 +430,14 @@ class Transaction:
     ) -> Iterator[Any]:
         """Yield the rows of a table, those with one of the values in a column, or those after a number."""
         table = self._table(name)
-        query = table.select().order_by(*(table.c[each] for each in order))
+        query = table.select().order_by(*(table.c[key] for key in order))
         if after is not None:
             query = query.where(table.c.sequence > after)
         if values is None:
             yield from self._connection.execute(query)
             return
         # No stored text contains NUL: PostgreSQL would refuse the query.
-        wanted = [each for each in dict.fromkeys(values) if "\0" not in each]
+        wanted = [value for value in dict.fromkeys(values) if "\0" not in value]
         for start in range(0, len(wanted), _AT_ONCE):
             yield from self._connection.execute(query.where(table.c[column].in_(wanted[start : start + _AT_ONCE])))
 

@@ -59,7 +59,7 @@ class QuestionState:
     @property
     def shown(self) -> Counter[str]:
         """The number of times each document was shown."""
-        return Counter(each for documents, _ in self.judgments for each in documents)
+        return Counter(document for documents, _ in self.judgments for document in documents)
 
 
 def fit_question(state: QuestionState, *, prior_sd: float = 3.0) -> tuple[tuple[str, ...], PlackettLuce]:
@@ -84,7 +84,9 @@ def fit_question(state: QuestionState, *, prior_sd: float = 3.0) -> tuple[tuple[
     chosen: list[int] = []
     for documents, best in state.judgments:
         if best is not None:
-            sets, picks = ranking_stages([index[each] for each in documents], [index[each] for each in best] or [NONE])
+            sets, picks = ranking_stages(
+                [index[document] for document in documents], [index[document] for document in best] or [NONE]
+            )
             offered += sets
             chosen += picks
     padded = np.full((len(offered), max(map(len, offered), default=0)), NONE)
@@ -126,23 +128,23 @@ def next_documents(
         rng.shuffle(sets)
     else:
         sets = [tuple(rng.sample(state.documents, shown)) for _ in range(_SETS)]
-    sets = [each for each in sets if frozenset(each) not in state.seen]
+    sets = [documents for documents in sets if frozenset(documents) not in state.seen]
     if not sets or at_random:
         return sets[0] if sets else None
     count = state.shown
-    count.update(each for items in state.pending for each in items)
-    fewest = min(count[each] for each in state.documents)
+    count.update(document for items in state.pending for document in items)
+    fewest = min(count[document] for document in state.documents)
     if fewest < views or not any(best is not None for _, best in state.judgments):
         for _ in range(_SETS):
             order = rng.sample(state.documents, len(state.documents))
-            least = tuple(sorted(order, key=lambda each: count[each])[:shown])
+            least = tuple(sorted(order, key=lambda document: count[document])[:shown])
             if frozenset(least) not in state.seen:
                 return least
-        return min(sets, key=lambda each: sum(count[name] for name in each))
+        return min(sets, key=lambda documents: sum(count[name] for name in documents))
     names, fit = fit_question(state)
     index = {name: at for at, name in enumerate(names)}
-    model = fit.expecting([[index[each] for each in items] for items in state.pending])
-    gain = model.information([[index[each] for each in items] for items in sets])
+    model = fit.expecting([[index[document] for document in items] for items in state.pending])
+    gain = model.information([[index[document] for document in items] for items in sets])
     # Rounded, so that sets tie on every machine or on none.
     return sets[int(gain.round(9).argmax())]
 
@@ -158,7 +160,7 @@ def is_resolved(state: QuestionState) -> bool:
         True
     """
     count = state.shown
-    if min((count[each] for each in state.documents), default=_VIEWS) < _VIEWS:
+    if min((count[document] for document in state.documents), default=_VIEWS) < _VIEWS:
         return False
     above = fit_question(state)[1].probability_above()[: len(state.documents)]
     low, high = _UNSURE
@@ -219,10 +221,10 @@ class ProjectState:
             same = settings == self.settings and self.judges.items() <= judges.items()
             self.settings, self.judges = settings, judges
             self.guideline = (stored.version("guideline") or (1, ""))[0]
-            self.questions = {name: each for name, each in stored.questions().items() if not each.withdrawn}
+            self.questions = {name: question for name, question in stored.questions().items() if not question.withdrawn}
             pools: dict[str, list[str]] = defaultdict(list)
-            for each in stored.candidates():
-                pools[each.question].append(each.document)
+            for candidate in stored.candidates():
+                pools[candidate.question].append(candidate.document)
             self.pools = {name: tuple(pools[name]) for name in self.questions if pools[name]}
             self.gold = stored.gold()
             self.marks = marks
@@ -270,13 +272,15 @@ class ProjectState:
     def seen(self, question: str, judge: str) -> frozenset[frozenset[str]]:
         """Return the sets of documents of a question that were shown to a judge."""
         return frozenset(
-            each.items for each in self.by_question[question] if each.judge == judge and each.purpose not in _NO_TASKS
+            presentation.items
+            for presentation in self.by_question[question]
+            if presentation.judge == judge and presentation.purpose not in _NO_TASKS
         )
 
     def tasks_of(self, judge: str, *, votes: bool = False) -> list[Presentation]:
         """Return the tasks (or votes) presented to a judge, in this order."""
-        own = (each for each in self.by_judge[judge] if each.purpose not in _NO_TASKS)
-        return [each for each in own if (each.mode == "answers") == votes]
+        own = (presentation for presentation in self.by_judge[judge] if presentation.purpose not in _NO_TASKS)
+        return [presentation for presentation in own if (presentation.mode == "answers") == votes]
 
     def open_task(self, judge: str, now: datetime, *, votes: bool) -> Presentation | None:
         """Return the last task (or vote) that the judge has neither answered nor postponed."""
@@ -290,8 +294,12 @@ class ProjectState:
 
     def postponed_task(self, judge: str, *, votes: bool) -> Presentation | None:
         """Return the first task (or vote) that the judge postponed."""
-        answered = (each for each in self.tasks_of(judge, votes=votes) if each.id in self.latest)
-        return next((each for each in answered if self.latest[each.id].outcome == "later"), None)
+        answered = (
+            presentation for presentation in self.tasks_of(judge, votes=votes) if presentation.id in self.latest
+        )
+        return next(
+            (presentation for presentation in answered if self.latest[presentation.id].outcome == "later"), None
+        )
 
     def present(
         self, judge: str, question: str, documents: Iterable[str], *, purpose: str, now: datetime
@@ -317,7 +325,7 @@ class ProjectState:
     def judgments(self, shown: Iterable[Presentation], now: datetime) -> list[Judgment]:
         """Return the presentations with their latest choices and statuses."""
         shown = list(shown)
-        choices = [self.latest[each.id] for each in shown if each.id in self.latest]
+        choices = [self.latest[presentation.id] for presentation in shown if presentation.id in self.latest]
         return judgments_of(shown, choices, self.judges, now=now)
 
     def finished(self, shown: Presentation) -> bool:
@@ -331,11 +339,14 @@ class ProjectState:
             pool = self.pools.get(question, ())
             graded = self.settings.mode == "graded"
             counted = tuple(
-                (each.presentation.documents, None if each.choice.outcome == "graded" else each.choice.documents)
-                for each in self.judgments(self.by_question[question], now)
-                if each.counted and each.choice is not None
+                (
+                    judgment.presentation.documents,
+                    None if judgment.choice.outcome == "graded" else judgment.choice.documents,
+                )
+                for judgment in self.judgments(self.by_question[question], now)
+                if judgment.counted and judgment.choice is not None
                 # Grades do not count in other modes, and choices do not count in graded mode.
-                if (each.presentation.mode == "graded") == graded
+                if (judgment.presentation.mode == "graded") == graded
             )
             state = QuestionState(pool, counted)
             left = 0 if is_resolved(state) else max(0, self.settings.tasks(len(pool)) - len(counted))
@@ -358,14 +369,14 @@ _REPEAT_AFTER = 10
 def next_vote(state: ProjectState, judge: str, now: datetime) -> Presentation | None:
     """Return the next two answers for a judge, not yet stored, or None if no pair is left."""
     pair = next_pair(
-        (each for each in state.answers.values() if each.question in state.questions),
+        (answer for answer in state.answers.values() if answer.question in state.questions),
         state.votes,
-        (each.items for each in state.tasks_of(judge, votes=True)),
+        (presentation.items for presentation in state.tasks_of(judge, votes=True)),
         random.Random(state.next_seed),  # noqa: S311 - a recorded seed, not a secret
     )
     if pair is None:
         return None
-    return state.present(judge, pair[0].question, (each.id for each in pair), purpose="vote", now=now)
+    return state.present(judge, pair[0].question, (answer.id for answer in pair), purpose="vote", now=now)
 
 
 def next_presentation(state: ProjectState, judge: str, now: datetime) -> Presentation | None:
@@ -380,19 +391,25 @@ def next_presentation(state: ProjectState, judge: str, now: datetime) -> Present
         return state.present(judge, question, shuffled, purpose=purpose, now=now)
 
     own = state.tasks_of(judge)
-    gold = [each for each in state.gold if frozenset(each.documents) not in state.seen(each.question, judge)]
+    gold = [
+        gold_task
+        for gold_task in state.gold
+        if frozenset(gold_task.documents) not in state.seen(gold_task.question, judge)
+    ]
     share = settings.gold if gold else 0.0
     if draw < share:
         task = rng.choice(gold)
         return present(task.question, task.documents, "gold")
     if draw < share + settings.repeats and settings.mode != "ranking":
-        repeated = {(each.question, each.items) for each in own if each.purpose == "repeat"}
+        repeated = {
+            (presentation.question, presentation.items) for presentation in own if presentation.purpose == "repeat"
+        }
         old = [
-            each
-            for each in own[:-_REPEAT_AFTER]
-            if each.purpose in {"active", "random", "overlap"}
-            and state.finished(each)
-            and (each.question, each.items) not in repeated
+            presentation
+            for presentation in own[:-_REPEAT_AFTER]
+            if presentation.purpose in {"active", "random", "overlap"}
+            and state.finished(presentation)
+            and (presentation.question, presentation.items) not in repeated
         ]
         if old:
             again = rng.choice(old)
@@ -422,8 +439,8 @@ def next_presentation(state: ProjectState, judge: str, now: datetime) -> Present
 def _unfinished_overlap(state: ProjectState, judge: str, now: datetime) -> Presentation | None:
     """Return a shared set that needs more judges and that this judge has not seen."""
     for (question, _), shown in state.overlaps.items():
-        same = [each for each in shown if state.finished(each) or not each.expired(now)]
-        people = {each.judge for each in same}
+        same = [presentation for presentation in shown if state.finished(presentation) or not presentation.expired(now)]
+        people = {presentation.judge for presentation in same}
         if question in state.pools and same and len(people) < state.settings.judges and judge not in people:
             return same[0]
     return None

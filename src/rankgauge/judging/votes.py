@@ -125,9 +125,9 @@ class VoteReport(Result):
         >>> shown = Presentation("p1", "q1", ("b", "a"), "ann", "answers", "vote")
         >>> vote = Judgment(shown, Choice("c1", "p1", "ann", "chosen", ("a",)), "vote")
         >>> report = summarize_votes([vote], answers)
-        >>> [(each.system, each.wins, each.losses) for each in report.pairs]
+        >>> [(pair.system, pair.wins, pair.losses) for pair in report.pairs]
         [('v1', 1, 0)]
-        >>> [(each.document, each.chosen, each.shown) for each in report.credits]
+        >>> [(credit.document, credit.chosen, credit.shown) for credit in report.credits]
         [('d1', 1, 1), ('d2', 0, 1)]
     """
 
@@ -185,28 +185,30 @@ class VoteReport(Result):
 
     def summary(self) -> str:
         """Return the number of votes and the first pair whose interval excludes 0.5."""
-        votes = sum(each.left + each.right for each in self.sides)
-        pairs = many(len({(each.system, each.other) for each in self.pairs}), "pair")
+        votes = sum(side.left + side.right for side in self.sides)
+        pairs = many(len({(pair.system, pair.other) for pair in self.pairs}), "pair")
         text = f"{many(votes, 'vote')} with a preference on {pairs} of systems."
-        clear = [each for each in self.pairs if each.low > 0.5 or each.high < 0.5]
+        clear = [pair for pair in self.pairs if pair.low > 0.5 or pair.high < 0.5]
         if not clear:
             return f"{text} No interval of a win rate excludes 0.5."
-        one = max(clear, key=lambda each: each.wins + each.losses)
-        best, rate = (one.system, one.rate) if one.low > 0.5 else (one.other, 1 - (one.rate or 0))
-        other = one.other if best == one.system else one.system
-        return f"{text} {best} wins {Ratio(rate or 0):.1%} against {other} ({one.kind} votes)."
+        clearest = max(clear, key=lambda pair: pair.wins + pair.losses)
+        best, rate = (
+            (clearest.system, clearest.rate) if clearest.low > 0.5 else (clearest.other, 1 - (clearest.rate or 0))
+        )
+        other = clearest.other if best == clearest.system else clearest.system
+        return f"{text} {best} wins {Ratio(rate or 0):.1%} against {other} ({clearest.kind} votes)."
 
     def _notes(self) -> Iterator[str]:
         yield (
             "win rate = wins / (wins + losses), 95% Wilson interval; both good, both bad, and "
             "ties are excluded; the interval treats votes as independent"
         )
-        for each in self.sides:
-            if each.rate is not None:
+        for side in self.sides:
+            if side.rate is not None:
                 yield (
-                    f"left answer preferred in {each.left:,} of {each.left + each.right:,} votes"
-                    f" ({each.kind}): {Ratio(each.rate):.3f}, 95% CI {each.low:.3f} to "
-                    f"{each.high:.3f}"
+                    f"left answer preferred in {side.left:,} of {side.left + side.right:,} votes"
+                    f" ({side.kind}): {Ratio(side.rate):.3f}, 95% CI {side.low:.3f} to "
+                    f"{side.high:.3f}"
                 )
         if self.credited or self.uncredited:
             others = ", ".join(f"{why} ({count:,})" for why, count in sorted(self.uncredited.items()))
@@ -248,14 +250,14 @@ def summarize_votes(
         answers: The answers by identifier.
         kinds: The kind of each judge: ``person`` (the default), ``application``, or ``model``.
     """
-    found: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
+    outcomes: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     voters: dict[tuple[str, str, str], set[str]] = defaultdict(set)
     sides: dict[str, Counter[str]] = defaultdict(Counter)
     preferences: dict[tuple[str, str, str], list[bool]] = defaultdict(list)
     uncredited: Counter[str] = Counter()
     credited = 0
-    for each in judgments:
-        presentation, choice = each.presentation, each.choice
+    for judgment in judgments:
+        presentation, choice = judgment.presentation, judgment.choice
         if presentation.mode != "answers" or choice is None or not choice.finished:
             continue
         kind = (kinds or {}).get(presentation.judge, "person")
@@ -263,7 +265,7 @@ def summarize_votes(
         preferred = answers[choice.documents[0]] if choice.outcome == "chosen" else None
         systems = sorted((left.system, right.system))
         key = (systems[0], systems[1], kind)
-        found[key][choice.outcome if preferred is None else f"won by {preferred.system}"] += 1
+        outcomes[key][choice.outcome if preferred is None else f"won by {preferred.system}"] += 1
         voters[key].add(presentation.judge)
         if preferred is not None:
             sides[kind]["left" if preferred is left else "right"] += 1
@@ -274,13 +276,13 @@ def summarize_votes(
             uncredited[reason] += 1
             continue
         credited += 1
-        for one, other in ((left, right), (right, left)):
-            for document in set(one.sources) - set(other.sources):
-                preferences[presentation.question, document, kind].append(one is preferred)
+        for answer, other in ((left, right), (right, left)):
+            for document in set(answer.sources) - set(other.sources):
+                preferences[presentation.question, document, kind].append(answer is preferred)
     return VoteReport(
         tuple(
             _pair(key, votes, len(voters[key]))
-            for key, votes in sorted(found.items())
+            for key, votes in sorted(outcomes.items())
             if key[0] != key[1]  # skip answers of the same system
         ),
         tuple(
@@ -423,7 +425,7 @@ def import_votes(project: JudgingProject, source: Source, *, kind: str = "person
     same: Counter[VoteRow] = Counter()
     with project.writing() as stored:
         judges = stored.judges()
-        known = {each.id for each in stored.presentations()}
+        known = {presentation.id for presentation in stored.presentations()}
         version = (stored.version("guideline") or (1, ""))[0]
         for row in rows:
             content = replace(row, line=0)
