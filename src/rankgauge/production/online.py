@@ -74,8 +74,8 @@ def online_metrics(  # noqa: PLR0913 - what a log is asked
         ...     ['answer', 'thumbs'][i % 2 + 1] AS kind, (i % 4 = 1)::INT * 2.0 - 1 AS value
         ...     FROM (SELECT i, TIMESTAMPTZ '2026-05-01 12:00+00' AS time FROM range(80) t(i)))
         ...     TO '{path}' ''')
-        >>> found = online_metrics(path, ["thumbs_ratio", "search_ctr"])
-        >>> [(each.value, each.reason) for each in found.overall][0]
+        >>> metrics = online_metrics(path, ["thumbs_ratio", "search_ctr"])
+        >>> [(value.value, value.reason) for value in metrics.overall][0]
         (0.5, '')
     """
     known = EventLog.of(log)
@@ -108,7 +108,7 @@ def online_metrics(  # noqa: PLR0913 - what a log is asked
         wanted,
         overall,
         by,
-        tuple(each for group in groups[1:] for each in values[group]),
+        tuple(value for group in groups[1:] for value in values[group]),
         *counted,
         tuple(check_threshold(limit, overall) for limit in limits),
         _changes(wanted, [values[group] for group in groups[1:]]) if by in PERIODS else (),
@@ -281,14 +281,14 @@ def _woodruff(sums: _Sums, quantile: float, low: float, high: float) -> tuple[fl
 
 def _bounded(values: Sequence[OnlineValue]) -> tuple[OnlineValue, ...]:
     """Return the values, with bounds for unrated answers added to a thumbs ratio."""
-    by_name = {each.metric.name: each for each in values}
+    by_name = {value.metric.name: value for value in values}
     feedback, thumbs = by_name.get("feedback_rate"), by_name.get("thumbs_ratio")
     if feedback is None or thumbs is None or not (feedback.defined and thumbs.defined):
         return tuple(values)
     unrated = feedback.denominator - feedback.numerator
     worst, best = bound_thumbs(thumbs.numerator, thumbs.denominator, unrated)
     bounded = replace(thumbs, worst=worst, best=best)
-    return tuple(bounded if each is thumbs else each for each in values)
+    return tuple(bounded if value is thumbs else value for value in values)
 
 
 def _changes(metrics: Sequence[OnlineMetric], periods: Sequence[Sequence[OnlineValue]]) -> tuple[MetricChange, ...]:
@@ -354,17 +354,17 @@ def _missing(metric: OnlineMetric, kinds: set[str], source: str) -> str:
     return metric.missing(kinds)
 
 
-def _time(given: str | date, name: str) -> str:
+def _time(value: str | date, name: str) -> str:
     """Return a time in UTC in the format of DuckDB."""
     try:
-        time = datetime.fromisoformat(given if isinstance(given, str) else given.isoformat())
+        time = datetime.fromisoformat(value if isinstance(value, str) else value.isoformat())
     except ValueError:
-        raise InputError(f"{name}={given!r:.60} is not a date", where=name, fix="write 2026-05-31, in UTC") from None
+        raise InputError(f"{name}={value!r:.60} is not a date", where=name, fix="write 2026-05-31, in UTC") from None
     time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     return f"{time:%Y-%m-%d %H:%M:%S.%f}"
 
 
-def _group(connection: Any, name: str | None, given: Parameters) -> str:
+def _group(connection: Any, name: str | None, parameters: Parameters) -> str:
     """Return the SQL expression of the day, week, arm, or attribute of a question."""
     if name is None:
         return ""
@@ -374,17 +374,17 @@ def _group(connection: Any, name: str | None, given: Parameters) -> str:
         key for (key,) in connection.execute("SELECT DISTINCT unnest(map_keys(attributes)) FROM events").fetchall()
     }
     known_name("segment", name, [*_GROUPS, *sorted(known)])
-    return f"map_extract(attributes, {given.add(name)})[1]"
+    return f"map_extract(attributes, {parameters.add(name)})[1]"
 
 
 def _notes(values: Sequence[OnlineValue], source: str) -> Iterator[str]:
-    for each in values:
-        if not math.isnan(each.worst):
+    for value in values:
+        if not math.isnan(value.worst):
             yield (
-                f"thumbs_ratio covers the {each.denominator:,.0f} rated answers only; with all "
-                f"others rated down or up it would be {each.worst:.3f} or {each.best:.3f}"
+                f"thumbs_ratio covers the {value.denominator:,.0f} rated answers only; with all "
+                f"others rated down or up it would be {value.worst:.3f} or {value.best:.3f}"
             )
-    single = [each.metric.name for each in values if each.clusters == 1]
+    single = [value.metric.name for value in values if value.clusters == 1]
     if single:
         yield f"{some(single)}: no interval: all events are from one user"
     if source == ABSTENTION_RULE:

@@ -151,10 +151,10 @@ class OnlineMetrics(Result):
         """
         (metric,) = metrics_of([name])
         values = {
-            each.group: each for each in (self.overall if group is None else self.groups) if each.metric == metric
+            value.group: value for value in (self.overall if group is None else self.groups) if value.metric == metric
         }
         if not values:
-            raise UnknownName.of("online metric", name, [each.name for each in self.metrics])
+            raise UnknownName.of("online metric", name, [known.name for known in self.metrics])
         if group not in values:
             raise UnknownName.of(str(self.by), str(group), [str(known) for known in values])
         return values[group]
@@ -162,7 +162,7 @@ class OnlineMetrics(Result):
     @property
     def group_names(self) -> tuple[str, ...]:
         """Days, segments, or arms, in order."""
-        return tuple(dict.fromkeys(str(each.group) for each in self.groups))
+        return tuple(dict.fromkeys(str(value.group) for value in self.groups))
 
     def exit_code(self, *, strict: bool = False) -> int:
         """Return the exit code, as for a gate.
@@ -182,12 +182,12 @@ class OnlineMetrics(Result):
             return self._by_group()
         rows = (
             (
-                each.metric.name if each.defined else Detail(each.metric.name),
-                _figure(each.metric, each.value),
-                each.interval_text(),
-                each.basis(),
+                value.metric.name if value.defined else Detail(value.metric.name),
+                _figure(value.metric, value.value),
+                value.interval_text(),
+                value.basis(),
             )
-            for each in self.overall
+            for value in self.overall
         )
         return Table(
             ("metric", "value", "95% interval", "numerator / denominator"),
@@ -199,10 +199,10 @@ class OnlineMetrics(Result):
         )
 
     def _by_group(self) -> Table:
-        defined = [each.metric for each in self.overall if each.defined]
+        defined = [value.metric for value in self.overall if value.defined]
         main = self.group_names[-_ROWS:] if self.by in PERIODS else self.group_names[:_ROWS]
         names = [(name, name if name in main else Detail(name)) for name in self.group_names]
-        values = {(each.metric.name, each.group): each for each in (*self.groups, *self.overall)}
+        values = {(value.metric.name, value.group): value for value in (*self.groups, *self.overall)}
         columns: tuple[str, ...] = tuple(metric.name for metric in defined)
         rows = [
             (shown, *(_figure(metric, values[metric.name, group].value) for metric in defined))
@@ -243,21 +243,21 @@ class OnlineMetrics(Result):
             ),
             tuple(
                 (
-                    each.group,
-                    each.metric.name,
-                    each.value,
-                    each.low,
-                    each.high,
-                    each.numerator,
-                    each.denominator,
-                    each.clusters,
-                    each.worst,
-                    each.best,
-                    each.metric.unit,
-                    self._definition(each.metric),
-                    each.reason,
+                    value.group,
+                    value.metric.name,
+                    value.value,
+                    value.low,
+                    value.high,
+                    value.numerator,
+                    value.denominator,
+                    value.clusters,
+                    value.worst,
+                    value.best,
+                    value.metric.unit,
+                    self._definition(value.metric),
+                    value.reason,
                 )
-                for each in (*self.overall, *self.groups)
+                for value in (*self.overall, *self.groups)
             ),
         )
 
@@ -300,9 +300,9 @@ class OnlineMetrics(Result):
 
         if self.by not in PERIODS:
             raise InputError("metrics over time need days or weeks", where="plot", fix='pass by="day"')
-        defined = (each.metric for each in self.overall if each.defined)
+        defined = (value.metric for value in self.overall if value.defined)
         chosen = next(defined, None) if name is None else metrics_of([name])[0]
-        points = [each for each in self._of(chosen) if each.defined] if chosen else []
+        points = [value for value in self._of(chosen) if value.defined] if chosen else []
         if chosen is None or not points:
             raise InputError(
                 f"{name or 'no metric'} is not defined on any {self.by}",
@@ -319,7 +319,7 @@ class OnlineMetrics(Result):
         )
 
     def _of(self, metric: OnlineMetric) -> list[OnlineValue]:
-        return [each for each in self.groups if each.metric == metric]
+        return [value for value in self.groups if value.metric == metric]
 
     def _definition(self, metric: OnlineMetric) -> str:
         return metric.definition.format(**self.parameters)
@@ -338,7 +338,7 @@ class OnlineMetrics(Result):
             shifted = [change.sentence for change in self.changes if change.shifts]
             yield from shifted or [_no_change(self.changes, str(self.by))]
         yield from self.notes
-        missing = {each.metric.name: each.reason for each in self.overall if not each.defined}
+        missing = {value.metric.name: value.reason for value in self.overall if not value.defined}
         for why in dict.fromkeys(missing.values()):
             names = ", ".join(name for name, reason in missing.items() if reason == why)
             note = f"not defined: {names} ({why})"
@@ -375,11 +375,11 @@ def _figure(metric: OnlineMetric, value: float) -> str:
 
 def check_threshold(threshold: Threshold, values: Iterable[OnlineValue]) -> ThresholdCheck:
     """Test whether the interval of a metric is beyond a threshold."""
-    found = next(each for each in values if each.metric.name == threshold.metric)
-    if not found.defined:
-        return ThresholdCheck(threshold, "NOT DEFINED", f"{threshold}: {found.reason}")
+    value = next(value for value in values if value.metric.name == threshold.metric)
+    if not value.defined:
+        return ThresholdCheck(threshold, "NOT DEFINED", f"{threshold}: {value.reason}")
     side = "above" if threshold.above else "below"
-    low, high = found.low, found.high
+    low, high = value.low, value.high
     if not threshold.above:  # mirror values so that failing ones are above the limit
         low, high = -high, -low
     limit = threshold.number if threshold.above else -threshold.number
@@ -389,5 +389,5 @@ def check_threshold(threshold: Threshold, values: Iterable[OnlineValue]) -> Thre
         verdict, message = "FAIL", f"is {side} {threshold.number:g}"
     elif high <= limit:
         verdict, message = "PASS", f"is not {side} {threshold.number:g}"
-    spread = f"95% interval {found.interval_text()}" if not math.isnan(low) else f"no interval: {found.reason}"
-    return ThresholdCheck(threshold, verdict, f"{threshold.metric} {message}: {found.value:.4g} ({spread})")
+    spread = f"95% interval {value.interval_text()}" if not math.isnan(low) else f"no interval: {value.reason}"
+    return ThresholdCheck(threshold, verdict, f"{threshold.metric} {message}: {value.value:.4g} ({spread})")

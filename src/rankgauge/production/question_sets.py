@@ -79,8 +79,8 @@ class QuestionSet(Result):
         questions: The questions.
 
     Example:
-        >>> made = QuestionSet((EvaluationQuestion("q1", "opening hours", part="core"),))
-        >>> made.part("core")[0].text, made.version
+        >>> questions = QuestionSet((EvaluationQuestion("q1", "opening hours", part="core"),))
+        >>> questions.part("core")[0].text, questions.version
         ('opening hours', 1)
     """
 
@@ -91,16 +91,16 @@ class QuestionSet(Result):
     def __post_init__(self) -> None:
         """Reject duplicate identifiers and unknown parts."""
         seen: set[str] = set()
-        for each in self.questions:
-            what = f"id {each.id!r:.60} occurs twice" if each.id in seen else ""
-            what = what or (f"part {each.part!r:.60} is unknown" if each.part not in PARTS else "")
-            if what or not each.text.strip():
+        for question in self.questions:
+            what = f"id {question.id!r:.60} occurs twice" if question.id in seen else ""
+            what = what or (f"part {question.part!r:.60} is unknown" if question.part not in PARTS else "")
+            if what or not question.text.strip():
                 raise InputError(
-                    what or f"question {each.id!r:.60} has no text",
+                    what or f"question {question.id!r:.60} has no text",
                     where="questions",
                     fix=f"give each question a unique id, a text, and a part ({', '.join(PARTS)})",
                 )
-            seen.add(each.id)
+            seen.add(question.id)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], *, origin: str = "expert") -> QuestionSet:
@@ -128,18 +128,21 @@ class QuestionSet(Result):
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the set as JSON lines that only the owner can read: users may name people."""
-        lines = [json.dumps({k: v for k, v in asdict(each).items() if v not in {None, ""}}) for each in self.questions]
+        lines = [
+            json.dumps({k: v for k, v in asdict(question).items() if v not in {None, ""}})
+            for question in self.questions
+        ]
         with write_atomically(path, private=True) as stream:
             stream.write("".join(f"{line}\n" for line in lines).encode())
 
     @property
     def version(self) -> int:
         """Version of the set, incremented by each refresh; 0 if the set is empty."""
-        return max((each.version for each in self.questions), default=0)
+        return max((question.version for question in self.questions), default=0)
 
     def part(self, *names: str) -> tuple[EvaluationQuestion, ...]:
         """Return the questions of these parts."""
-        return tuple(each for each in self.questions if each.part in names)
+        return tuple(question for question in self.questions if question.part in names)
 
     def refresh(
         self,
@@ -176,22 +179,22 @@ class QuestionSet(Result):
             )
         staying = [
             *self.part("core", "sentinel", *(("rotating",) if part == "core" else ())),
-            *(replace(each, part="sentinel") for each in sentinels),
+            *(replace(question, part="sentinel") for question in sentinels),
         ]
         if frequencies is not None:
-            staying = [_certain(each, frequencies.get(each.id, 0)) for each in staying]
+            staying = [_certain(question, frequencies.get(question.id, 0)) for question in staying]
         after: dict[str, EvaluationQuestion] = {}
-        for each in (*staying, *(replace(each, part=part) for each in drawn)):
-            after.setdefault(each.id, replace(each, version=self.version + 1))
-        same = [replace(each, version=0, date="") for each in after.values()] == [
-            replace(each, version=0, date="") for each in self.questions
+        for question in (*staying, *(replace(question, part=part) for question in drawn)):
+            after.setdefault(question.id, replace(question, version=self.version + 1))
+        same = [replace(question, version=0, date="") for question in after.values()] == [
+            replace(question, version=0, date="") for question in self.questions
         ]
         return SetRefresh(self, self if same else QuestionSet(tuple(after.values())))
 
     def table(self) -> Table:
         """Return one row for each part."""
         rows = [
-            (name, len(of_part), sum(each.weight or 0.0 for each in of_part), PARTS[name])
+            (name, len(of_part), sum(question.weight or 0.0 for question in of_part), PARTS[name])
             for name in PARTS
             if (of_part := self.part(name))
         ]
@@ -226,14 +229,14 @@ class SetRefresh(Result):
     @property
     def added(self) -> tuple[EvaluationQuestion, ...]:
         """New questions."""
-        known = {each.id for each in self.before.questions}
-        return tuple(each for each in self.after.questions if each.id not in known)
+        known = {question.id for question in self.before.questions}
+        return tuple(question for question in self.after.questions if question.id not in known)
 
     @property
     def retired(self) -> tuple[EvaluationQuestion, ...]:
         """Questions that are no longer in the set."""
-        known = {each.id for each in self.after.questions}
-        return tuple(each for each in self.before.questions if each.id not in known)
+        known = {question.id for question in self.after.questions}
+        return tuple(question for question in self.before.questions if question.id not in known)
 
     @property
     def kept(self) -> int:
@@ -260,7 +263,7 @@ class SetRefresh(Result):
 
 
 def _first(questions: Iterable[EvaluationQuestion], change: str) -> list[tuple[str, str, str]]:
-    shown = ((each.part, each.text) for each in questions)
+    shown = ((question.part, question.text) for question in questions)
     return [
         (change, part, text if len(text) <= _WIDTH else f"{text[:_WIDTH]}…") for part, text in islice(shown, _SHOWN)
     ]

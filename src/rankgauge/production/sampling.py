@@ -91,15 +91,15 @@ class QuestionSample(Result):
         """Return one row for each stratum."""
         rows = [
             (
-                each.name,
-                each.questions,
-                each.searches,
-                each.drawn,
-                f"{each.low:.4g}" if each.low == each.high else f"{each.low:.4g}-{each.high:.4g}",
+                stratum.name,
+                stratum.questions,
+                stratum.searches,
+                stratum.drawn,
+                f"{stratum.low:.4g}" if stratum.low == stratum.high else f"{stratum.low:.4g}-{stratum.high:.4g}",
             )
-            for each in self.strata
+            for stratum in self.strata
         ]
-        merged = self.texts - sum(each.questions for each in self.strata)
+        merged = self.texts - sum(stratum.questions for stratum in self.strata)
         texts = many(self.texts, "distinct text")
         notes = [
             f"{texts}: {merged} grouped with others; personal data replaced in {self.scrubbed}",
@@ -120,8 +120,8 @@ class QuestionSample(Result):
 
     def summary(self) -> str:
         """Return the numbers of drawn and of all questions."""
-        questions = sum(each.questions for each in self.strata)
-        searches = sum(each.searches for each in self.strata)
+        questions = sum(stratum.questions for stratum in self.strata)
+        searches = sum(stratum.searches for stratum in self.strata)
         how = "uniformly" if self.by == "uniform" else f"by {self.by}"
         return (
             f"{many(len(self.questions), 'question')} drawn {how} from {questions:,} "
@@ -201,28 +201,28 @@ def sample_questions(
         scrubbed += plain != text
         counts[plain] += count
     excluded = list(exclude)
-    groups = group_questions(counts, [each.text for each in excluded])
-    known = {each.id: groups[place].frequency for place, each in enumerate(excluded)}
-    found = [each for each in groups[len(excluded) :] if each.frequency]
-    if len(found) < n:
+    groups = group_questions(counts, [question.text for question in excluded])
+    known = {question.id: groups[place].frequency for place, question in enumerate(excluded)}
+    candidates = [group for group in groups[len(excluded) :] if group.frequency]
+    if len(candidates) < n:
         raise InputError(
-            f"cannot draw {n} questions: the log has {many(len(found), 'distinct question')}"
+            f"cannot draw {n} questions: the log has {many(len(candidates), 'distinct question')}"
             + (f" besides the {len(excluded)} excluded" if excluded else ""),
             where=name,
-            fix=f"draw at most {len(found)}",
+            fix=f"draw at most {len(candidates)}",
         )
     rng = random.Random(f"log:{seed}")  # noqa: S311 - a seed, not a secret
     drawn: list[tuple[int, float, str]] = []
     strata = []
-    for stratum, members, size in _strata(found, n, by):
-        sizes = {m: found[m].frequency if by == "frequency" else 1 for m in members}
+    for stratum, members, size in _strata(candidates, n, by):
+        sizes = {m: candidates[m].frequency if by == "frequency" else 1 for m in members}
         chosen, probabilities = _draw(sizes, size, rng)
         drawn += [(member, probabilities[member], stratum) for member in chosen]
         strata.append(
             SampledStratum(
                 stratum or "all",
                 len(members),
-                sum(found[m].frequency for m in members),
+                sum(candidates[m].frequency for m in members),
                 size,
                 min(probabilities.values()),
                 max(probabilities.values()),
@@ -236,15 +236,15 @@ def sample_questions(
         seed,
         tuple(
             EvaluationQuestion(
-                question_id(found[member].text),
-                found[member].text,
+                question_id(candidates[member].text),
+                candidates[member].text,
                 "log",
                 "rotating",
                 today,
                 1,
-                found[member].frequency,
+                candidates[member].frequency,
                 probability,
-                found[member].frequency / probability,
+                candidates[member].frequency / probability,
                 1 / probability,
                 stratum,
             )
@@ -388,20 +388,20 @@ def _holes(words: Sequence[str]) -> Iterator[tuple[int, int, str, tuple[str, ...
             yield len(words), place, word[0], (*words[:place], *words[place + 1 :])
 
 
-def _near(one: str, other: str) -> bool:
+def _near(word: str, other: str) -> bool:
     """Return whether two words with the same first letter differ by one typing error."""
-    if not (one.isalpha() and other.isalpha()):
+    if not (word.isalpha() and other.isalpha()):
         return False
-    short, long = sorted((one, other), key=len)
+    short, long = sorted((word, other), key=len)
     if len(short) == len(long):
-        wrong = [place for place in range(len(one)) if one[place] != other[place]]
+        wrong = [place for place in range(len(word)) if word[place] != other[place]]
         swapped = (
             len(wrong) == 2
             and wrong[1] == wrong[0] + 1
-            and one[wrong[0]] == other[wrong[1]]
-            and one[wrong[1]] == other[wrong[0]]
+            and word[wrong[0]] == other[wrong[1]]
+            and word[wrong[1]] == other[wrong[0]]
         )
-        return len(one) >= _LONG and (len(wrong) == 1 or swapped)
+        return len(word) >= _LONG and (len(wrong) == 1 or swapped)
     if len(long) != len(short) + 1:
         return False
     if long == short + "s":

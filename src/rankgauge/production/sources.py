@@ -345,7 +345,7 @@ def _texts(column: Any, bad: set[int]) -> Any:
         if pa.types.is_timestamp(kind):
             limits = pc.min_max(column.cast(pa.int64())).as_py().values()
             scale = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
-            if not all(each is None or _FIRST <= each / scale < _END for each in limits):
+            if not all(limit is None or _FIRST <= limit / scale < _END for limit in limits):
                 raise pa.ArrowInvalid("a year of more than four digits")
             column = column.cast(pa.timestamp(kind.unit, kind.tz and "UTC"))
         texts = column.cast(pa.list_(pa.string()) if is_list else pa.string())
@@ -367,7 +367,7 @@ def _text(scalar: Any) -> str | None:
         return value
     if isinstance(value, list | dict):
         if hasattr(scalar.type, "key_type"):  # a map
-            value = {str(key): each for key, each in value}
+            value = {str(key): item for key, item in value}
         return json.dumps(value, default=str)
     return str(value)
 
@@ -395,7 +395,7 @@ def _delimited(stream: BinaryIO, source: Source) -> Iterator[Batch]:
         if size >= BATCH_BYTES or len(rows) >= BATCH_ROWS:
             yield Batch(_table(rows, source.columns), refused, breaks)
             rows, refused, size, breaks = [], [], 0, 0
-    refused += [Refused(last + 1, each, "") for each in damage]
+    refused += [Refused(last + 1, reason, "") for reason in damage]
     yield Batch(_table(rows, source.columns), refused, breaks)
 
 

@@ -104,7 +104,9 @@ def draft_of_spans(rows: Any, mapping: LogMapping | None, ends: Mapping[str, Tra
         "VARCHAR[]": pa.list_(pa.string()),
         "MAP(VARCHAR, VARCHAR)": pa.map_(pa.string(), pa.string()),
     }
-    return pa.table({name: pa.array([each.get(name) for each in drafts], types[kind]) for name, kind in DRAFT.items()})
+    return pa.table(
+        {name: pa.array([draft.get(name) for draft in drafts], types[kind]) for name, kind in DRAFT.items()}
+    )
 
 
 def _events(
@@ -213,10 +215,10 @@ def _ranking(documents: list[dict[str, str]] | None) -> dict[str, Any]:
     if documents is None:
         return {}
     names = [
-        each.get("id") or f"sha256:{hashlib.sha256(each.get('text', '').encode()).hexdigest()[:16]}"
-        for each in documents
+        document.get("id") or f"sha256:{hashlib.sha256(document.get('text', '').encode()).hexdigest()[:16]}"
+        for document in documents
     ]
-    scores = [each.get("score") for each in documents]
+    scores = [document.get("score") for document in documents]
     return {"documents": names, "scores": scores if scores and None not in scores else None}
 
 

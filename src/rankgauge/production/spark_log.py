@@ -49,7 +49,7 @@ class SparkLog(EventLog):
         library("sqlglot", extra="sql", of="a log on Spark")
         self.path, self.files = name, ()
         types = dict(events.dtypes)
-        missing = [each for each in REQUIRED_COLUMNS if each not in types]
+        missing = [column for column in REQUIRED_COLUMNS if column not in types]
         if missing:
             raise FormatError(
                 f"there is no column {missing[0]!r}: the columns are {', '.join(sorted(types))}",
@@ -96,7 +96,7 @@ class _Connection(AbstractContextManager["_Connection"]):
         if not isinstance(tree, self._sqlglot.exp.Create):
             self._rows = _fetch(self._query(tree, parameters))
         elif tree.expression is None:
-            columns = ", ".join(f"{each.name} {each.kind.sql('spark')}" for each in tree.this.expressions)
+            columns = ", ".join(f"{column.name} {column.kind.sql('spark')}" for column in tree.this.expressions)
             self._create(tree.this.this.name, self._session.createDataFrame([], columns))
         else:
             # Cached because each statement that reads it would recompute it.
@@ -152,7 +152,7 @@ def _adapted(node: Any, exp: Any) -> Any:  # noqa: C901, PLR0911 - one case for 
     """Return the replacement of a function that sqlglot mistranslates, or None."""
 
     def call(name: str, *arguments: Any) -> Any:
-        return exp.Anonymous(this=name, expressions=[each.copy() for each in arguments])
+        return exp.Anonymous(this=name, expressions=[argument.copy() for argument in arguments])
 
     match node:
         case exp.Length():  # only used for lists
@@ -178,16 +178,16 @@ def _adapted(node: Any, exp: Any) -> Any:  # noqa: C901, PLR0911 - one case for 
         case exp.TimeToUnix():  # DuckDB includes the fraction
             return exp.Div(this=call("unix_micros", node.this), expression=exp.convert(1e6))
         case exp.Anonymous() if node.name.lower() == "word_similarity":
-            one, other = (
+            first, second = (
                 call(
                     "array_distinct",
-                    call("regexp_extract_all", call("lower", each), exp.convert(_WORD), exp.convert(0)),
+                    call("regexp_extract_all", call("lower", text), exp.convert(_WORD), exp.convert(0)),
                 )
-                for each in node.expressions
+                for text in node.expressions
             )
-            sizes = exp.Mul(this=call("array_size", one), expression=call("array_size", other))
+            sizes = exp.Mul(this=call("array_size", first), expression=call("array_size", second))
             return exp.Div(
-                this=call("array_size", call("array_intersect", one, other)),
+                this=call("array_size", call("array_intersect", first, second)),
                 expression=call("nullif", call("sqrt", sizes), exp.convert(0)),
             )
     return None

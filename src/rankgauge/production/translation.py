@@ -180,7 +180,7 @@ def draft_mapped(connection: Any, mapping: LogMapping, columns: Mapping[str, str
             )
         at = {name: columns.get(name, "NULL::VARCHAR") for name in named}
         source, valid = "batch", "true"
-    given = Parameters()
+    parameters = Parameters()
     drafts: list[str] = []
     presences: list[str] = []
     for part, event in enumerate(mapping.events or [{}]):
@@ -188,29 +188,29 @@ def draft_mapped(connection: Any, mapping: LogMapping, columns: Mapping[str, str
         fields = {**mapping.columns, **own}
         cells = {key: at[column] for key, column in fields.items() if key not in own or key != "kind"}
         parts = {
-            key: f"items({cell}, {given.add(mapping.separator)})" if key in _LISTS else f"known({cell})"
+            key: f"items({cell}, {parameters.add(mapping.separator)})" if key in _LISTS else f"known({cell})"
             for key, cell in cells.items()
         }
         if "kind" in own:
-            parts["kind"] = given.add(own["kind"])
+            parts["kind"] = parameters.add(own["kind"])
         else:
-            words, kinds = given.add([*mapping.kinds]), given.add([*mapping.kinds.values()])
+            words, kinds = parameters.add([*mapping.kinds]), parameters.add([*mapping.kinds.values()])
             parts["kind"] = f"kind_of({cells['kind']}, {words}, {kinds})"
             parts.setdefault("label", f"CASE {parts['kind']} WHEN 'other' THEN {cells['kind']} END")
         if "value" in parts and mapping.values:
-            words = given.add([*mapping.values])
-            numbers = given.add([repr(float(number)) for number in mapping.values.values()])
+            words = parameters.add([*mapping.values])
+            numbers = parameters.add([repr(float(number)) for number in mapping.values.values()])
             parts["value"] = f"meaning({parts['value']}, {words}, {numbers}, {parts['value']})"
         if mapping.events and "event_id" in parts:
             parts["event_id"] += f" || ':' || {parts['kind']}"
         if mapping.attributes:
             names = [*dict.fromkeys(mapping.attributes)]
             values = ", ".join(f"known({at[name]})" for name in names)
-            parts["attributes"] = f"attributes_of({given.add(names)}, [{values}])"
+            parts["attributes"] = f"attributes_of({parameters.add(names)}, [{values}])"
         else:
             parts["attributes"] = f"map_in({at.get('attributes', 'NULL::VARCHAR')})"
         signs = [
-            _sign(at[own[key]], own["kind"], mapping.values, given)
+            _sign(at[own[key]], own["kind"], mapping.values, parameters)
             for key in ("label", "value")
             if key in own and own["kind"] not in _VALUED
         ]
@@ -222,12 +222,12 @@ def draft_mapped(connection: Any, mapping: LogMapping, columns: Mapping[str, str
             f"SELECT line, {part} AS part, '' AS rank_group, {columns_of} FROM {source} WHERE {presences[-1]}"
         )
     # Rows without events are refused instead of lost.
-    some = " OR ".join(f"({each})" for each in presences)
+    some = " OR ".join(f"({presence})" for presence in presences)
     drafts.append(
         f"SELECT line, 0 AS part, CASE WHEN {valid} THEN 'none of the events'"
         f" ELSE 'not a JSON object' END AS fault FROM {source} WHERE NOT coalesce({some}, false)"
     )
-    connection.execute("INSERT INTO draft BY NAME " + " UNION ALL BY NAME ".join(drafts), given)
+    connection.execute("INSERT INTO draft BY NAME " + " UNION ALL BY NAME ".join(drafts), parameters)
     return source
 
 
@@ -239,7 +239,7 @@ def _with_statement(own: Mapping[str, str], shared: Mapping[str, str]) -> Mappin
     return {**own, stating: shared[stating]}
 
 
-def _sign(cell: str, kind: str, values: Mapping[str, float], given: Parameters) -> tuple[str, str]:
+def _sign(cell: str, kind: str, values: Mapping[str, float], parameters: Parameters) -> tuple[str, str]:
     """Return the SQL condition that a cell denies an event, and the SQL case for unclear cells."""
     numbers = {word.lower(): number for word, number in values.items()}
     absent = {*_ABSENT, *(word for word, number in numbers.items() if number == 0)}
@@ -248,11 +248,11 @@ def _sign(cell: str, kind: str, values: Mapping[str, float], given: Parameters) 
         f"{{}} is not a label of {kind} but may be a Boolean: in the mapping, write"
         ' [values], then "{}" = 1 (an event) or = 0 (no event)'
     )
-    unclear = given.add([*({*_UNCLEAR} - {*numbers})])
+    unclear = parameters.add([*({*_UNCLEAR} - {*numbers})])
     case = f"list_contains({unclear}::VARCHAR[], {word})"
     return (
-        f"list_contains({given.add([*absent])}::VARCHAR[], {word})",
-        f" WHEN {case} THEN replace({given.add(fault)}, '{{}}', {word})",
+        f"list_contains({parameters.add([*absent])}::VARCHAR[], {word})",
+        f" WHEN {case} THEN replace({parameters.add(fault)}, '{{}}', {word})",
     )
 
 
@@ -353,11 +353,11 @@ def _faults(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         elif not isinstance(value, _PARTS[key][0]):
             yield f"{key} = {value!r:.40} is not valid", f"write {_PARTS[key][1]}"
     columns, events = content.get("columns", {}), content.get("events", [])
-    if not all(isinstance(each, Mapping) for each in events):
+    if not all(isinstance(event, Mapping) for event in events):
         yield "events is a list of tables", "write [[events]]"
         return
     yield from _column_faults(columns, events)
-    for kind in (*content.get("kinds", {}).values(), *(each.get("kind") for each in events)):
+    for kind in (*content.get("kinds", {}).values(), *(event.get("kind") for event in events)):
         if kind not in KINDS:
             yield f"{kind!r} is not a kind of event", f"the kinds are: {', '.join(KINDS)}"
     for word, number in content.get("values", {}).items():
@@ -375,7 +375,7 @@ def _column_faults(columns: Mapping[str, Any], events: Sequence[Mapping[str, Any
             yield f"{key} = {column!r:.40} is not a column", "name a column, in quotes"
     if not columns and not events:
         return
-    if "time" not in columns and not all("time" in each for each in events or [{}]):
+    if "time" not in columns and not all("time" in event for event in events or [{}]):
         yield "there is no column for the time", 'add time = "..." to [columns]'
     if "kind" not in columns and not events:
         yield "there is no column for the kind", 'add kind = "..." to [columns], or [[events]]'
