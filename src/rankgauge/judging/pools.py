@@ -424,10 +424,10 @@ def _report(
             PoolSource(
                 name,
                 kind,
-                len({candidate.question for candidate in pairs}),
-                len(pairs),
-                sum(len({(s.kind, s.name) for s in candidate.sources}) == 1 for candidate in pairs),
-                sum((candidate.question, candidate.document) not in old for candidate in pairs),
+                questions=len({candidate.question for candidate in pairs}),
+                total=len(pairs),
+                unique=sum(len({(s.kind, s.name) for s in candidate.sources}) == 1 for candidate in pairs),
+                new=sum((candidate.question, candidate.document) not in old for candidate in pairs),
             )
             for (kind, name), pairs in sorted(sources.items())
         ),
@@ -457,11 +457,6 @@ def demo_project(where: str | os.PathLike[str]) -> JudgingProject:
         return JudgingProject(where)
     project = JudgingProject.create(where, Settings(title="Library help center"), author="demo")
     project.add_questions(load_questions(sample_path("queries.jsonl"), author="sample"))
-    build_pool(
-        project,
-        sample_path("corpus.jsonl"),
-        [sample_path("runs/bm25.run"), sample_path("runs/keyword.run")],
-        k=5,
-        random=1,
-    )
+    runs = [sample_path("runs/bm25.run"), sample_path("runs/keyword.run")]
+    build_pool(project, sample_path("corpus.jsonl"), runs, k=5, random=1)
     return project

@@ -472,13 +472,13 @@ class JudgingProject(Store):
                 answers = [answer for answer in state.answers.values() if answer.question in state.questions]
                 seen = {state.presentations[presentation].items for presentation in own}
                 return Progress(
-                    len(own),
-                    len(own),
-                    sum(pair not in seen for pair in pairs_of(answers)),
-                    None,
-                    len({answer.question for answer in answers}),
-                    0,
-                    last,
+                    own=len(own),
+                    finished=len(own),
+                    left=sum(pair not in seen for pair in pairs_of(answers)),
+                    seconds=None,
+                    questions=len({answer.question for answer in answers}),
+                    complete=0,
+                    last=last,
                 )
             times = sorted(
                 seconds
@@ -487,13 +487,13 @@ class JudgingProject(Store):
             )
             known = [state.known(question, now) for question in state.pools]
             return Progress(
-                len(own),
-                sum(len(question.state.judgments) for question in known),
-                sum(question.left for question in known),
-                times[len(times) // 2] if times else None,
-                len(state.questions),
-                sum(not question.left for question in known),
-                last,
+                own=len(own),
+                finished=sum(len(question.state.judgments) for question in known),
+                left=sum(question.left for question in known),
+                seconds=times[len(times) // 2] if times else None,
+                questions=len(state.questions),
+                complete=sum(not question.left for question in known),
+                last=last,
             )
 
     def judgments(self) -> list[Judgment]:

@@ -181,9 +181,8 @@ class Transaction:
 
     def versions(self, kind: str) -> list[tuple[int, str, str]]:
         """Return the number, time, and author of each version, latest first."""
-        return [
-            (row.number, row.time, row.author) for row in self._rows("versions", "kind", [kind], order=("number",))
-        ][::-1]
+        rows = self._rows("versions", "kind", [kind], order=("number",))
+        return [(row.number, row.time, row.author) for row in rows][::-1]
 
     def settings(self) -> Settings | None:
         """Return the latest settings, or None if there is no project."""

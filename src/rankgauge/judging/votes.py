@@ -297,9 +297,8 @@ def summarize_votes(
 
 def vote_report(project: JudgingProject) -> VoteReport:
     """Return a report on all votes of a project."""
-    return summarize_votes(
-        project.judgments(), project.answers(), {name: judge.kind for name, judge in project.judges.items()}
-    )
+    kinds = {name: judge.kind for name, judge in project.judges.items()}
+    return summarize_votes(project.judgments(), project.answers(), kinds)
 
 
 def _uncredited_reason(left: Answer, right: Answer) -> str:

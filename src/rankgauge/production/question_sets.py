@@ -186,9 +186,8 @@ class QuestionSet(Result):
         after: dict[str, EvaluationQuestion] = {}
         for question in (*staying, *(replace(question, part=part) for question in drawn)):
             after.setdefault(question.id, replace(question, version=self.version + 1))
-        same = [replace(question, version=0, date="") for question in after.values()] == [
-            replace(question, version=0, date="") for question in self.questions
-        ]
+        undated = [replace(question, version=0, date="") for question in self.questions]
+        same = [replace(question, version=0, date="") for question in after.values()] == undated
         return SetRefresh(self, self if same else QuestionSet(tuple(after.values())))
 
     def table(self) -> Table:
