@@ -103,12 +103,12 @@ def pieces(lines: Iterable[tuple[int, int, bytes]]) -> Iterator[tuple[int, int, 
 def parts_of(piece: bytes, name: str, number: int) -> tuple[str, str, str, dict[str, str]]:
     """Return id, title, text, and fields."""
     text = decoded(piece, name, number).replace("\r\n", "\n")
-    found = list(_SECTION.finditer(text))
-    ends = [one.start() for one in found[1:]] + [len(text)]
+    sections = list(_SECTION.finditer(text))
+    ends = [section.start() for section in sections[1:]] + [len(text)]
     parts: dict[str, str] = {}
-    for one, end in zip(found, ends, strict=True):
-        raw = f"{one[2] or ''} {text[one.end() : end]}"
-        parts.setdefault(one[1], " ".join(raw.split()))
+    for section, end in zip(sections, ends, strict=True):
+        raw = f"{section[2] or ''} {text[section.end() : end]}"
+        parts.setdefault(section[1], " ".join(raw.split()))
     key, body = parts.get("I", ""), parts.get("W", "")
     if not key or (not body and not parts.get("T")):
         raise FormatError(

@@ -179,8 +179,8 @@ def _decompressors(packing: Packing, name: str) -> _Made:
         case "zstd":
             library = _library("zstandard", packing, name)
             # Shared by all frames: it is large, and frames may be small.
-            made = library.ZstdDecompressor(max_window_size=_MEMORY)
-            return lambda: _SmallReads(made.decompressobj()), (library.ZstdError,)
+            decompressor = library.ZstdDecompressor(max_window_size=_MEMORY)
+            return lambda: _SmallReads(decompressor.decompressobj()), (library.ZstdError,)
         case _:
             frame = _library("lz4.frame", packing, name)
             return frame.LZ4FrameDecompressor, (RuntimeError, ValueError, EOFError, MemoryError)
@@ -252,8 +252,8 @@ def packed(raw: BinaryIO, packing: Packing, name: str) -> Any:
         case "zstd" if sys.version_info >= (3, 14):
             return _library("compression.zstd", packing, name).ZstdFile(raw, "wb", level=level)
         case "zstd":
-            made = _library("zstandard", packing, name).ZstdCompressor(level=level)
-            return made.stream_writer(raw, closefd=False)
+            compressor = _library("zstandard", packing, name).ZstdCompressor(level=level)
+            return compressor.stream_writer(raw, closefd=False)
         case _:
             frame = _library("lz4.frame", packing, name)
             return frame.LZ4FrameFile(raw, mode="wb", compression_level=level)

@@ -59,24 +59,24 @@ def content_of(
     source: TextSource, *, kind: Content | None = None, form: str | None = None, target: str = ""
 ) -> FileContent:
     """Detect the content of a file, or raise an error if it is ambiguous."""
-    found, guessed, columns = _possible(source, form)
+    possible, guessed, columns = _possible(source, form)
     if kind is not None:
         return FileContent(kind, form or guessed, columns)
     # The name of the file, or else of its folder.
     folder, base = os.path.split(os.path.abspath(source.name))  # noqa: PTH100 - a name, perhaps no file
     kinds = kinds_named(base) or kinds_named(folder)
-    if found == _OF_QUESTIONS:
+    if possible == _OF_QUESTIONS:
         kinds = kinds_named(target)
-    named = [one for one in found if one in kinds]
-    if len(found) > 1 and len(named) == 1:
-        found = (named[0],)
-    if len(found) == 1:
-        return FileContent(found[0], form or guessed, columns)
-    what = " or ".join(_SAID[one] for one in found)
-    choices = " or ".join(f"--kind {one}" for one in (found or _SAID))
+    named = [content for content in possible if content in kinds]
+    if len(possible) > 1 and len(named) == 1:
+        possible = (named[0],)
+    if len(possible) == 1:
+        return FileContent(possible[0], form or guessed, columns)
+    what = " or ".join(_SAID[content] for content in possible)
+    choices = " or ".join(f"--kind {content}" for content in (possible or _SAID))
     read = "" if form is None else f" in the format {form}"
     raise InputError(
-        f"this may be {what}" if found else f"this cannot be converted{read}",
+        f"this may be {what}" if possible else f"this cannot be converted{read}",
         where=source.name,
         fix=f"specify which: {choices} (in Python kind=...)",
     )
@@ -143,7 +143,7 @@ def _pairs_by_columns(names: tuple[str, ...]) -> tuple[Content, ...]:
     if names[:3] == _BEIR or set(names) >= {"query", "docid", "rating"}:
         return ("qrels",)
     chosen = (columns_of(names, layout) for _, layout in _SIDES)
-    values = {one.value for one in chosen if one is not None}
+    values = {columns.value for columns in chosen if columns is not None}
     if len(values) > 1:
         values.discard("rank")  # judgments may include the rank of a document
     if not values:

@@ -40,7 +40,7 @@ def read_dataset(source: str, layout: Layout, split: str | None = None) -> PairT
         table = judged_rows(chosen)
         several = splits_in(judged)
         text = f"its judgments{f' of the split {split or TEST}' if len(several) > 1 else ''}"
-        others = [one for one in several if one != (split or TEST)]
+        others = [other for other in several if other != (split or TEST)]
         text += f"; there are also: {', '.join(others)}" if len(several) > 1 else ""
     return table.with_notes(f"{source}: {text}", source=source)
 
@@ -87,7 +87,7 @@ def ir_rows(source: str, split: str | None = None) -> list[Any]:
 
 def ir_judgments(rows: Iterable[Any]) -> PairTable:
     """Return the judgments of a dataset of ir_datasets as a table."""
-    return from_rows(((one.query_id, one.doc_id, one.relevance) for one in rows), JUDGMENTS)
+    return from_rows(((row.query_id, row.doc_id, row.relevance) for row in rows), JUDGMENTS)
 
 
 def hub_judgments(name: str, configs: Sequence[str]) -> Any:
@@ -117,7 +117,7 @@ def one_split(data: Any, split: str | None, where: str, usual: Sequence[str | No
     if not splits:
         return data
     if split is None:
-        split = next((one for one in usual if one in splits), None)
+        split = next((name for name in usual if name in splits), None)
         split = splits[0] if split is None and len(splits) == 1 else split
     if split not in splits:
         raise InputError(

@@ -57,25 +57,25 @@ def _pieces(  # noqa: C901 - one kind of row after another
     start = list(itertools.islice(lines, 1))
     first = "".join(decoded(line, name, number) for number, line in start)
     by = _delimiter(first, rows.layout, usual)
-    found = _cells_of(itertools.chain(start, lines), rows, by)
-    _, header = next(found, (0, None))
+    cell_rows = _cells_of(itertools.chain(start, lines), rows, by)
+    _, header = next(cell_rows, (0, None))
     if header is None:
         rows.table()  # raises the error
         return
     columns, (query, doc, value) = _header(header, rows)
 
     def table() -> PairTable:
-        made = rows.table(columns, (query + 1, doc + 1, value + 1))
+        pairs = rows.table(columns, (query + 1, doc + 1, value + 1))
         if by != usual:
-            made = made.with_notes(f"{name}: read with {by!r} between columns")
-        return made.with_notes(*_spreadsheet_warnings(rows))
+            pairs = pairs.with_notes(f"{name}: read with {by!r} between columns")
+        return pairs.with_notes(*_spreadsheet_warnings(rows))
 
     rank = next((at for at, cell in enumerate(header) if cell.strip().lower() == "rank"), -1)
     ranks = rows.with_ranks and rank >= 0 and not columns.has_ranks
     # Lists of query-document pairs to be rated may contain unrated pairs.
     rated = header[value].strip().strip("'\"").lower() == "rating"
     unrated = 0
-    for number, row in found:
+    for number, row in cell_rows:
         if rated and (len(row) == 1 or (len(row) == len(header) and not row[value].strip())):
             unrated += 1
             continue
@@ -240,7 +240,7 @@ def _header(header: list[str], rows: Rows) -> tuple[Columns, tuple[int, int, int
 
 def _spreadsheet_warnings(rows: Rows) -> Iterator[str]:
     for what, ids in (("query", rows.queries), ("document", rows.docs)):
-        strange = next((one for one in ids if _ROUNDED.fullmatch(one)), None)
+        strange = next((key for key in ids if _ROUNDED.fullmatch(key)), None)
         if strange is None and all(map(_DECIMAL.fullmatch, ids)):
             strange = ids[0]
         if strange is not None:
@@ -339,10 +339,10 @@ def recovered_rows(lines: Iterable[tuple[int, bytes]], name: str, by: str) -> It
         if len(row.lines) > 1 and width and not _is_one_row(row, name, by, width):
             rows = [_next_row([line], name, by) for line in row.lines[:-1]]
             again = row.lines[-1:]  # it may begin a valid row of several lines
-        for each in rows:
-            if each.text.strip():
-                width = width or len(each.cells)
-                yield each
+        for recovered in rows:
+            if recovered.text.strip():
+                width = width or len(recovered.cells)
+                yield recovered
 
 
 def _next_row(lines: Iterable[tuple[int, bytes]], name: str, by: str) -> RecoveredRow:

@@ -86,12 +86,12 @@ def _read(folder: Path, page: str) -> TextRow:
 
 def _stats(folder: Path, pages: Sequence[str]) -> tuple[int, int]:
     """Return the total size of files, and a hash of their sizes and modification times."""
-    found = []
+    stats = []
     for page in pages:
         with suppress(OSError):
             stat = (folder / page).stat()
-            found.append((stat.st_size, stat.st_mtime_ns))
-    return sum(size for size, _ in found), hash(tuple(found))
+            stats.append((stat.st_size, stat.st_mtime_ns))
+    return sum(size for size, _ in stats), hash(tuple(stats))
 
 
 def _row(page: str, text: str) -> TextRow:
@@ -201,12 +201,12 @@ def _root(archive: Archive) -> str:
 
 def splits_of(files: FileSet) -> dict[str, str]:
     """Return the judgment files in ``qrels/`` by name of the split."""
-    found = {}
+    splits = {}
     for name in sorted(files.names):
         path = PurePosixPath(unpacked(name))
         if path.parent.as_posix() == _FOLDER and path.suffix in _JUDGED:
-            found[path.stem] = name
-    return found
+            splits[path.stem] = name
+    return splits
 
 
 def judgments_named(files: FileSet, split: str | None) -> str | None:
@@ -238,9 +238,9 @@ def queries_in(files: FileSet) -> str | None:
 
 def documents_in(files: FileSet, faults: Faults | None = None) -> tuple[Mapping[str, TextRow], tuple[str, ...]]:
     """Read documents from one file, or from the text files of a folder; also return notes."""
-    found = files.first(_DOCUMENTS)
-    if found is not None:
-        return kept(TextReader(files.source(found)), faults), ()
+    corpus = files.first(_DOCUMENTS)
+    if corpus is not None:
+        return kept(TextReader(files.source(corpus)), faults), ()
     if files.folder is None:
         return {}, ()
     pages, others = pages_of(files.folder, {*_QUERIES, *_FLAT})
@@ -255,15 +255,15 @@ def judgments_in_folder(path: Source, split: str | None = None) -> _Judgments:
     """Return the judgment file of a folder, or the grades in its question file; and notes."""
     folder = Path(os.fsdecode(path))
     files = files_in_folder(folder.parent if folder.resolve().name == _FOLDER else folder)
-    found = _judgments(files, split)
-    if found is None:
+    judgments = _judgments(files, split)
+    if judgments is None:
         raise InputError(
             "this folder has no judgments: no qrels/test.tsv, qrels.txt, or questions.csv with "
             "the columns question and relevant",
             where=files.name,
             fix="name a file in it",
         )
-    return found
+    return judgments
 
 
 def _judgments(files: FileSet, split: str | None) -> _Judgments | None:
@@ -294,7 +294,7 @@ def pairs_in_archive(archive: Archive, layout: Layout, split: str | None = None)
                 fix="pass the run: a file with a score for each retrieved document",
             )
         raise archive.several()
-    found = _judgments(files, split)
-    if found is None:
+    judgments = _judgments(files, split)
+    if judgments is None:
         raise archive.several()
-    return found
+    return judgments

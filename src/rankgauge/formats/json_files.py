@@ -55,8 +55,8 @@ def json_line_pieces(  # noqa: C901 - one shape of an object after another
         if columns is None:
             nested = nested or Nested.of(value, rows.origin)
         if nested is not None:
-            for query, doc, found in nested.rows(value, number):
-                rows.add(number, query, doc, found)
+            for query, doc, grade in nested.rows(value, number):
+                rows.add(number, query, doc, grade)
             continue
         if columns is None:
             what, fix = wrong_columns(value, rows.layout)
@@ -101,10 +101,10 @@ def read_json(lines: Lines, rows: Rows) -> PairTable:
     """Read a JSON document: query id to documents, columns, rows, or a search tool's format."""
     name, layout = rows.name, rows.layout
     value = json_document(lines, name, f"one object: {layout.mapping}")
-    found = shaped(value, rows.origin)
-    if found is not None:
-        table = from_mapping(found.rankings, rows.origin)
-        return table.with_notes(*found.notes)
+    result = shaped(value, rows.origin)
+    if result is not None:
+        table = from_mapping(result.rankings, rows.origin)
+        return table.with_notes(*result.notes)
     if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
         return _of_objects(value, rows)
     if not isinstance(value, dict):
@@ -116,19 +116,19 @@ def read_json(lines: Lines, rows: Rows) -> PairTable:
     return from_mapping(value, rows.origin)
 
 
-def _of_objects(given: list[dict[str, Any]], rows: Rows) -> PairTable:
+def _of_objects(records: list[dict[str, Any]], rows: Rows) -> PairTable:
     """Read a list of objects with a query, a document, and a number each (records orientation)."""
     name, layout = rows.name, rows.layout
-    columns = columns_of(given[0], layout)
+    columns = columns_of(records[0], layout)
     if columns is not None:
         names = dict.fromkeys((*columns.read, *columns.beside, *columns.rivals))
-        data = {key: [row.get(key) for row in given] for key in names}
+        data = {key: [row.get(key) for row in records] for key in names}
         return from_mapping(data, rows.origin)
-    nested = Nested.of(given[0], rows.origin)
+    nested = Nested.of(records[0], rows.origin)
     if nested is None:
-        what, fix = wrong_columns(given[0], layout)
+        what, fix = wrong_columns(records[0], layout)
         raise FormatError(what.replace("columns", "keys", 1), path=name, fix=fix)
-    parts = list(itertools.chain.from_iterable(map(nested.rows, given)))
+    parts = list(itertools.chain.from_iterable(map(nested.rows, records)))
     if not parts:
         return rows.table()  # raises the error
     queries, docs, values = map(list, zip(*parts, strict=True))
@@ -196,10 +196,10 @@ class Nested:
         """Return a reader for rows like this one; None if it has no documents."""
         inner = next((key for key in _INNER[origin.layout.name] if isinstance(row.get(key), list | dict)), None)
         outer = [key for key in row if key != inner]
-        found = columns_of((*outer, *origin.layout.columns[1:]), origin.layout)
-        if inner is None or found is None or found.query not in row:
+        columns = columns_of((*outer, *origin.layout.columns[1:]), origin.layout)
+        if inner is None or columns is None or columns.query not in row:
             return None
-        return cls(origin, found.query, inner)
+        return cls(origin, columns.query, inner)
 
     def rows(self, row: Mapping[str, Any], line: int = 0) -> Iterator[tuple[Any, Any, Any]]:
         """Yield query, document, and number of each document in a row."""
@@ -224,11 +224,11 @@ class Nested:
         return f"{self._name}: the documents of each query are those in {self.inner!r}"
 
     def _listed(self, query: Any, held: list[Any], line: int) -> list[tuple[Any, Any]]:
-        if held and all(isinstance(one, dict) for one in held):
-            return [self._named(one, line) for one in held]
-        if held and all(isinstance(one, list) and len(one) == _PAIR for one in held):
+        if held and all(isinstance(document, dict) for document in held):
+            return [self._named(document, line) for document in held]
+        if held and all(isinstance(document, list) and len(document) == _PAIR for document in held):
             return [(doc, number) for doc, number in held]
-        if any(isinstance(one, dict | list) for one in held):
+        if any(isinstance(document, dict | list) for document in held):
             raise self._fault(
                 line,
                 f"the documents in {self.inner!r} have different forms",
@@ -242,26 +242,26 @@ class Nested:
         self._ordered.add(short(query))
         return list(zip(held, range(len(held), 0, -1), strict=True))
 
-    def _named(self, one: Mapping[str, Any], line: int) -> tuple[Any, Any]:
+    def _named(self, entry: Mapping[str, Any], line: int) -> tuple[Any, Any]:
         """Return document and number of an object."""
         if not self._doc:
             query, document, _ = self._layout.columns
-            keys = [key for key in one if key != query]
-            found = columns_of((query, *keys), self._layout)
-            known = next((key for key in _IDS if key in one), None)
-            if found is None and known is not None:
-                found = columns_of((query, document, *keys), self._layout)
-                found = None if found is None else found._replace(doc=known)
-            if found is None:
-                what, fix = wrong_columns(one, self._layout)
+            keys = [key for key in entry if key != query]
+            columns = columns_of((query, *keys), self._layout)
+            known = next((key for key in _IDS if key in entry), None)
+            if columns is None and known is not None:
+                columns = columns_of((query, document, *keys), self._layout)
+                columns = None if columns is None else columns._replace(doc=known)
+            if columns is None:
+                what, fix = wrong_columns(entry, self._layout)
                 what = what.replace("columns are", f"keys in {self.inner!r} are", 1)
                 raise self._fault(line, what, fix)
-            self._doc, self._value = found.doc, found.value
-            self.columns = found._replace(query=self._query)
+            self._doc, self._value = columns.doc, columns.value
+            self.columns = columns._replace(query=self._query)
         for key in (self._doc, self._value):
-            if key not in one:
-                raise self._fault(line, f"there is no {key!r} in {short(one)}", f"add {key!r} to every document")
-        return one[self._doc], one[self._value]
+            if key not in entry:
+                raise self._fault(line, f"there is no {key!r} in {short(entry)}", f"add {key!r} to every document")
+        return entry[self._doc], entry[self._value]
 
     def _fault(self, line: int, what: str, fix: str) -> FormatError:
         return FormatError(what, path=self._name, line=line, fix=fix)

@@ -219,11 +219,11 @@ def refuse(start: bytes, name: str) -> None:
 def _refuse_device(stream: BinaryIO, name: str) -> BinaryIO:
     """Reject devices, except terminals and /dev/null: many have no end, such as /dev/zero."""
     try:
-        found = os.fstat(stream.fileno())
+        status = os.fstat(stream.fileno())
     except (OSError, ValueError, AttributeError):
         return stream  # not a file of the operating system
-    device = stat.S_ISCHR(found.st_mode) and not stream.isatty()
-    if stat.S_ISBLK(found.st_mode) or (device and not os.path.samestat(found, os.stat(os.devnull))):  # noqa: PTH116
+    device = stat.S_ISCHR(status.st_mode) and not stream.isatty()
+    if stat.S_ISBLK(status.st_mode) or (device and not os.path.samestat(status, os.stat(os.devnull))):  # noqa: PTH116
         stream.close()
         raise InputError("this is a device, not a file", where=name, fix="check the path")
     return stream

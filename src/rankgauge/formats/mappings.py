@@ -107,8 +107,8 @@ def _place(source: str, queries: Ids, number: int) -> str:
 def _parts(value: Any, layout: Layout, where: str) -> tuple[Any, Any]:
     """Return the documents of one query, from any container, and their numbers."""
     if isinstance(value, Mapping):
-        found = _read_once(value, where)
-        return found, found.values()
+        documents = _read_once(value, where)
+        return documents, documents.values()
     pairs = labelled(value, where)
     if pairs is not None:
         return pairs
@@ -209,8 +209,8 @@ def _unlabelled(data: Mapping[Any, Any], origin: PairInput) -> Mapping[Any, Any]
     if columns is not None and _numbered(first):
         chosen = [name for name in data if str(name) in {*columns.read, *columns.beside}]
         cells = [data[name] for name in chosen]
-        if all(isinstance(one, Mapping) and one.keys() == first.keys() for one in cells):
-            return dict(zip(chosen, (list(one.values()) for one in cells), strict=True))
+        if all(isinstance(column, Mapping) and column.keys() == first.keys() for column in cells):
+            return dict(zip(chosen, (list(column.values()) for column in cells), strict=True))
     if len(first) <= _WIDE and columns_of(first, origin.layout) is not None and _numbered(data):
         names = ", ".join(map(repr, itertools.islice(first, _WIDE)))
         raise InputError(

@@ -124,40 +124,40 @@ class _Answers:
         if not isinstance(text, str) or not text.strip():
             raise InputError("there is no question", fix=f"use {_EXAMPLE}")
         text = text.strip()
-        given = None if own is None else row[own]
-        if given is None or given == "":
+        own_id = None if own is None else row[own]
+        if own_id is None or own_id == "":
             # With one line per pair, equal questions are the same query.
             key = self._keys.setdefault(text, f"q{len(self._keys) + 1}")
         else:
-            key = id_of(given.strip() if isinstance(given, str) else given)
+            key = id_of(own_id.strip() if isinstance(own_id, str) else own_id)
         used = {asked, relevant, own, grade if relevant else None}
         fields = {k: v for k, v in row.items() if k not in used and v not in {None, ""}}
-        found = self._documents_of(None if relevant is None else row[relevant])
+        grades = self._documents_of(None if relevant is None else row[relevant])
         if grade is not None and relevant is not None and row[grade] not in {None, ""}:
-            found = dict.fromkeys(found, _grade(row[grade]))
+            grades = dict.fromkeys(grades, _grade(row[grade]))
         known = self._queries.setdefault(key, TextRow(key, "", text, fields))
         if known.text != text:
             raise InputError(f"question {key!r} occurs before with another text", fix="give each question a unique id")
-        self._grades.setdefault(key, {}).update(found)
+        self._grades.setdefault(key, {}).update(grades)
 
-    def _documents_of(self, given: Any) -> dict[str, float]:
-        if given is None:
+    def _documents_of(self, value: Any) -> dict[str, float]:
+        if value is None:
             return {}
-        if isinstance(given, str):
+        if isinstance(value, str):
             # An id may contain the separator.
-            whole = given.strip()
-            given = [whole] if whole in self._documents else [part.strip() for part in _SEPARATOR.split(whole)]
-        elif isinstance(given, int) and not isinstance(given, bool):
-            given = [given]
-        if isinstance(given, Mapping):
-            return {self._doc(k): _grade(v) for k, v in given.items()}
-        if not isinstance(given, list):
-            raise InputError(f"got {given!r:.60} for documents", fix=f"use {_EXAMPLE}")
-        return {self._doc(one): 1.0 for one in given if one not in {"", None}}
+            whole = value.strip()
+            value = [whole] if whole in self._documents else [part.strip() for part in _SEPARATOR.split(whole)]
+        elif isinstance(value, int) and not isinstance(value, bool):
+            value = [value]
+        if isinstance(value, Mapping):
+            return {self._doc(k): _grade(v) for k, v in value.items()}
+        if not isinstance(value, list):
+            raise InputError(f"got {value!r:.60} for documents", fix=f"use {_EXAMPLE}")
+        return {self._doc(name): 1.0 for name in value if name not in {"", None}}
 
-    def _doc(self, given: Any) -> str:
-        given = given.strip() if isinstance(given, str) else given
-        key = id_of(given, "a document", "use its id as text")
+    def _doc(self, value: Any) -> str:
+        value = value.strip() if isinstance(value, str) else value
+        key = id_of(value, "a document", "use its id as text")
         if not self._documents or key in self._documents:
             return key
         plain = key.replace("\\", "/").removeprefix("./")
@@ -173,13 +173,13 @@ class _Answers:
         raise InputError(f"there is no document {key!r}", fix=fix)
 
 
-def _grade(given: Any) -> float:
+def _grade(value: Any) -> float:
     try:
-        grade = float(given)
+        grade = float(value)
     except (TypeError, ValueError):
         grade = float("nan")
-    if not abs(grade) < 1e100 or isinstance(given, bool):
-        raise InputError(f"got {given!r:.60}, expected a grade", fix="use a number: 1, 2, 3")
+    if not abs(grade) < 1e100 or isinstance(value, bool):
+        raise InputError(f"got {value!r:.60}, expected a grade", fix="use a number: 1, 2, 3")
     return grade
 
 

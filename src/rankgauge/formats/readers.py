@@ -294,7 +294,7 @@ class TextStart(NamedTuple):
 
     stream: BinaryIO  # the text
     origin: PairInput
-    given: str | None  # format, if specified
+    requested: str | None  # format, if specified
     form: str  # name of the format
     head: list[tuple[int, bytes]]  # lines through the first one with content
     lines: Iterator[tuple[int, bytes]]  # remaining lines
@@ -315,7 +315,7 @@ class TextStart(NamedTuple):
         """Interpret the third column, if there is one, of a table of whole queries."""
         if not self.has_third_column:
             return table
-        return read_third_column(table, self.origin.name, None if self.given == "trec" else self.given)
+        return read_third_column(table, self.origin.name, None if self.requested == "trec" else self.requested)
 
     def field_lines(self) -> FieldLines | None:
         """Return lines of fields or of plain cells; None for any other text."""
@@ -335,7 +335,7 @@ class TextStart(NamedTuple):
         return plain_table(self.stream, line, Rows(self.origin), self.form)
 
 
-def begin_text(stream: BinaryIO, origin: PairInput, given: str | None) -> TextStart:
+def begin_text(stream: BinaryIO, origin: PairInput, requested: str | None) -> TextStart:
     """Read the beginning of a text and detect its format."""
     layout, name, *_ = origin
     refuse(start_of(stream), name)
@@ -350,7 +350,7 @@ def begin_text(stream: BinaryIO, origin: PairInput, given: str | None) -> TextSt
             line=number,
             fix="save it as UTF-8 text",
         )
-    form = given or format_of(name) or guess_format(first, layout)
+    form = requested or format_of(name) or guess_format(first, layout)
     # Without columns of judgments, a first line may name those of a table of questions.
     asks = (
         layout is not RUN
@@ -363,7 +363,7 @@ def begin_text(stream: BinaryIO, origin: PairInput, given: str | None) -> TextSt
         cells = first.split(b"\t")
         if places_of(cells, layout) is None or is_line(cells, layout):
             form = CELLS
-    if form in FIELDS and given is None:
+    if form in FIELDS and requested is None:
         refuse_lookalike(line, number, origin)
     elif form in THIRD_COLUMNS and len(first.split()) != 3:
         raise FormatError(
@@ -371,7 +371,7 @@ def begin_text(stream: BinaryIO, origin: PairInput, given: str | None) -> TextSt
             path=name,
             fix="name another format, or omit it: it is usually detected",
         )
-    return TextStart(stream, origin, given, form, head, lines, asks)
+    return TextStart(stream, origin, requested, form, head, lines, asks)
 
 
 def _read_quickly(text: TextStart) -> PairTable | None:

@@ -363,8 +363,8 @@ def _ranking(parts: Parts, place: str) -> tuple[list[Any], list[Any] | None]:
             docs, scores = [doc for doc, _ in docs], [score for _, score in docs]
     if "scores" not in parts:
         return docs, scores
-    name, given = parts["scores"]
-    if isinstance(given, Mapping):
+    name, raw_scores = parts["scores"]
+    if isinstance(raw_scores, Mapping):
         raise InputError(
             f"{name!r} is a mapping, of either grades or scores",
             where=place,
@@ -376,7 +376,7 @@ def _ranking(parts: Parts, place: str) -> tuple[list[Any], list[Any] | None]:
             where=place,
             fix=f"remove {name!r}, or pass {key!r} as a list of document ids",
         )
-    scores = _list(given, name, place)
+    scores = _list(raw_scores, name, place)
     if len(scores) != len(docs):
         raise InputError(
             f"{key!r} has {len(docs)} documents, {name!r} has {len(scores)} scores",

@@ -242,8 +242,8 @@ def format_named(name: str) -> Format:
 def load(function: str) -> Callable[..., Any]:
     """Import a reader or writer by its ``"module:function"``."""
     module, _, name = function.partition(":")
-    found: Callable[..., Any] = getattr(import_module(f"rankgauge.formats.{module}"), name)
-    return found
+    loaded: Callable[..., Any] = getattr(import_module(f"rankgauge.formats.{module}"), name)
+    return loaded
 
 
 # First bytes of a bzip2 block, and of the end-of-stream marker in an empty file.
@@ -299,8 +299,8 @@ def description_of(name: str) -> str:
 
     A compressed file has the description of the file without the compression extension.
     """
-    for each in (name, unpacked(name)):
-        path = f"{each}.about.json"
+    for described in (name, unpacked(name)):
+        path = f"{described}.about.json"
         if name and "\0" not in path and os.path.isfile(path):  # noqa: PTH113 - slow to load
             return path
     return ""

@@ -85,11 +85,11 @@ def shaped(value: Any, origin: PairInput) -> Shaped | None:
         return None
     value = value["rank_eval"] if isinstance(value.get("rank_eval"), dict) else value
     layout, name, *_ = origin
-    found = Shaped(name)
+    result = Shaped(name)
     details = value.get("details")
     if isinstance(details, dict) and details and all(isinstance(d, dict) and "hits" in d for d in details.values()):
-        _response(value, layout, found)
-        return found.with_notes()
+        _response(value, layout, result)
+        return result.with_notes()
     for tool in _TOOLS:
         lists = tool.lists(value, name)
         if not lists:
@@ -100,8 +100,8 @@ def shaped(value: Any, origin: PairInput) -> Shaped | None:
                 path=name,
                 fix="pass the judgments first, then the run",
             )
-        tool.add(lists, found)
-        return found.with_notes()
+        tool.add(lists, result)
+        return result.with_notes()
     # Responses of searches have no query ids.
     hits, several = value.get("hits"), "responses" in value
     if _listed(value.get("responses"), "hits") or (isinstance(hits, dict) and isinstance(hits.get("hits"), list)):
@@ -126,58 +126,58 @@ class _Tool(NamedTuple):
     rated: bool = True  # whether every query has ratings
     rating: str = "rating"  # key of the rating
 
-    def add(self, lists: list[Any], found: Shaped) -> None:
+    def add(self, lists: list[Any], result: Shaped) -> None:
         """Add the ratings of the queries in a list."""
         if len(lists) > 1:
-            raise FormatError(f"there are {len(lists)} judgment lists", path=found.name, fix="keep one of them")
+            raise FormatError(f"there are {len(lists)} judgment lists", path=result.name, fix="keep one of them")
         entries = lists[0]
         if isinstance(entries, dict):
             entries = [{self.query[0]: query, "ratings": rated} for query, rated in entries.items()]
-        for number, one in enumerate(_objects(entries, found.name), start=1):
-            where = f"{found.name}, {self.entry.format(number)}"
-            query = _id(one, next((key for key in self.query if key in one), self.query[-1]), where)
-            rated = _part(one, "ratings", where) if self.rated else one.get("ratings") or {}
+        for number, entry in enumerate(_objects(entries, result.name), start=1):
+            where = f"{result.name}, {self.entry.format(number)}"
+            query = _id(entry, next((key for key in self.query if key in entry), self.query[-1]), where)
+            rated = _part(entry, "ratings", where) if self.rated else entry.get("ratings") or {}
             if not isinstance(rated, dict):
-                docs, at = _objects(rated, where), f"{found.name}, query '{_shown(query)}'"
-                rated = [(found.place(doc, self.document, at), doc.get(self.rating)) for doc in docs]
-            found.add(query, rated.items() if isinstance(rated, dict) else rated)
+                docs, at = _objects(rated, where), f"{result.name}, query '{_shown(query)}'"
+                rated = [(result.place(doc, self.document, at), doc.get(self.rating)) for doc in docs]
+            result.add(query, rated.items() if isinstance(rated, dict) else rated)
 
 
 # ---- Elasticsearch and OpenSearch: _rank_eval
 
 
-def _response(value: Mapping[str, Any], layout: Layout, found: Shaped) -> None:
+def _response(value: Mapping[str, Any], layout: Layout, result: Shaped) -> None:
     failed = value.get("failures")
     if isinstance(failed, dict) and failed:
         some = ", ".join(repr(query) for query in list(failed)[:_SHOWN])
-        found.notes.append(
-            f"WARNING: {found.name}: {many(len(failed), 'query')} failed and "
+        result.notes.append(
+            f"WARNING: {result.name}: {many(len(failed), 'query')} failed and "
             f"{inflect(len(failed), 'has', 'have')} no hits: {some}"
         )
     rankings: dict[Any, list[tuple[Any, Any]]] = {}
-    for query, one in value["details"].items():
-        where = f"{found.name}, query '{_shown(query)}'"
+    for query, detail in value["details"].items():
+        where = f"{result.name}, query '{_shown(query)}'"
         ranking = rankings[query] = []
-        for rated in _objects(one["hits"], where):
+        for rated in _objects(detail["hits"], where):
             (hit,) = _objects([_part(rated, "hit", where)], where)
             number = rated.get("rating") if layout is JUDGMENTS else hit.get("_score")
-            ranking.append((found.place(hit, "_id", where), number))
+            ranking.append((result.place(hit, "_id", where), number))
     if layout is JUDGMENTS:
         for query, ranking in rankings.items():
-            found.add(query, ranking)
-        found.notes.append(
-            f"{found.name}: a response of _rank_eval has only ratings of retrieved documents: "
+            result.add(query, ranking)
+        result.notes.append(
+            f"{result.name}: a response of _rank_eval has only ratings of retrieved documents: "
             "recall, AP, and nDCG are too high; pass the request"
         )
         return
     # Searches sorted by a field have no scores.
     if any(score is None for ranking in rankings.values() for _, score in ranking):
-        found.notes.append(f"{found.name}: hits without a score: ranked in the order given")
+        result.notes.append(f"{result.name}: hits without a score: ranked in the order given")
         rankings = {
             query: [(doc, -rank) for rank, (doc, _) in enumerate(ranking, start=1)]
             for query, ranking in rankings.items()
         }
-    found.rankings.update(rankings)
+    result.rankings.update(rankings)
 
 
 # ---- OpenSearch: judgment lists of the Search Relevance Workbench
@@ -185,16 +185,16 @@ def _response(value: Mapping[str, Any], layout: Layout, found: Shaped) -> None:
 
 def _lists(value: Mapping[str, Any], _: str) -> list[Any]:
     """Return the judgment lists in an import or in a search response for stored lists."""
-    given = value.get("judgmentRatings")
-    rated = list(given.values()) if isinstance(given, dict) else given
-    if isinstance(rated, list) and rated and all(isinstance(one, list | dict) for one in rated):
+    ratings = value.get("judgmentRatings")
+    rated = list(ratings.values()) if isinstance(ratings, dict) else ratings
+    if isinstance(rated, list) and rated and all(isinstance(entry, list | dict) for entry in rated):
         # Otherwise `judgmentRatings` is a query id, mapped to documents and numbers.
-        return [given] if isinstance(rated[0], dict) == isinstance(given, list) else []
+        return [ratings] if isinstance(rated[0], dict) == isinstance(ratings, list) else []
     hits = value.get("hits")
     inner = hits.get("hits") if isinstance(hits, dict) else []
     inner = inner if isinstance(inner, list) else []
-    sources = [one.get("_source") for one in inner if isinstance(one, dict)]
-    return [one["judgmentRatings"] for one in sources if isinstance(one, dict) and "judgmentRatings" in one]
+    sources = [hit.get("_source") for hit in inner if isinstance(hit, dict)]
+    return [source["judgmentRatings"] for source in sources if isinstance(source, dict) and "judgmentRatings" in source]
 
 
 # ---- the Rated Ranking Evaluator
@@ -208,39 +208,38 @@ def _groups(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
                 yield group
             else:
                 asked = _dicts(group.get("queries"))
-                yield from (one for one in asked if "relevant_documents" in one)
+                yield from (query for query in asked if "relevant_documents" in query)
 
 
 def _dicts(value: Any) -> list[Mapping[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _rre(value: Mapping[str, Any], name: str) -> list[Any]:
     """Return the ratings of the Rated Ranking Evaluator; queries of a group share them."""
     holder = value.get("query_placeholder")
     holder = holder if isinstance(holder, str) else "$query"
-    found = []
+    entries = []
     for number, group in enumerate(_groups(value), start=1):
         where = f"{name}, group {number}"
         gains = list(_gains(group["relevant_documents"], where))
         # Queries that differ only in their template are the same query.
-        values = [_part(one, "placeholders", where) for one in _objects(group.get("queries", [group]), where)]
-        found += [
-            {"query": query, "ratings": gains} for query in dict.fromkeys(_id(one, holder, where) for one in values)
-        ]
-    return [found] if found else []
+        members = _objects(group.get("queries", [group]), where)
+        queries = dict.fromkeys(_id(_part(member, "placeholders", where), holder, where) for member in members)
+        entries += [{"query": query, "ratings": gains} for query in queries]
+    return [entries] if entries else []
 
 
-def _gains(given: Any, where: str) -> Iterator[Mapping[str, Any]]:
+def _gains(value: Any, where: str) -> Iterator[Mapping[str, Any]]:
     """Yield documents with gains, from a mapping by document, a mapping by gain, or a list."""
-    if not isinstance(given, dict):
-        yield from _objects(given, where)
+    if not isinstance(value, dict):
+        yield from _objects(value, where)
         return
-    for key, one in given.items():
-        if isinstance(one, list):
-            yield from ({"document_id": doc, "gain": key} for doc in one)
+    for key, entry in value.items():
+        if isinstance(entry, list):
+            yield from ({"document_id": doc, "gain": key} for doc in entry)
         else:
-            yield {"document_id": key, "gain": _part(one, "gain", where)}
+            yield {"document_id": key, "gain": _part(entry, "gain", where)}
 
 
 def _under(key: str) -> Callable[[Mapping[str, Any], str], list[Any]]:
@@ -257,11 +256,11 @@ _TOOLS: tuple[_Tool, ...] = (
 
 def _listed(value: Any, key: str) -> bool:
     """Return whether this is a list of objects, the first of which has this key."""
-    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value) and key in value[0]
+    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value) and key in value[0]
 
 
 def _objects(value: Any, where: str) -> list[Mapping[str, Any]]:
-    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise InputError(
             f"got {short(value)}, expected a list of objects", where=where, fix='use a list: [{"_id": "d1", ...}, ...]'
         )
@@ -275,10 +274,12 @@ def _part(value: Any, key: Any, where: str) -> Any:
 
 
 def _id(value: Any, key: str, where: str) -> str | int:
-    found = _part(value, key, where)
-    if isinstance(found, str | int) and not isinstance(found, bool):
-        return found
-    raise InputError(f"got {short(found)} for {key!r}, expected an id", where=where, fix="use text or a whole number")
+    identifier = _part(value, key, where)
+    if isinstance(identifier, str | int) and not isinstance(identifier, bool):
+        return identifier
+    raise InputError(
+        f"got {short(identifier)} for {key!r}, expected an id", where=where, fix="use text or a whole number"
+    )
 
 
 def _shown(key: Any) -> str:

@@ -159,7 +159,7 @@ def _tokens(lines: Iterable[tuple[int, int, bytes]]) -> Iterator[_Token]:
 def _stray(gap: list[_Token], *, closed: bool) -> Iterator[tuple[int, int, bytes]]:
     """Yield stray text between documents as a piece, if any."""
     data = b"".join(token.data for token in gap)
-    data = _DOCTYPE.sub(lambda found: b" " * len(found[0]), data, count=1)
+    data = _DOCTYPE.sub(lambda match: b" " * len(match[0]), data, count=1)
     at = data.find(b">") + 1 if closed and data.lstrip().startswith(b">") else 0
     while (blank := _BETWEEN.match(data, at)) is not None:
         at = blank.end()
@@ -199,17 +199,17 @@ def parts_of(piece: bytes, name: str, number: int) -> tuple[str, str, str, dict[
 
 def _without_sections(text: str) -> str:
     """Remove comments and escape the content of CDATA; leave unclosed sections unchanged."""
-    made: list[str] = []
+    pieces: list[str] = []
     last = {kind: text.rfind(end) for kind, end in _ENDS.items()}
     at = 0
-    for found in _SECTION.finditer(text):
-        kind = found[0]
-        if at <= found.start() and found.end() <= last[kind]:
-            end = text.index(_ENDS[kind], found.end())
-            content = " " if kind == "<!--" else html.escape(text[found.end() : end], quote=False)
-            made += [text[at : found.start()], content]
+    for section in _SECTION.finditer(text):
+        kind = section[0]
+        if at <= section.start() and section.end() <= last[kind]:
+            end = text.index(_ENDS[kind], section.end())
+            content = " " if kind == "<!--" else html.escape(text[section.end() : end], quote=False)
+            pieces += [text[at : section.start()], content]
             at = end + len(_ENDS[kind])
-    return "".join([*made, text[at:]])
+    return "".join([*pieces, text[at:]])
 
 
 class _Part(NamedTuple):
@@ -234,10 +234,10 @@ def _elements(
     for tag in tags:
         if tag[1]:
             closing.setdefault(tag[2].lower(), []).append(tag)
-    found: list[_Part] = []
+    elements: list[_Part] = []
     for tag in tags:
         word = tag[2].lower()
-        inside = bool(found) and tag.start() < found[-1].end
+        inside = bool(elements) and tag.start() < elements[-1].end
         if inside or tag[1] or tag[3] or (word in _RUNNING if names is None else word not in names):
             continue
         ends = closing.get(word, [])
@@ -246,8 +246,8 @@ def _elements(
             continue
         part = _Part(tag.start(), ends[place].end(), text[tag.end() : ends[place].start()], word)
         if word == "subtopic" or bisect_left(held, part.start) == bisect_left(held, part.end):
-            found.append(part)
-    return found[:most]
+            elements.append(part)
+    return elements[:most]
 
 
 def _document(text: str, name: str, number: int) -> tuple[str, str, str, dict[str, Any]]:
@@ -266,20 +266,20 @@ def _document(text: str, name: str, number: int) -> tuple[str, str, str, dict[st
     titles: list[_Part] = []
     fields: dict[str, str] = {}
     outside = _between(rest, bodies)
-    for at, one in enumerate(outside if bodies else ()):
-        found = _elements(one, _TITLE)
-        titles += found
-        outside[at] = _without_fields(" ".join(_between(one, found)), fields, names)
+    for at, passage in enumerate(outside if bodies else ()):
+        elements = _elements(passage, _TITLE)
+        titles += elements
+        outside[at] = _without_fields(" ".join(_between(passage, elements)), fields, names)
     inside = [body.text for body in bodies]
     # If a document has no title outside its text, use the first one within it.
     for texts in () if titles else (inside, outside):
-        for at, one in enumerate(texts):
+        for at, passage in enumerate(texts):
             if not titles:
-                titles = _elements(one, _TITLE, most=1)
-                texts[at] = " ".join(_between(one, titles))
-    made = [outside[0], *itertools.chain.from_iterable(zip(inside, outside[1:], strict=True))]
+                titles = _elements(passage, _TITLE, most=1)
+                texts[at] = " ".join(_between(passage, titles))
+    passages = [outside[0], *itertools.chain.from_iterable(zip(inside, outside[1:], strict=True))]
     heading = " ".join(" ".join(_plain(title.text, names) for title in titles).split())
-    return key, heading, "\n".join(filter(None, (_plain(part, names) for part in made))), fields
+    return key, heading, "\n".join(filter(None, (_plain(part, names) for part in passages))), fields
 
 
 def _topic(head: str, body: str, name: str, number: int) -> tuple[str, str, str, dict[str, Any]]:
@@ -326,10 +326,10 @@ def _between(text: str, parts: Sequence[_Part]) -> list[str]:
 
 def _without_fields(text: str, fields: dict[str, str], names: AbstractSet[str], held: Sequence[int] = ()) -> str:
     """Return the text without elements that are fields, and add those to `fields`."""
-    found = _elements(text, held=held)
-    for part in found:
+    elements = _elements(text, held=held)
+    for part in elements:
         _join(fields, part.name, _plain(part.text, names))
-    return " ".join(_between(text, found))
+    return " ".join(_between(text, elements))
 
 
 def _join(fields: dict[str, str], word: str, text: str) -> None:
@@ -343,7 +343,7 @@ def _tag_names(text: str) -> AbstractSet[str]:
 
     Anything else in angle brackets is text, such as a comparison or a type parameter.
     """
-    tags = [(found[1], found[2].lower()) for found in _TAG.finditer(text)]
+    tags = [(tag[1], tag[2].lower()) for tag in _TAG.finditer(text)]
     opened = {word for slash, word in tags if not slash}
     return _ELEMENTS | opened.intersection(word for slash, word in tags if slash)
 

@@ -69,7 +69,7 @@ def spans_of(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         for scope in _inner(resource, "scopeSpans"):
             for span in _inner(scope, "spans"):
                 named = {key: span[key] for key in _HEADS if key in span}
-                named["events"] = [_with_attributes(each) for each in _inner(span, "events")]
+                named["events"] = [_with_attributes(event) for event in _inner(span, "events")]
                 yield dict(_flat(_with_attributes(span, named)))
 
 
@@ -83,15 +83,15 @@ def records_of_logs(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _with_attributes(of: Mapping[str, Any], named: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Merge an OTLP object with its attributes, which are a list of key-value pairs."""
-    given = {key: value for key, value in of.items() if key != "attributes"}
-    attributes = {str(each.get("key")): _value(each.get("value")) for each in _inner(of, "attributes")}
-    return {**(given if named is None else named), **attributes}
+    own = {key: value for key, value in of.items() if key != "attributes"}
+    attributes = {str(attribute.get("key")): _value(attribute.get("value")) for attribute in _inner(of, "attributes")}
+    return {**(own if named is None else named), **attributes}
 
 
 def _inner(row: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     """Return the mappings in a list under this key; empty if there are none."""
-    found = listed(row[key]) if is_list(row.get(key)) else ()
-    return [each for each in found if isinstance(each, Mapping)]
+    items = listed(row[key]) if is_list(row.get(key)) else ()
+    return [item for item in items if isinstance(item, Mapping)]
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -101,9 +101,9 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
         if isinstance(inner, Mapping):
             yield from _flat(inner, f"{name}.")
         elif isinstance(inner, Sequence) and inner and isinstance(inner[0], Mapping):
-            for number, each in enumerate(inner):
-                if isinstance(each, Mapping):
-                    yield from _flat(each, f"{name}.{number}.")
+            for number, item in enumerate(inner):
+                if isinstance(item, Mapping):
+                    yield from _flat(item, f"{name}.{number}.")
         else:
             yield name.lower().removeprefix("attributes."), inner
 
@@ -113,7 +113,7 @@ def _value(value: Any) -> Any:
     if not isinstance(value, Mapping):
         return value
     if isinstance(value.get("arrayValue"), Mapping):
-        return [_value(each) for each in _inner(value["arrayValue"], "values")]
+        return [_value(item) for item in _inner(value["arrayValue"], "values")]
     return next(iter(value.values()), None)
 
 
@@ -185,11 +185,11 @@ def answer_of(span: Mapping[str, Any]) -> str | None:
 
 def retrieved_of(span: Mapping[str, Any]) -> list[dict[str, str]] | None:
     """Return the documents of a retriever span; None if they were not recorded."""
-    found = documents_of(span, RETRIEVED)
-    if found:
-        return found
-    given = span.get("gen_ai.retrieval.documents")
-    listed = json_value(given) if isinstance(given, str) else given
+    documents = documents_of(span, RETRIEVED)
+    if documents:
+        return documents
+    recorded = span.get("gen_ai.retrieval.documents")
+    listed = json_value(recorded) if isinstance(recorded, str) else recorded
     if listed is None:
         flat = _numbered(span, r"gen_ai.retrieval.documents.(\d+).(id|score|content)")
         if flat:
@@ -202,9 +202,9 @@ def retrieved_of(span: Mapping[str, Any]) -> list[dict[str, str]] | None:
     if not isinstance(listed, list):
         return None
     return [
-        {name: str(each[key]) for key, name in _PARTS.items() if each.get(key) is not None}
-        for each in listed
-        if isinstance(each, Mapping)
+        {name: str(document[key]) for key, name in _PARTS.items() if document.get(key) is not None}
+        for document in listed
+        if isinstance(document, Mapping)
     ]
 
 
@@ -216,11 +216,13 @@ def _message(span: Mapping[str, Any], keys: tuple[str, ...], last: str = "") -> 
         if isinstance(messages, str):
             return messages
         if isinstance(messages, list):
-            found = [
-                _content(each) for each in messages if isinstance(each, Mapping) and last in {"", each.get("role")}
+            contents = [
+                _content(message)
+                for message in messages
+                if isinstance(message, Mapping) and last in {"", message.get("role")}
             ]
-            if found and found[-1]:
-                return found[-1]
+            if contents and contents[-1]:
+                return contents[-1]
         flat = {
             int(match[1]): str(span.get(f"{key}.{match[1]}.role") or "")
             for name in span
@@ -313,11 +315,11 @@ class TraceEnds(NamedTuple):
 
 def mark_of(span: Mapping[str, Any]) -> SpanMark:
     """Return the position of a span in its trace."""
-    key, parent = (None if found is None else str(found) for found in (first_of(span, SPAN), first_of(span, PARENT)))
+    key, parent = first_of(span, SPAN), first_of(span, PARENT)
     question = question_of(span)
     return SpanMark(
-        key,
-        parent,
+        None if key is None else str(key),
+        None if parent is None else str(parent),
         _moment(first_of(span, START)),
         _moment(first_of(span, END)),
         kind_of(span),
@@ -366,8 +368,8 @@ def _outermost(marks: Sequence[SpanMark], parents: Mapping[str | None, str | Non
             above = parents.get(above)
         return above in keys and above not in seen
 
-    found = [mark for mark in marks if not is_inside(mark)] or list(marks)
-    return [mark for mark in found if mark.kind != "LLM"] or found
+    outer = [mark for mark in marks if not is_inside(mark)] or list(marks)
+    return [mark for mark in outer if mark.kind != "LLM"] or outer
 
 
 def records_of_spans(rows: Iterable[Row]) -> tuple[list[Row], str]:
@@ -394,8 +396,8 @@ def records_of_spans(rows: Iterable[Row]) -> tuple[list[Row], str]:
         ends = ends_of(marks)
         several += ends.several
         records[trace] = _trace(spans, marks, ends)
-    known = {trace: each for trace, each in records.items() if any(each.values())}
-    lost = [trace for trace, each in known.items() if each["question"] is None]
+    known = {trace: record for trace, record in records.items() if any(record.values())}
+    lost = [trace for trace, record in known.items() if record["question"] is None]
     if lost or not known:
         lost = lost or list(records)
         raise InputError(
@@ -409,7 +411,7 @@ def records_of_spans(rows: Iterable[Row]) -> tuple[list[Row], str]:
             record["id"] = trace
     counts = ((len(records) - len(known), "without question, answer, and documents ignored"), (several, SEVERAL))
     note = "; ".join(f"{many(count, 'trace')} {what}" for count, what in counts if count)
-    return [(places[trace], each) for trace, each in known.items()], note
+    return [(places[trace], record) for trace, record in known.items()], note
 
 
 def _trace(spans: Sequence[Mapping[str, Any]], marks: Sequence[SpanMark], ends: TraceEnds) -> dict[str, Any]:
@@ -421,18 +423,19 @@ def _trace(spans: Sequence[Mapping[str, Any]], marks: Sequence[SpanMark], ends: 
     retrieved = [
         document for mark in _outermost(searches, parents) for document in _documents(retrieved_of(by_mark[id(mark)]))
     ]
-    reranked = [found for each in ordered if (found := _documents(documents_of(each, RERANKED)))]
+    rerankings = [_documents(documents_of(span, RERANKED)) for span in ordered]
+    reranked = [documents for documents in rerankings if documents]
     contexts = reranked[-1] if reranked else retrieved
     record: dict[str, Any] = {
         "question": None if ends.question is None else question_of(by_mark[id(ends.question)]),
         "answer": None if ends.answer is None else answer_of(by_mark[id(ends.answer)]),
-        "contexts": list({tuple(sorted(each.items())): each for each in contexts}.values()),
+        "contexts": list({tuple(sorted(context.items())): context for context in contexts}.values()),
     }
     if reranked and all("id" in document for document in retrieved):
         record["ranking"] = list(dict.fromkeys(document["id"] for document in retrieved))
     return record
 
 
-def _documents(found: Iterable[dict[str, str]] | None) -> list[dict[str, str]]:
+def _documents(documents: Iterable[dict[str, str]] | None) -> list[dict[str, str]]:
     """Return documents without their scores."""
-    return [{key: value for key, value in each.items() if key != "score"} for each in found or ()]
+    return [{key: value for key, value in document.items() if key != "score"} for document in documents or ()]

@@ -174,8 +174,8 @@ class TextReader:
         with self.source.open() as stream:
             stream.seek(offset)
             lines = self._lines(stream, offset, parts=self._form == "sgml")
-            found = next(self._parsed(lines, None, head=False), None)
-            return None if found is None else found.row
+            parsed = next(self._parsed(lines, None, head=False), None)
+            return None if parsed is None else parsed.row
 
     def _lines(self, stream: BinaryIO, start: int, *, parts: bool) -> _Lines:
         """Yield each line with its number and offset; parts of long lines if `parts`."""
@@ -190,10 +190,10 @@ class TextReader:
         if not self.source.path:
             return None
         try:
-            found = Path(self.source.path).stat()
+            status = Path(self.source.path).stat()
         except OSError:
             return None
-        return found.st_size, found.st_mtime_ns
+        return status.st_size, status.st_mtime_ns
 
     def _parsed(self, lines: _Lines, faults: Faults | None, *, head: bool) -> Iterator[Placed]:
         pieces: Iterator[_Piece] = (line for line in lines if line[-1].strip())
@@ -316,8 +316,8 @@ Reader: TypeAlias = TextReader | RowReader
 
 def read_texts(source: Source | TextSource, faults: Faults | None = None) -> Iterator[TextRow]:
     """Yield the texts of a file; a duplicate id is a fault."""
-    found = source if isinstance(source, TextSource) else TextSource.of(source)
-    return _each_once(TextReader(found), faults)
+    text_source = source if isinstance(source, TextSource) else TextSource.of(source)
+    return _each_once(TextReader(text_source), faults)
 
 
 def _each_once(reader: Reader, faults: Faults | None = None) -> Iterator[TextRow]:
@@ -499,9 +499,9 @@ class StoredTexts(Mapping[str, Any]):
 
     def mapped(self, make: Callable[[TextRow], Any]) -> StoredTexts:
         """Return a mapping of the same ids to the results of a function."""
-        made = copy.copy(self)
-        made._make = make
-        return made
+        texts = copy.copy(self)
+        texts._make = make
+        return texts
 
     def stream(self) -> Iterator[tuple[str, Any]]:
         """Yield every id with its text, in file order."""

@@ -83,11 +83,11 @@ def trec_pieces(
             longer += 1
             parts = parts[:_RUN]
         if len(parts) != width:
-            found = places_of(parts, layout)
-            if width or found is None:
+            line_places = places_of(parts, layout)
+            if width or line_places is None:
                 rows.refuse(number, *_miscounted(parts, width, layout), text=line)
                 continue
-            width, places = len(parts), found
+            width, places = len(parts), line_places
         query, doc, column = places
         value = _number(parts[column])
         if not math.isfinite(value):
@@ -290,11 +290,11 @@ def msmarco_lines(tables: Iterable[PairTable], *_: object) -> Iterator[bytes]:
 
 def _doc_texts(table: PairTable, rows: slice | IntArray) -> list[str]:
     """Return the documents of these rows, decoded as Latin-1."""
-    given = table.docs.take(rows).tolist()
-    joined = b"\n".join(given)
-    if joined.split() != given:
+    docs = table.docs.take(rows).tolist()
+    joined = b"\n".join(docs)
+    if joined.split() != docs:
         _refuse_blanks(table.docs, "document id")
-    return joined.decode("latin-1").split("\n") if given else []
+    return joined.decode("latin-1").split("\n") if docs else []
 
 
 def _refuse_blanks(ids: Ids, what: str) -> None:
