@@ -98,12 +98,14 @@ class Gatekeeper:
             if shared or written:
                 self._claim(held.resolve())
             if written:
-                made = (
+                new_baseline = (
                     Baseline.from_evaluation(qrels, noise=noise)
                     if isinstance(qrels, Evaluation)
                     else Baseline.from_run(qrels, run, wanted, noise=noise)
                 )
-                replaced = update_baseline(made, held, wanted, anchor=fixed, force=bool(config.getoption(_FORCE)))
+                replaced = update_baseline(
+                    new_baseline, held, wanted, anchor=fixed, force=bool(config.getoption(_FORCE))
+                )
                 self._add_message(f"wrote {held}" + (f" ({replaced})" if replaced else ""))
                 return None
             result = gate(
@@ -157,8 +159,8 @@ class Gatekeeper:
     def _root(self) -> Path:
         return self._request.config.rootpath
 
-    def _path(self, given: Any) -> Any:
-        return self._root / given if isinstance(given, str | os.PathLike) else given
+    def _path(self, value: Any) -> Any:
+        return self._root / value if isinstance(value, str | os.PathLike) else value
 
     def _assert_passed(self, result: GateResult) -> None:
         strict = bool(self._request.config.getoption(_STRICT))

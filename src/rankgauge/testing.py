@@ -110,16 +110,16 @@ def check_retriever(
     """
     asked = _CheckedRetriever(retriever, integer("k", k))
     indexes = has_index(retriever) and indexing
-    given = _given(
+    corpus = _read_items(
         sample_path("corpus.jsonl") if documents is None else documents,
         "documents",
         Document,
         lambda source: Collection.of(documents=source).documents,
     )
-    known = frozenset(document.id for document in given)
+    known = frozenset(document.id for document in corpus)
     if indexes or documents is not None:
         asked.known = known
-    wanted = _given(
+    wanted = _read_items(
         sample_path("queries.jsonl") if queries is None else queries,
         "queries",
         Query,
@@ -127,14 +127,14 @@ def check_retriever(
     )
     checks: list[RetrieverCheck] = []
     if has_index(retriever):
-        asked.index(given)
+        asked.index(corpus)
         checks.append(RetrieverCheck("index() accepts an iterable of documents"))
     checks += _rankings(asked, wanted, indexes=indexes)
     checks += _depths(asked, wanted, len(known))
     checks += _repetition(asked, wanted)
     checks += _odd_queries(asked)
     if indexes:
-        checks += _indexing(asked, given, wanted)
+        checks += _indexing(asked, corpus, wanted)
     else:
         why = "its index is created elsewhere" if has_index(retriever) else "a callable has no index()"
         checks += [RetrieverCheck(name, passed=False, remark=why) for name in _OF_INDEXING]
@@ -155,15 +155,15 @@ class _Iterable(Iterable[Document]):
         return iter(self._documents)
 
 
-def _given(given: Any, what: str, kind: type, read: Callable[[Any], Mapping[str, Any]]) -> list[Any]:
+def _read_items(source: Any, what: str, kind: type, read: Callable[[Any], Mapping[str, Any]]) -> list[Any]:
     """Return a list of documents or queries, reading them with `read` if necessary."""
-    if isinstance(given, Iterable) and not isinstance(given, Mapping | str):
-        given = list(given)
-    ready = isinstance(given, list) and all(isinstance(one, kind) for one in given)
-    found = given if ready else list(read(given).values())
-    if not found:
+    if isinstance(source, Iterable) and not isinstance(source, Mapping | str):
+        source = list(source)
+    ready = isinstance(source, list) and all(isinstance(item, kind) for item in source)
+    items = source if ready else list(read(source).values())
+    if not items:
         raise InputError(f"there are no {what} for the check", where=what, fix="pass at least one")
-    return found
+    return items
 
 
 # ---- queries
@@ -196,16 +196,16 @@ class _CheckedRetriever:
             f"search() of {what} with k={k}",
             "return a ranking, empty if nothing is found",
         )
-        return [self._hits(found, query, k) for found, query in zip(rankings, queries, strict=True)]
+        return [self._hits(ranking, query, k) for ranking, query in zip(rankings, queries, strict=True)]
 
-    def _hits(self, found: Any, query: Query, k: int) -> Hits:
+    def _hits(self, ranking: Any, query: Query, k: int) -> Hits:
         """Return the hits of a query; refuse violations that hits_of() would fix silently."""
         where = f"query {query.id!r}"
         fix = "return a valid ranking, empty if nothing is found"
-        if isinstance(found, Iterator):
-            rows = found
-            found = _checked(lambda: listed_hits(rows, k), where, fix)
-        ids, scores = _checked(lambda: rows_of_hits(found, k), where, fix)
+        if isinstance(ranking, Iterator):
+            rows = ranking
+            ranking = _checked(lambda: listed_hits(rows, k), where, fix)
+        ids, scores = _checked(lambda: rows_of_hits(ranking, k), where, fix)
         if len(ids) > k:
             raise InputError(f"{len(ids)} hits for k={k}", where=where, fix="return no more than k documents")
         if len(set(ids)) < len(ids):
@@ -220,13 +220,13 @@ class _CheckedRetriever:
                 where=where,
                 fix="return the ids of the indexed documents, and discard earlier indexes",
             )
-        if not isinstance(found, Mapping) and scores != sorted(scores, reverse=True):
+        if not isinstance(ranking, Mapping) and scores != sorted(scores, reverse=True):
             raise InputError(
                 f"scores are not in descending order: {', '.join(f'{score:g}' for score in scores[:5])}",
                 where=where,
                 fix="return the best document first with the highest score; negate distances",
             )
-        return hits_of(found, k)
+        return hits_of(ranking, k)
 
 
 def _checked(call: Callable[[], Any], what: str, fix: str) -> Any:
@@ -246,14 +246,14 @@ def _checked(call: Callable[[], Any], what: str, fix: str) -> Any:
 
 def _rankings(asked: _CheckedRetriever, queries: Sequence[Query], *, indexes: bool) -> list[RetrieverCheck]:
     answers = asked(queries)
-    found = sum(map(bool, answers))
-    if not found and indexes:
+    answered = sum(map(bool, answers))
+    if not answered and indexes:
         raise InputError(
             f"nothing was found for any of {len(queries)} queries",
             where="search()",
             fix="check that index() keeps the documents, and use queries that match some of them",
         )
-    nothing = "" if found else "nothing was found for any query"
+    nothing = "" if answered else "nothing was found for any query"
     unscored = any(hits and not hits.scored for hits in answers)
     ids = "document ids are known"
     return [
@@ -272,7 +272,7 @@ def _rankings(asked: _CheckedRetriever, queries: Sequence[Query], *, indexes: bo
 def _depths(asked: _CheckedRetriever, queries: Sequence[Query], count: int) -> list[RetrieverCheck]:
     deep = asked(queries)
     first = asked(queries, k=1)
-    others = sum(one.ids != many.ids[:1] for one, many in zip(first, deep, strict=True))
+    others = sum(top.ids != ranking.ids[:1] for top, ranking in zip(first, deep, strict=True))
     have = inflect(others, "has", "have")
     remark = f"{others} of {len(queries)} queries {have} a different first document" if others else ""
     asked(queries[:_ALONE], k=count + 7)
@@ -284,10 +284,10 @@ def _depths(asked: _CheckedRetriever, queries: Sequence[Query], count: int) -> l
 
 def _repetition(asked: _CheckedRetriever, queries: Sequence[Query]) -> list[RetrieverCheck]:
     before = asked(queries)
-    for query, one, other in zip(queries, before, asked(queries), strict=True):
-        if one.ids != other.ids:
+    for query, first, second in zip(queries, before, asked(queries), strict=True):
+        if first.ids != second.ids:
             raise InputError(
-                f"for the same query it returns {_shown(one)}, then {_shown(other)}",
+                f"for the same query it returns {_shown(first)}, then {_shown(second)}",
                 where=f"query {query.id!r}",
                 fix="break ties by a rule, such as document id, and seed random numbers",
             )
@@ -307,19 +307,19 @@ def _repetition(asked: _CheckedRetriever, queries: Sequence[Query]) -> list[Retr
     ]
 
 
-def _swapped(query: Query, one: Hits, other: Hits) -> bool:
+def _swapped(query: Query, first: Hits, other: Hits) -> bool:
     """Return whether only documents with almost equal scores changed ranks; else raise an error."""
-    if one.ids == other.ids:
+    if first.ids == other.ids:
         return False
     scores = dict(other.pairs())
-    same = len(one) == len(other) and one.scored and other.scored
-    for place, (name, score) in enumerate(one.pairs() if same else []):
+    same = len(first) == len(other) and first.scored and other.scored
+    for place, (name, score) in enumerate(first.pairs() if same else []):
         if name != other.ids[place]:
             near = (other.scores[place], scores.get(name, score))
             same &= all(math.isclose(score, n, rel_tol=_CLOSE, abs_tol=_CLOSE) for n in near)
     if not same:
         raise InputError(
-            f"together with other queries it returns {_shown(other)}, alone {_shown(one)}",
+            f"together with other queries it returns {_shown(other)}, alone {_shown(first)}",
             where=f"query {query.id!r}",
             fix="return rankings in the order of the queries, each independent of the others",
         )
@@ -368,10 +368,10 @@ def _indexing(
     asked(queries, what="every second document")
     asked.known = known
     asked.index(documents, "the documents again")
-    for query, one, other in zip(queries, before, asked(queries), strict=True):
-        if one.ids != other.ids:
+    for query, earlier, later in zip(queries, before, asked(queries), strict=True):
+        if earlier.ids != later.ids:
             raise InputError(
-                f"indexed again, it returns {_shown(other)}, before {_shown(one)}",
+                f"indexed again, it returns {_shown(later)}, before {_shown(earlier)}",
                 where=f"query {query.id!r}",
                 fix="let index() discard everything that was indexed before",
             )
@@ -380,24 +380,24 @@ def _indexing(
 
 def _settings(retriever: Any) -> RetrieverCheck:
     name = "settings are plain, without secrets"
-    found = _checked(lambda: getattr(retriever, "settings", None), "settings", "return a mapping, or None")
-    if found is None:
+    settings = _checked(lambda: getattr(retriever, "settings", None), "settings", "return a mapping, or None")
+    if settings is None:
         return RetrieverCheck(name, passed=False, remark="without settings, results of finished runs are not reused")
-    if not isinstance(found, Mapping):
+    if not isinstance(settings, Mapping):
         raise InputError(
-            f"got {type(found).__name__}, expected a mapping",
+            f"got {type(settings).__name__}, expected a mapping",
             where="settings",
             fix='make settings a property: {"type": "mine", ...}',
         )
     try:
-        plain = json.loads(json.dumps(dict(found), allow_nan=False))
+        plain = json.loads(json.dumps(dict(settings), allow_nan=False))
     except (TypeError, ValueError) as error:
         raise InputError(
             f"they cannot be written as JSON: {error}",
             where="settings",
             fix="use text, numbers, lists, and mappings, such as the name of a model",
         ) from error
-    if plain != _listed(found):
+    if plain != _listed(settings):
         raise InputError("they change when written and read as JSON", where="settings", fix="use text for all keys")
     secret = next(_secrets(plain), None)
     if secret is not None:
@@ -406,7 +406,7 @@ def _settings(retriever: Any) -> RetrieverCheck:
             where="settings",
             fix="settings are printed and stored: omit it, or name the environment variable that has it (key_env)",
         )
-    if getattr(retriever, "settings", None) != found:
+    if getattr(retriever, "settings", None) != settings:
         raise InputError(
             "they change between two reads",
             where="settings",
