@@ -86,19 +86,19 @@ class ImplicitJudgments(Result):
 
     def table(self) -> Table:
         """Return the number of documents by grade."""
-        rows = tuple((each["grade"], each["means"], each["documents"]) for each in self._scale())
+        rows = tuple((row["grade"], row["means"], row["documents"]) for row in self._scale())
         return Table(("grade", "clicked", "documents"), rows, title=self.summary(), notes=tuple(self.about["notes"]))
 
     def rank_table(self) -> Table:
         """Return the click rate and the examination probability of each rank."""
         modeled = self.model == "position"
-        ends = ("–" if math.isnan(each[3]) else f"{each[4]:.3f} to {each[5]:.3f}" for each in self.ranks)
+        ends = ("–" if math.isnan(row[3]) else f"{row[4]:.3f} to {row[5]:.3f}" for row in self.ranks)
         return Table(
             *by_column(
-                ("rank", (each[0] for each in self.ranks)),
-                ("impressions", (int(each[1]) for each in self.ranks)),
-                ("click rate", (each[2] for each in self.ranks)),
-                modeled and ("examination", (each[3] for each in self.ranks)),
+                ("rank", (row[0] for row in self.ranks)),
+                ("impressions", (int(row[1]) for row in self.ranks)),
+                ("click rate", (row[2] for row in self.ranks)),
+                modeled and ("examination", (row[3] for row in self.ranks)),
                 modeled and ("95% CI", ends),
             ),
             digits=3,
@@ -112,7 +112,7 @@ class ImplicitJudgments(Result):
         cells = (
             self.questions,
             self.documents,
-            *(each.tolist() for each in numbers),
+            *(column.tolist() for column in numbers),
             [None if grade < 0 else grade for grade in self.grades.tolist()],
         )
         return Table(columns, tuple(zip(*cells, strict=True)))
@@ -224,7 +224,7 @@ def implicit_judgments(
     wanted = None if queries is None else {" ".join(text.lower().split()): name for name, text in queries.items()}
     if wanted is not None:
         inside = np.array([text in wanted for text, _ in names], dtype=bool)
-        names = [each for each, keep in zip(names, inside, strict=True) if keep]
+        names = [name for name, keep in zip(names, inside, strict=True) if keep]
         enough[enough] = inside
     if not names:
         raise InputError(

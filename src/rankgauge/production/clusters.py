@@ -260,7 +260,10 @@ def choose_additions(
     """
     ours, rows = pooled.evaluation, pooled.rows
     lacking = np.array(
-        [max(0.0, ours * each.traffic_share - each.evaluation) * (each.p <= 1 - _LEVEL) for each in clusters]
+        [
+            max(0.0, ours * cluster.traffic_share - cluster.evaluation) * (cluster.p <= 1 - _LEVEL)
+            for cluster in clusters
+        ]
     )
     additions: list[Addition] = []
     for cluster, wanted in zip(clusters, _shared_out(lacking, count), strict=True):
@@ -295,19 +298,19 @@ def marking_words(pooled: PooledQuestions) -> tuple[MarkingWord, ...]:
     ours, theirs = words[: pooled.evaluation], words[pooled.evaluation :]
     own = Counter(word for row in ours for word in row)
     others = Counter(word for row in theirs for word in row)
-    found = []
+    markers = []
     for word in own | others:
         first, second = own[word] / len(ours), others[word] / len(theirs)
         share = (own[word] + others[word]) / len(words)
         error = math.sqrt(share * (1 - share) * (1 / len(ours) + 1 / len(theirs)))
         if abs(first - second) >= max(_MARKING, _CLEAR * error):
-            found.append(MarkingWord(word, first, second))
-    return tuple(sorted(found, key=lambda each: (-abs(each.evaluation - each.log), each.word)))
+            markers.append(MarkingWord(word, first, second))
+    return tuple(sorted(markers, key=lambda marker: (-abs(marker.evaluation - marker.log), marker.word)))
 
 
 def without_words(texts: Sequence[str], words: Sequence[MarkingWord]) -> tuple[str, ...]:
     """Return texts without these words; a text without other words becomes a question mark."""
-    left_out = {each.word for each in words}
+    left_out = {marker.word for marker in words}
     rows = ([word for word in _WORD.findall(text.casefold()) if word not in left_out] for text in texts)
     return tuple(" ".join(row) or "?" for row in rows)
 

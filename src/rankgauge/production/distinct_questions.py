@@ -63,11 +63,11 @@ class DistinctQuestion:
         return normalized(self.text)
 
 
-def distinct_questions(given: Any, where: str) -> list[DistinctQuestion]:
+def distinct_questions(source: Any, where: str) -> list[DistinctQuestion]:
     """Read distinct questions from texts, queries, a collection, a file, or an event log.
 
     Args:
-        given: Texts; objects with ``text`` (and optionally ``id``); a mapping of identifier to
+        source: Texts; objects with ``text`` (and optionally ``id``); a mapping of identifier to
             either; a `Collection`, a `QuestionSet`, or an `EventLog`; the path of a collection,
             a log, a file of questions, or a text file with one question per line. A column
             ``count`` or ``frequency`` has the number of times a question was asked.
@@ -78,18 +78,18 @@ def distinct_questions(given: Any, where: str) -> list[DistinctQuestion]:
         InputError: If there are no questions.
 
     Example:
-        >>> [each.count for each in distinct_questions(["late fees", "Late  fees", "wifi"], "log")]
+        >>> [question.count for question in distinct_questions(["late fees", "Late  fees", "wifi"], "log")]
         [2, 1]
     """
     by_key: dict[str, list[Asked]] = defaultdict(list)
-    for name, text, count in _questions(given, where):
+    for name, text, count in _questions(source, where):
         if key := normalized(text):
             by_key[key].append((name, text, count))
     distinct = (
         DistinctQuestion(" ".join(rows[0][1].split()), tuple(name for name, *_ in rows), sum(row[2] for row in rows))
         for rows in by_key.values()
     )
-    questions = [each for each in distinct if each.count]
+    questions = [question for question in distinct if question.count]
     if not questions:
         raise InputError(
             "there are no questions", where=where, fix="pass texts, queries, or a file with one question per line"
@@ -118,11 +118,13 @@ class Traits:
     @classmethod
     def of(cls, questions: Sequence[DistinctQuestion]) -> Traits:
         """Return the properties of distinct questions."""
-        words = [each.text.split() for each in questions]
-        asking = [each.text.endswith(_MARKS) or _FIRST_WORDS.match(each.text) is not None for each in questions]
+        words = [question.text.split() for question in questions]
+        asking = [
+            question.text.endswith(_MARKS) or _FIRST_WORDS.match(question.text) is not None for question in questions
+        ]
         return cls(
             len(questions),
-            sum(each.count for each in questions),
+            sum(question.count for question in questions),
             float(np.mean([len(row) for row in words])),
             float(np.mean([len(row) == 1 for row in words])),
             float(np.mean(asking)),
@@ -139,34 +141,34 @@ def normalized(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _questions(given: Any, where: str) -> Iterator[Asked]:
-    if isinstance(given, str | os.PathLike):
-        yield from _opened(given, where)
-    elif isinstance(given, Collection):
-        yield from _questions(given.queries, where)
-    elif isinstance(given, QuestionSet):
-        yield from _questions(given.questions, where)
-    elif isinstance(given, EventLog):
-        yield from _of_log(given)
-    elif isinstance(given, Mapping):
-        for name, query in given.items():
+def _questions(source: Any, where: str) -> Iterator[Asked]:
+    if isinstance(source, str | os.PathLike):
+        yield from _opened(source, where)
+    elif isinstance(source, Collection):
+        yield from _questions(source.queries, where)
+    elif isinstance(source, QuestionSet):
+        yield from _questions(source.questions, where)
+    elif isinstance(source, EventLog):
+        yield from _of_log(source)
+    elif isinstance(source, Mapping):
+        for name, query in source.items():
             yield str(name), _text(query, where), 1
-    elif isinstance(given, Iterable):
-        for number, query in enumerate(given, start=1):
+    elif isinstance(source, Iterable):
+        for number, query in enumerate(source, start=1):
             yield str(getattr(query, "id", f"q{number}")), _text(query, where), 1
     else:
         raise InputError(
-            f"got {type(given).__name__} for questions",
+            f"got {type(source).__name__} for questions",
             where=where,
             fix="pass texts, queries, a collection, an EventLog, or the path of a file",
         )
 
 
 def _opened(path: str | os.PathLike[str], where: str) -> Iterator[Asked]:
-    found = Path(path)
-    if found.suffix == ".parquet" or (found / MANIFEST).is_file():
-        yield from _of_log(EventLog(found))
-    elif found.is_dir():
+    location = Path(path)
+    if location.suffix == ".parquet" or (location / MANIFEST).is_file():
+        yield from _of_log(EventLog(location))
+    elif location.is_dir():
         yield from _questions(Collection.read(path), where)
     else:
         yield from _read(path)

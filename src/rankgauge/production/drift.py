@@ -114,7 +114,7 @@ def measure_drift(
     test = scores.test(pooled.labels, permutations, seed)
     rng = np.random.Generator(np.random.PCG64([seed, 3]))
     permuted = np.stack([pooled.labels, *(rng.permutation(pooled.labels) for _ in range(permutations))], axis=1)
-    found, numbered = describe_clusters(assign_clusters(pooled.rows, clusters, seed), pooled, permuted)
+    question_clusters, numbered = describe_clusters(assign_clusters(pooled.rows, clusters, seed), pooled, permuted)
     detectable = _detectable(pooled, scores, test, seed)
     within = scores.area_within(pooled.labels, numbered)
     words = marking_words(pooled) if test.p <= ALPHA else ()
@@ -129,12 +129,17 @@ def measure_drift(
     )
     return DriftReport(
         verdict=_verdict(
-            test.p, distinctions, found, within, detected_from=detected_from(detectable), same_words=same_words
+            test.p,
+            distinctions,
+            question_clusters,
+            within,
+            detected_from=detected_from(detectable),
+            same_words=same_words,
         ),
         evaluation=Traits.of(evaluation),
         log=Traits.of(logged),
         shared=int((asked > 0).sum()),
-        shared_traffic=float(asked.sum()) / sum(each.count for each in logged),
+        shared_traffic=float(asked.sum()) / sum(question.count for question in logged),
         encoder=pooled.embedding.name,
         distinctions=distinctions,
         p=test.p,
@@ -143,11 +148,11 @@ def measure_drift(
         words=words,
         p_without_words=math.nan if same_words is None else same_words.p,
         detectable=detectable,
-        clusters=found,
-        additions=choose_additions(found, numbered, pooled, additions),
+        clusters=question_clusters,
+        additions=choose_additions(question_clusters, numbered, pooled, additions),
         outliers=outliers,
         far=far,
-        query_weights=_weights(found, numbered, pooled),
+        query_weights=_weights(question_clusters, numbered, pooled),
         seed=seed,
         points=tuple(
             QuestionPoint(text, bool(ours), float(x), float(y), int(number))
@@ -165,9 +170,9 @@ def _pooled(
     seed: int,
 ) -> PooledQuestions:
     """Return the distinct questions of both sets."""
-    counts = {each.key: each.count for each in logged}
-    known = {each.key for each in evaluation}
-    own = [each for each in logged if each.key not in known]
+    counts = {question.key: question.count for question in logged}
+    known = {question.key for question in evaluation}
+    own = [question for question in logged if question.key not in known]
     for size, name, what in (
         (len(evaluation), "evaluation", ""),
         (len(own), "log", " that the evaluation set does not have"),
@@ -176,11 +181,11 @@ def _pooled(
             raise InputError(f"{many(size, 'distinct question')}{what}", where=name, fix=f"pass at least {_FEWEST}")
     log = _at_most(own, most, seed)
     questions = (*evaluation, *log)
-    texts = tuple(each.text for each in questions)
-    traffic = [*(counts.get(each.key, 0) for each in evaluation), *(each.count for each in log)]
+    texts = tuple(question.text for question in questions)
+    traffic = [*(counts.get(question.key, 0) for question in evaluation), *(question.count for question in log)]
     return PooledQuestions(
         texts,
-        tuple(each.ids for each in questions),
+        tuple(question.ids for question in questions),
         len(evaluation),
         np.array(traffic, float),
         embed(texts, encoder, seed),
@@ -239,22 +244,23 @@ def _verdict(
     if p > ALPHA:
         return "mixed" if detected_from is not None and detected_from <= _MIXED else "cannot tell"
     if same_words is not None and (
-        max(area.value for area in same_words.areas) - 0.5 <= _LEFT * max(each.area - 0.5 for each in distinctions)
+        max(area.value for area in same_words.areas) - 0.5
+        <= _LEFT * max(distinction.area - 0.5 for distinction in distinctions)
     ):
         return "reworded"
-    foreign = [each for each in clusters if each.too_many]
-    missing = [each for each in clusters if each.too_few]
+    foreign = [cluster for cluster in clusters if cluster.too_many]
+    missing = [cluster for cluster in clusters if cluster.too_few]
     # Separated: clusters of evaluation questions that are rare in the log; missing: the reverse.
-    ours = math.fsum(each.evaluation_share for each in foreign)
-    separated = math.fsum(each.log_share for each in foreign) / ours if ours >= _SEPARATED else math.inf
-    lacking = math.fsum(each.evaluation_share for each in missing)
-    enough = math.fsum(each.excess for each in missing) >= _MISSING
-    lost = lacking / math.fsum(each.log_share for each in missing) if enough else math.inf
+    ours = math.fsum(cluster.evaluation_share for cluster in foreign)
+    separated = math.fsum(cluster.log_share for cluster in foreign) / ours if ours >= _SEPARATED else math.inf
+    lacking = math.fsum(cluster.evaluation_share for cluster in missing)
+    enough = math.fsum(cluster.excess for cluster in missing) >= _MISSING
+    lost = lacking / math.fsum(cluster.log_share for cluster in missing) if enough else math.inf
     if min(separated, lost) < math.inf:
         return "separated" if separated < lost else "missing"
     if within >= _WITHIN:
         return "reworded"
-    return "mixed" if max(each.area for each in distinctions) < SMALL else "cannot tell"
+    return "mixed" if max(distinction.area for distinction in distinctions) < SMALL else "cannot tell"
 
 
 def _weights(clusters: Sequence[QuestionCluster], numbered: IntArray, pooled: PooledQuestions) -> dict[str, float]:

@@ -136,7 +136,7 @@ class DriftReport(Result):
     @property
     def strongest(self) -> Distinction:
         """Classifier with the larger standardized area; its p-value is reported."""
-        return max(self.distinctions, key=lambda each: each.z)
+        return max(self.distinctions, key=lambda distinction: distinction.z)
 
     @property
     def detected_from(self) -> float | None:
@@ -146,12 +146,12 @@ class DriftReport(Result):
     @property
     def missing(self) -> tuple[QuestionCluster, ...]:
         """Clusters with too few evaluation questions."""
-        return tuple(each for each in self.clusters if each.too_few)
+        return tuple(cluster for cluster in self.clusters if cluster.too_few)
 
     @property
     def foreign(self) -> tuple[QuestionCluster, ...]:
         """Clusters with too many evaluation questions."""
-        return tuple(each for each in self.clusters if each.too_many)
+        return tuple(cluster for cluster in self.clusters if cluster.too_many)
 
     def mark(self, cluster: QuestionCluster) -> str:
         """Return ``too few`` or ``too many`` (evaluation questions), or an empty string."""
@@ -160,7 +160,7 @@ class DriftReport(Result):
     @property
     def uncovered(self) -> float:
         """Share of all questions asked that are in clusters without evaluation questions."""
-        return math.fsum(each.traffic_share for each in self.clusters if not each.evaluation)
+        return math.fsum(cluster.traffic_share for cluster in self.clusters if not cluster.evaluation)
 
     @property
     def effective_size(self) -> float:
@@ -229,10 +229,9 @@ class DriftReport(Result):
 
     def sentences(self) -> tuple[str, ...]:
         """Return the conclusions as sentences, the verdict first."""
-        ours, theirs = (
-            [math.fsum(getattr(each, share) for each in of) for of in (self.foreign, self.missing)]
-            for share in ("evaluation_share", "log_share")
-        )
+        sides = (self.foreign, self.missing)
+        ours = [math.fsum(cluster.evaluation_share for cluster in clusters) for clusters in sides]
+        theirs = [math.fsum(cluster.log_share for cluster in clusters) for clusters in sides]
         words = {
             "mixed": "No difference was found: evaluation and log questions are mixed.",
             "cannot tell": "No difference was found, but the sets are too small to rule one out.",
@@ -312,8 +311,9 @@ class DriftReport(Result):
 
     def _notes(self) -> list[str]:
         areas = "; ".join(
-            f"{each.classifier}: AUC {Ratio(each.area):.3f} [{each.low:.3f}, {each.high:.3f}]"
-            for each in self.distinctions
+            f"{distinction.classifier}: AUC {Ratio(distinction.area):.3f} "
+            f"[{distinction.low:.3f}, {distinction.high:.3f}]"
+            for distinction in self.distinctions
         )
         ours, theirs = self.evaluation, self.log
         notes = [
@@ -328,8 +328,8 @@ class DriftReport(Result):
         )
         if self.words:
             shown = (
-                f"{each.word!r:.30} ({Ratio(each.evaluation):.0%} / {Ratio(each.log):.0%})"
-                for each in self.words[:_WORDS]
+                f"{marker.word!r:.30} ({Ratio(marker.evaluation):.0%} / {Ratio(marker.log):.0%})"
+                for marker in self.words[:_WORDS]
             )
             without = f"; without these p = {self.p_without_words:.3f}"
             notes.append(
@@ -352,12 +352,12 @@ class DriftReport(Result):
 
     def additions_table(self) -> Table:
         """Return the questions to add."""
-        rows = tuple((each.text, each.asked, each.cluster) for each in self.additions)
+        rows = tuple((addition.text, addition.asked, addition.cluster) for addition in self.additions)
         return Table(("question to add", "asked", "cluster"), rows, title="Questions to add", shortened=frozenset({0}))
 
     def outliers_table(self) -> Table:
         """Return the evaluation questions far from all log questions."""
-        rows = tuple((each.id, each.text, each.distance) for each in self.outliers)
+        rows = tuple((outlier.id, outlier.text, outlier.distance) for outlier in self.outliers)
         note = f"1 - cosine to the nearest log question; above {self.far:.2f} for 1% of log questions"
         return Table(
             ("id", "evaluation question", "distance"),
@@ -370,7 +370,7 @@ class DriftReport(Result):
 
     def power_table(self) -> Table:
         """Return the power for missing topics of several sizes."""
-        rows = tuple((f"{Ratio(each.share):.0%}", f"{Ratio(each.power):.0%}") for each in self.detectable)
+        rows = tuple((f"{Ratio(topic.share):.0%}", f"{Ratio(topic.power):.0%}") for topic in self.detectable)
         return Table(
             ("topic missing, share of the log", "detected"),
             rows,
@@ -380,7 +380,7 @@ class DriftReport(Result):
 
     def data_table(self) -> Table:
         """Return one row for each cluster, with all numbers."""
-        names = [each.name for each in fields(QuestionCluster) if not each.name.endswith("interval")]
+        names = [field.name for field in fields(QuestionCluster) if not field.name.endswith("interval")]
         rows = []
         for cluster in self.clusters:
             values = (getattr(cluster, name) for name in names)
@@ -389,7 +389,7 @@ class DriftReport(Result):
         return Table((*names, "evaluation_low", "evaluation_high", "log_low", "log_high"), tuple(rows))
 
     def _data(self) -> dict[str, Any]:
-        parts = {each.name: getattr(self, each.name) for each in fields(self)}
+        parts = {field.name: getattr(self, field.name) for field in fields(self)}
         del parts["points"]
         return parts | {
             "summary": self.summary(),
@@ -445,10 +445,10 @@ class ReweightedMeans(Result):
 def detected_from(detectable: Sequence[Detectable]) -> float | None:
     """Return the smallest share from which on all shares are detected."""
     least = None
-    for each in reversed(detectable):
-        if each.power < _POWER:
+    for topic in reversed(detectable):
+        if topic.power < _POWER:
             break
-        least = each.share
+        least = topic.share
     return least
 
 
@@ -468,8 +468,8 @@ def reweight(evaluation: Evaluation, weights: Mapping[str, float], uncovered: fl
 
     Example:
         >>> from rankgauge.evaluation import evaluate
-        >>> found = evaluate({"a": {"d"}, "b": {"e"}}, {"a": ["d"], "b": ["x"]}, "P@1")
-        >>> reweight(found, {"a": 3.0, "b": 1.0}).weighted
+        >>> evaluation = evaluate({"a": {"d"}, "b": {"e"}}, {"a": ["d"], "b": ["x"]}, "P@1")
+        >>> reweight(evaluation, {"a": 3.0, "b": 1.0}).weighted
         {'P@1': 0.75}
     """
     rows = [row for row, name in enumerate(evaluation.query_ids) if weights.get(name, 0) > 0]

@@ -129,23 +129,26 @@ class ExperimentResult(Result):
         """Return one row for each metric, primary metric first; the definitions of the metrics are details."""
         rows = tuple(
             (
-                each.metric.name,
-                each.baseline,
-                each.new,
-                _signed(each.difference),
-                _interval(each.low, each.high),
-                _p(each.p if each is self.primary else each.corrected),
-                each.verdict,
+                difference.metric.name,
+                difference.baseline,
+                difference.new,
+                _signed(difference.difference),
+                _interval(difference.low, difference.high),
+                _p(difference.p if difference is self.primary else difference.corrected),
+                difference.verdict,
             )
-            for each in self.differences
+            for difference in self.differences
         )
         head = ("metric", *self.arms, "Δ", "95% CI", "p", "verdict")
-        metrics = [each.metric for each in self.differences]
+        metrics = [difference.metric for difference in self.differences]
         return Table(
             head,
             rows,
             title=self.summary(),
-            notes=(*self._notes(), *(Detail(f"{each.name}: {each.definition} ({each.unit})") for each in metrics)),
+            notes=(
+                *self._notes(),
+                *(Detail(f"{metric.name}: {metric.definition} ({metric.unit})") for metric in metrics),
+            ),
             digits=3,
             right=frozenset({3, 4, 5}),
             shortened=frozenset({1, 2}),
@@ -153,9 +156,7 @@ class ExperimentResult(Result):
 
     def tables(self) -> tuple[Table, ...]:
         """Return the metrics, and as a detail the confidence sequence of the primary metric, one row per day."""
-        days = tuple(
-            (each.day, _signed(each.difference), _interval(each.low, each.high), _p(each.p)) for each in self.days
-        )
+        days = tuple((day.day, _signed(day.difference), _interval(day.low, day.high), _p(day.p)) for day in self.days)
         title = f"{self.primary.metric.name} by day: confidence sequence, valid at every look"
         by_day = Table(("until", "Δ", "95% CI", "p"), days, right=frozenset({1, 2, 3}), title=Detail(title))
         return (self.table(), by_day) if days else (self.table(),)
@@ -180,12 +181,12 @@ class ExperimentResult(Result):
 
     def plot(self) -> Plot:
         """Plot the primary difference by day with its confidence sequence."""
-        known = [each for each in self.days if math.isfinite(each.low)]
+        known = [day for day in self.days if math.isfinite(day.low)]
         if not known:
             raise InputError("no day has an interval yet", where=self.where, fix="collect more events")
         places = tuple(float(n) for n in range(len(known)))
         columns = ("difference", "low", "high")
-        series = [Series(name, tuple(getattr(each, name) for each in known), places) for name in columns]
+        series = [Series(name, tuple(getattr(day, name) for day in known), places) for name in columns]
         series.append(Series("no difference", (0.0,) * len(known), places))
         step = max(1, len(known) // 8)
         return Plot(
@@ -198,7 +199,7 @@ class ExperimentResult(Result):
                     tuple(series),
                     across="until",
                     down="difference",
-                    ticks=tuple(each.day for each in known[::step]),
+                    ticks=tuple(day.day for day in known[::step]),
                     at=places[::step],
                 ),
             ),
@@ -206,7 +207,7 @@ class ExperimentResult(Result):
         )
 
     def _data(self) -> dict[str, Any]:
-        rows = [vars(each) | {"metric": each.metric.name} for each in self.differences]
+        rows = [vars(difference) | {"metric": difference.metric.name} for difference in self.differences]
         more = {"differences": rows, "days": self.days, "notes": list(self._notes())}
         return super()._data() | more
 
@@ -223,11 +224,11 @@ class ExperimentResult(Result):
             yield f"{many(self.in_both, 'user')} seen in both arms ({Ratio(share):.1%}){much}"
         if not self.mismatched:
             yield from self._on_primary(first)
-        for each in self.differences:
-            if not math.isnan(each.worst):
+        for difference in self.differences:
+            if not math.isnan(difference.worst):
                 yield (
-                    f"{each.metric.name}: with all answers rated, the difference could be "
-                    f"{_signed(each.worst)} to {_signed(each.best)}"
+                    f"{difference.metric.name}: with all answers rated, the difference could be "
+                    f"{_signed(difference.worst)} to {_signed(difference.best)}"
                 )
         if len(self.differences) > 1:
             yield (
@@ -244,11 +245,13 @@ class ExperimentResult(Result):
             )
         if first.verdict == "cannot tell" and math.isinf(first.low):
             yield f"{first.metric.name}: fewer than 10 users with hits or misses in an arm"
-        found = next((each.day for each in self.days if each.p <= ALPHA), None)
-        if found is not None and first.low <= 0 <= first.high:
-            yield (f"a difference was found on {found}, but the interval now includes 0: the effect may have changed")
-        elif found is not None:
-            yield f"first found on {found}"
+        first_day = next((day.day for day in self.days if day.p <= ALPHA), None)
+        if first_day is not None and first.low <= 0 <= first.high:
+            yield (
+                f"a difference was found on {first_day}, but the interval now includes 0: the effect may have changed"
+            )
+        elif first_day is not None:
+            yield f"first found on {first_day}"
 
 
 def compare_arms(
@@ -298,21 +301,22 @@ def compare_arms(
             fix="pass a ratio such as (1, 1) and planned above 0",
         )
     wanted = metrics_of([primary, *([metrics] if isinstance(metrics, str) else metrics or ())])
-    for each in wanted:
-        if each.kind == "quantile":
+    for metric in wanted:
+        if metric.kind == "quantile":
             raise InputError(
-                f"{each.name} is a quantile, which is not compared between arms",
+                f"{metric.name} is a quantile, which is not compared between arms",
                 where="metrics",
                 fix="choose a rate or a mean, such as thumbs_ratio",
             )
     log = EventLog.of(log)
-    names = [each.name for each in wanted]
+    names = [metric.name for metric in wanted]
     measured = metrics_of([*names, "feedback_rate"]) if "thumbs_ratio" in names else wanted
     with log.connection() as connection:
         pair = _arms(connection, arms, log.path)
         sql, _, _ = expressions(connection, measured, minutes=minutes, similarity=similarity)
         columns = "".join(
-            f', ({y})::DOUBLE AS "y {each.name}", ({x})::DOUBLE AS "x {each.name}"' for each, (y, x) in sql.items()
+            f', ({y})::DOUBLE AS "y {metric.name}", ({x})::DOUBLE AS "x {metric.name}"'
+            for metric, (y, x) in sql.items()
         )
         connection.execute(
             f'CREATE TEMP TABLE measured AS SELECT arm, "cluster", session_id, day{columns} '
@@ -326,23 +330,23 @@ def compare_arms(
         [(in_both,)] = connection.execute(
             'SELECT count(*) FROM (SELECT "cluster" FROM measured GROUP BY "cluster" HAVING count(DISTINCT arm) > 1)'
         ).fetchall()
-        looks_of = {each: _looks(connection, each, pair) for each in sql}
+        looks_of = {metric: _looks(connection, metric, pair) for metric in sql}
     users, questions = (base_users, new_users), base_questions + new_questions
-    expected = [sum(users) * each / sum(ratio) for each in ratio]
+    expected = [sum(users) * share / sum(ratio) for share in ratio]
     square = sum((n - e) ** 2 / e for n, e in zip(users, expected, strict=True))
     mismatch = math.erfc(math.sqrt(square / 2))
-    last = {each: looks[-1][1:] for each, looks in looks_of.items() if looks}
-    feedback = next((sums for each, sums in last.items() if each.name == "feedback_rate"), None)
+    last = {metric: looks[-1][1:] for metric, looks in looks_of.items() if looks}
+    feedback = next((sums for metric, sums in last.items() if metric.name == "feedback_rate"), None)
     first, days, mixing = _primary(wanted[0], looks_of.get(wanted[0], []), questions, planned)
-    rest = _corrected([_fixed(each, last.get(each), questions) for each in wanted[1:]])
+    rest = _corrected([_fixed(metric, last.get(metric), questions) for metric in wanted[1:]])
     differences = [
-        _bounded(each, last[each.metric], feedback)
-        if each.metric.name == "thumbs_ratio" and feedback is not None and each.metric in last
-        else each
-        for each in (first, *rest)
+        _bounded(difference, last[difference.metric], feedback)
+        if difference.metric.name == "thumbs_ratio" and feedback is not None and difference.metric in last
+        else difference
+        for difference in (first, *rest)
     ]
     if mismatch < MISMATCH:
-        differences = [replace(each, verdict="withheld", needed=None) for each in differences]
+        differences = [replace(difference, verdict="withheld", needed=None) for difference in differences]
     return ExperimentResult(
         log.path,
         pair,
@@ -414,7 +418,7 @@ def _looks(connection: Any, metric: OnlineMetric, arms: tuple[str, str]) -> list
     for day in sorted({day for day, _ in steps}):
         for arm in arms:
             added = steps.get((day, arm), [0.0] * 6)
-            total[arm] = [one + other for one, other in zip(total[arm], added, strict=True)]
+            total[arm] = [value + increment for value, increment in zip(total[arm], added, strict=True)]
         base, new = (stats.ClusterSums(int(total[arm][0]), *total[arm][1:]) for arm in arms)
         looks.append((day, base, new))
     return looks
@@ -436,10 +440,8 @@ def _primary(
     mixing = stats.mixing_sd(pairs[start][1] * items / planned)
     sequence = stats.confidence_sequence(*zip(*pairs, strict=True), mixing=mixing)
     columns = (sequence.difference, sequence.low, sequence.high, sequence.p)
-    days = tuple(
-        DayDifference(look[0], *each)
-        for look, each in zip(looks, zip(*(c.tolist() for c in columns), strict=True), strict=True)
-    )
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    days = tuple(DayDifference(look[0], *row) for look, row in zip(looks, rows, strict=True))
     primary = _of(metric, base, new, (days[-1].low, days[-1].high), days[-1].p)
     if primary.verdict == "cannot tell" and difference and math.isfinite(variance):
         enough = stats.variance_needed(difference, mixing=mixing)
@@ -449,7 +451,7 @@ def _primary(
 
 def _fixed(metric: OnlineMetric, sums: tuple[stats.ClusterSums, ...] | None, questions: int) -> ArmDifference:
     """Return the difference of a secondary metric with a fixed-sample interval."""
-    if sums is None or not all(each.x for each in sums):
+    if sums is None or not all(arm_sums.x for arm_sums in sums):
         return _undefined(metric)
     base, new = sums
     difference, variance = stats.difference_variance(new, base)
@@ -474,7 +476,7 @@ def _more(questions: int, variance: float, enough: float) -> int | None:
 def _corrected(differences: Sequence[ArmDifference]) -> list[ArmDifference]:
     """Apply Holm's correction to the secondary differences."""
     corrected = list(differences)
-    defined = [place for place, each in enumerate(differences) if not math.isnan(each.p)]
+    defined = [place for place, difference in enumerate(differences) if not math.isnan(difference.p)]
     if defined:
         for place, p in zip(defined, stats.holm([differences[n].p for n in defined]).tolist(), strict=True):
             verdict = differences[place].verdict if p <= ALPHA else "cannot tell"

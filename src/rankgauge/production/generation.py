@@ -102,7 +102,7 @@ class GeneratedQuestions(Result):
     @property
     def questions(self) -> tuple[EvaluationQuestion, ...]:
         """Accepted questions, with document, model, and prompt."""
-        return tuple(self._question(each) for each in self.proposals if each.accepted)
+        return tuple(self._question(proposal) for proposal in self.proposals if proposal.accepted)
 
     def _question(self, proposal: ProposedQuestion) -> EvaluationQuestion:
         return EvaluationQuestion(
@@ -131,11 +131,11 @@ class GeneratedQuestions(Result):
             if file.exists():
                 known = map(json.loads, filter(str.strip, file.read_text(encoding="utf-8").splitlines()))
                 lines = {row["id"]: row for row in known}
-            for each in self.proposals:
-                if each.accepted == accepted and not each.missing:
-                    row = {**asdict(self._question(each)), **asdict(each)}
+            for proposal in self.proposals:
+                if proposal.accepted == accepted and not proposal.missing:
+                    row = {**asdict(self._question(proposal)), **asdict(proposal)}
                     if not accepted:
-                        row["id"] = question_id(f"{each.document} {each.text}", "refused")
+                        row["id"] = question_id(f"{proposal.document} {proposal.text}", "refused")
                     lines[row["id"]] = {k: v for k, v in row.items() if v not in {None, ""}}
             with write_atomically(file) as stream:
                 stream.writelines(f"{json.dumps(row)}\n".encode() for row in lines.values())
@@ -148,14 +148,14 @@ class GeneratedQuestions(Result):
         title = f"{self.model}: generated questions"
         if self.dry_run:
             return Table(("what", "number"), tuple(rows), title=f"{title} (dry run)", notes=tuple(notes))
-        accepted = [each for each in self.proposals if each.accepted]
-        refused = Counter(each.refused for each in self.proposals if each.refused)
-        missing = Counter(each.missing for each in self.proposals if each.missing)
+        accepted = [proposal for proposal in self.proposals if proposal.accepted]
+        refused = Counter(proposal.refused for proposal in self.proposals if proposal.refused)
+        missing = Counter(proposal.missing for proposal in self.proposals if proposal.missing)
         rows.append(("accepted", len(accepted)))
         rows += [(f"refused: {why}", number) for why, number in refused.most_common()]
         rows += [(f"missing: {why}", number) for why, number in missing.most_common()]
-        found = sum(each.rank is not None for each in accepted)
-        among = f"{found} of {many(len(accepted), 'accepted question')}"
+        retrieved = sum(proposal.rank is not None for proposal in accepted)
+        among = f"{retrieved} of {many(len(accepted), 'accepted question')}"
         notes.append(
             f"{self.retriever} finds the document of {among} in the top {self.k}; the others are "
             "kept, since a filter would favor this retriever"
@@ -224,7 +224,7 @@ def generate_questions(  # noqa: PLR0913 - each is a decision of its own
     texts = prompt_texts("rankgauge.production", PROMPTS, prompts)
     documents = collection if isinstance(collection, Collection) else Collection.read(collection)
     drawn = _draw(documents, n, seed)
-    asked = [_request(texts["question"], each, question=None) for each in drawn]
+    asked = [_request(texts["question"], document, question=None) for document in drawn]
     before = model.usage()
     generated = GeneratedQuestions(
         (),
@@ -241,12 +241,12 @@ def generate_questions(  # noqa: PLR0913 - each is a decision of its own
     if dry_run:
         # Questions are unknown in a dry run: estimate second calls with one of typical length.
         usage = model.estimate(asked, [_TOKENS["question"]] * n)
-        second = [_request(texts["answerable"], each, question="x" * 60) for each in drawn]
+        second = [_request(texts["answerable"], document, question="x" * 60) for document in drawn]
         usage += model.estimate(second, [_TOKENS["answerable"]] * n)
-        return replace(generated, proposals=tuple(ProposedQuestion(each.id, "") for each in drawn), usage=usage)
+        return replace(generated, proposals=tuple(ProposedQuestion(document.id, "") for document in drawn), usage=usage)
     replies = _ask(model, asked, max_cost, progress)
     proposals = _filtered(drawn, replies, list(known))
-    open_ = [place for place, each in enumerate(proposals) if each.accepted]
+    open_ = [place for place, proposal in enumerate(proposals) if proposal.accepted]
     checks = [_request(texts["answerable"], drawn[place], question=proposals[place].text) for place in open_]
     spent = (model.usage() - before).cost or 0.0
     left = None if max_cost is None else max(max_cost - spent, 1e-12)
@@ -265,7 +265,7 @@ def _draw(collection: Collection, n: int, seed: int) -> list[Document]:
     order = sorted(collection.documents)
     random.Random(f"generate:{seed}").shuffle(order)  # noqa: S311 - a seed, not a secret
     documents = (collection.documents[name] for name in order)
-    drawn = list(islice((each for each in documents if each.full_text.strip()), n))
+    drawn = list(islice((document for document in documents if document.full_text.strip()), n))
     if len(drawn) < n:
         raise InputError(
             f"cannot draw {many(n, 'document')}: the collection has {len(drawn)} with text",
@@ -295,23 +295,23 @@ def _ask(
     max_cost: float | None,
     progress: Callable[[int, int], None] | None,
 ) -> list[Reply | ModelError]:
-    found: dict[int, Reply | ModelError] = {}
+    replies: dict[int, Reply | ModelError] = {}
     with closing(model.complete_each(requests, max_cost=max_cost)) as results:
         for place, result in results:
-            found[place] = result
+            replies[place] = result
             if progress is not None:
-                progress(len(found), len(requests))
-    return [found[place] for place in range(len(requests))]
+                progress(len(replies), len(requests))
+    return [replies[place] for place in range(len(requests))]
 
 
 def _filtered(
     drawn: Sequence[Document], replies: Sequence[Reply | ModelError], known: list[str]
 ) -> list[ProposedQuestion]:
     """Return the proposals; refuse those that are empty, too long, copied, or repeated."""
-    found = []
+    proposals = []
     for document, reply in zip(drawn, replies, strict=True):
         if isinstance(reply, ModelError):
-            found.append(ProposedQuestion(document.id, "", missing=reply.code))
+            proposals.append(ProposedQuestion(document.id, "", missing=reply.code))
             continue
         text = " ".join(str(reply.data["question"]).split())
         run, overlap = _copied(text, _shown(document))
@@ -326,8 +326,8 @@ def _filtered(
             refused = "repeats a question"
         else:
             known.append(text)
-        found.append(ProposedQuestion(document.id, text, refused, longest_run=run, overlap=overlap))
-    return found
+        proposals.append(ProposedQuestion(document.id, text, refused, longest_run=run, overlap=overlap))
+    return proposals
 
 
 def _copied(question: str, document: str) -> tuple[int, float]:
@@ -355,12 +355,12 @@ def _ranked(
     proposals: Sequence[ProposedQuestion], collection: Collection, retriever: Any, k: int
 ) -> list[ProposedQuestion]:
     """Return the proposals with the rank of their document in a search."""
-    asked = [Query(str(place), each.text) for place, each in enumerate(proposals) if each.accepted]
+    asked = [Query(str(place), proposal.text) for place, proposal in enumerate(proposals) if proposal.accepted]
     ranked = list(proposals)
     if asked:
         index_documents(retriever, collection.documents.values())
         for query, hits in zip(asked, search(retriever, asked, k), strict=True):
-            each, ids = ranked[int(query.id)], list(hits.ids)
-            rank = ids.index(each.document) + 1 if each.document in ids else None
-            ranked[int(query.id)] = replace(each, rank=rank)
+            proposal, ids = ranked[int(query.id)], list(hits.ids)
+            rank = ids.index(proposal.document) + 1 if proposal.document in ids else None
+            ranked[int(query.id)] = replace(proposal, rank=rank)
     return ranked

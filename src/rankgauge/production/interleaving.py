@@ -58,7 +58,7 @@ class Interleaved:
             a: The name of retriever A, such as ``bm25``.
             b: The name of retriever B.
         """
-        found = {
+        attributes = {
             "interleaving": self.method,
             "interleaving.a": a,
             "interleaving.b": b,
@@ -66,8 +66,8 @@ class Interleaved:
             "interleaving.seed": str(self.seed),
         }
         if self.shares:
-            found["interleaving.shares"] = ",".join(f"{share:.6g}" for share in self.shares)
-        return found
+            attributes["interleaving.shares"] = ",".join(f"{share:.6g}" for share in self.shares)
+        return attributes
 
 
 def interleave(
@@ -98,8 +98,8 @@ def interleave(
         UnknownName: If `method` is unknown.
 
     Example:
-        >>> found = interleave(["d1", "d2", "d3"], ["d2", "d4", "d1"], seed=7, k=4)
-        >>> found.documents, found.teams
+        >>> interleaved = interleave(["d1", "d2", "d3"], ["d2", "d4", "d1"], seed=7, k=4)
+        >>> interleaved.documents, interleaved.teams
         (('d1', 'd2', 'd3', 'd4'), 'ABAB')
     """
     chosen = one_of("method", method, get_args(Method))
@@ -122,7 +122,7 @@ def _team_draft(
     shown: list[str] = []
     teams = ""
     while len(shown) < length:
-        left = {side: [each for each in own if each not in shown] for side, own in sides.items()}
+        left = {side: [document for document in own if document not in shown] for side, own in sides.items()}
         # A round is only unbiased if it can be completed with either retriever first.
         last = len(shown) + 1 == length
         if not (left["A"] and left["B"]) or (
@@ -131,7 +131,7 @@ def _team_draft(
             break
         order = "AB" if draw.random() < 0.5 else "BA"
         for side in order[: length - len(shown)]:
-            shown.append(next(each for each in left[side] if each not in shown))
+            shown.append(next(document for document in left[side] if document not in shown))
             teams += side
     return shown, teams, []
 
@@ -139,14 +139,14 @@ def _team_draft(
 def _probabilistic(
     sides: Mapping[str, Sequence[str]], length: int, draw: random.Random
 ) -> tuple[list[str], str, list[float]]:
-    weights = {side: {each: rank**-_DECAY for rank, each in enumerate(own, 1)} for side, own in sides.items()}
+    weights = {side: {document: rank**-_DECAY for rank, document in enumerate(own, 1)} for side, own in sides.items()}
     shown: list[str] = []
     teams = ""
     shares: list[float] = []
     while len(shown) < length and all(weights.values()):
         side = "A" if draw.random() < 0.5 else "B"
         document = _drawn(weights[side], draw.random())
-        chances = {each: own.get(document, 0.0) / math.fsum(own.values()) for each, own in weights.items()}
+        chances = {team: own.get(document, 0.0) / math.fsum(own.values()) for team, own in weights.items()}
         shown.append(document)
         teams += side
         shares.append(chances["A"] / (chances["A"] + chances["B"]))
@@ -184,9 +184,9 @@ def impression_outcome(shares: tuple[float, ...]) -> tuple[float, float]:
     """
     chances = [1.0]  # probabilities of 0, 1, ... clicks for A
     for share in shares:
-        none = [*(chance * (1 - share) for chance in chances), 0.0]
-        one = [0.0, *(chance * share for chance in chances)]
-        chances = [x + y for x, y in zip(none, one, strict=True)]
+        from_b = [*(chance * (1 - share) for chance in chances), 0.0]
+        from_a = [0.0, *(chance * share for chance in chances)]
+        chances = [x + y for x, y in zip(from_b, from_a, strict=True)]
     half = len(shares) / 2
     a = math.fsum(chance for count, chance in enumerate(chances) if count > half)
     b = math.fsum(chance for count, chance in enumerate(chances) if count < half)

@@ -257,7 +257,7 @@ def _columns(types: Mapping[str, str]) -> str:
 def read_files(connection: Any, files: Iterable[str], *, hive: bool = False) -> Any:
     """Return the rows of exactly these Parquet files, as a relation of a DuckDB connection."""
     # DuckDB treats names as patterns, and a relative name may look like a URL.
-    names = [re.sub(r"[*?[]", r"[\g<0>]", os.path.abspath(each)) for each in files]  # noqa: PTH100
+    names = [re.sub(r"[*?[]", r"[\g<0>]", os.path.abspath(file)) for file in files]  # noqa: PTH100
     return connection.read_parquet(names, union_by_name=True, hive_partitioning=hive)
 
 
@@ -273,7 +273,7 @@ def _is_pattern(path: str) -> bool:
 def _files(path: str) -> tuple[str, ...]:
     """Return the Parquet files of a log."""
     if os.path.isdir(path):  # noqa: PTH112 - a pattern is no Path
-        return tuple(str(Path(path) / each["file"]) for each in read_manifest(path)["segments"])
+        return tuple(str(Path(path) / segment["file"]) for segment in read_manifest(path)["segments"])
     folder, name = os.path.split(path)  # the name of an existing folder is no pattern
     pattern = f"{glob.escape(folder)}/{name}" if os.path.isdir(folder) else path  # noqa: PTH112
     files = [path] if os.path.isfile(path) else sorted(glob.glob(pattern))  # noqa: PTH113, PTH207
@@ -293,7 +293,7 @@ def read_manifest(folder: str) -> dict[str, Any]:
         )
     try:
         manifest: dict[str, Any] = json.loads(read_text(path))
-        known = [each["file"] for each in manifest["segments"]]
+        known = [segment["file"] for segment in manifest["segments"]]
     except (ValueError, LookupError, TypeError, RecursionError):
         known = [None]
     if not all(isinstance(name, str) and Path(name).name == name for name in known):
@@ -327,7 +327,7 @@ class LogFolder:
         if (
             not exists
             and folder.is_dir()
-            and any(not each.name.startswith((".", "events-", REFUSED)) for each in folder.iterdir())
+            and any(not entry.name.startswith((".", "events-", REFUSED)) for entry in folder.iterdir())
         ):
             raise InputError("this folder has other files and is not a log", where=str(folder), fix="name a new folder")
         with contextlib.ExitStack() as stack:
@@ -364,7 +364,7 @@ class LogFolder:
 
     def clean(self) -> None:
         """Remove the files of an interrupted import."""
-        known = {each["file"] for each in self.manifest["segments"]}
+        known = {segment["file"] for segment in self.manifest["segments"]}
         for path in self.folder.iterdir():
             if (path.name.startswith("events-") and path.name not in known) or path.suffix == ".part":
                 path.unlink()
@@ -376,7 +376,7 @@ class LogFolder:
     def files(self) -> list[str]:
         """Paths of the segments."""
         # In a dry run, new segments are in a temporary folder.
-        names = (each["file"] for each in self.manifest["segments"])
+        names = (segment["file"] for segment in self.manifest["segments"])
         return [str((self._written if (self._written / name).exists() else self.folder) / name) for name in names]
 
     def write(self, connection: Any, refused: Sequence[tuple[str, Refused]]) -> None:
@@ -403,10 +403,10 @@ class LogFolder:
                 if self._refused is None:
                     stream.seek(0)
                     self._refused = {hash(line) for line in stream}
-                for source, each in refused:
-                    row = {"source": f"{source}:{each.line}", "reason": each.fault}
+                for source, refusal in refused:
+                    row = {"source": f"{source}:{refusal.line}", "reason": refusal.fault}
                     if keeps:
-                        row["row"] = each.text[:_SHOWN]
+                        row["row"] = refusal.text[:_SHOWN]
                     line = json.dumps(row).encode() + b"\n"
                     if hash(line) not in self._refused:
                         self._refused.add(hash(line))

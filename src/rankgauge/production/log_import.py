@@ -110,8 +110,8 @@ class LogImport(Result):
             ("new events", new, ""),
             *((f"  {kind}", count, "") for kind, count in self.events.items()),
             ("duplicates", self.duplicates, "identifiers already in the log"),
-            ("rows refused", sum(each.rows for each in self.refused), ""),
-            *((f"  {each.reason}", each.rows, f"first: {each.first}") for each in self.refused),
+            ("rows refused", sum(fault.rows for fault in self.refused), ""),
+            *((f"  {fault.reason}", fault.rows, f"first: {fault.first}") for fault in self.refused),
         ]
         for what, count, meaning in (
             ("identical events", self.identical, "without identifiers, equal in every field"),
@@ -138,7 +138,7 @@ class LogImport(Result):
 
     def summary(self) -> str:
         """Return the numbers of new events and refused rows."""
-        refused = sum(each.rows for each in self.refused)
+        refused = sum(fault.rows for fault in self.refused)
         return (
             f"{self._heading()}; {many(self.duplicates + self.identical, 'duplicate')}, "
             f"{many(refused, 'row')} refused; the log has {many(self.questions, 'question')}"
@@ -203,8 +203,8 @@ class _Progress:
     def refuse(self, source: str, refused: Sequence[Refused]) -> None:
         """Count refused rows."""
         self.rows += len(refused)
-        for each in refused:
-            self.faults.setdefault(each.fault, [0, f"{source}:{each.line}"])[0] += 1
+        for refusal in refused:
+            self.faults.setdefault(refusal.fault, [0, f"{source}:{refusal.line}"])[0] += 1
 
 
 def import_log(  # noqa: PLR0913 - one parameter a setting
@@ -288,7 +288,7 @@ def import_log(  # noqa: PLR0913 - one parameter a setting
     )
     settings = {"personal": personal, "scrub": scrub, "drop_text": drop_text}
     is_mapped = meaning is not None and (bool(meaning.columns) or bool(meaning.events))
-    files = [find_format(os.fspath(each), format=format, mapped=is_mapped) for each in sources]
+    files = [find_format(os.fspath(path), format=format, mapped=is_mapped) for path in sources]
     with LogFolder.opened(Path(log), settings, dry_run=dry_run) as store:
         importer = _Importer(
             store, mapping=meaning, timezone=timezone, first_rank=first_rank, now=now or datetime.now(UTC)
@@ -385,7 +385,7 @@ class _Importer:
             progress.breaks += batch.breaks
             self._keep_new(progress)
             progress.batches = number + 1
-            self._store.write(self._connection, [(source.name, each) for each in refused])
+            self._store.write(self._connection, [(source.name, refusal) for refusal in refused])
             unfinished[key] = asdict(progress)
             self._store.commit()
         unfinished.pop(key, None)
@@ -521,29 +521,29 @@ class _Importer:
         self._connection.close()
         events: Counter[str] = Counter()
         faults: dict[str, list[Any]] = {}
-        for each in imported:
-            events.update(each.events)
-            for reason, (rows, first) in each.faults.items():
+        for progress in imported:
+            events.update(progress.events)
+            for reason, (rows, first) in progress.faults.items():
                 faults.setdefault(reason, [0, first])[0] += rows
         return LogImport(
             log=log,
-            sources=tuple((each.name, each.format) for each in sources),
+            sources=tuple((source.name, source.format) for source in sources),
             dry_run=dry_run,
             unasked=sum(
-                each.question is None and (each.searches or each.answer is not None) for each in self.ends.values()
+                ends.question is None and (ends.searches or ends.answer is not None) for ends in self.ends.values()
             ),
-            several=sum(each.several for each in self.ends.values()),
-            rows=sum(each.rows for each in imported),
-            lines=sum(each.rows + each.breaks for each in imported),
+            several=sum(ends.several for ends in self.ends.values()),
+            rows=sum(progress.rows for progress in imported),
+            lines=sum(progress.rows + progress.breaks for progress in imported),
             events={kind: events[kind] for kind in KINDS if events[kind]},
-            duplicates=sum(each.duplicates for each in imported),
-            identical=sum(each.identical for each in imported),
+            duplicates=sum(progress.duplicates for progress in imported),
+            identical=sum(progress.identical for progress in imported),
             refused=tuple(
                 Fault(reason, rows, first)
-                for reason, (rows, first) in sorted(faults.items(), key=lambda each: -each[1][0])
+                for reason, (rows, first) in sorted(faults.items(), key=lambda item: -item[1][0])
             ),
-            out_of_order=sum(each.out_of_order for each in imported),
-            future=sum(each.future for each in imported),
+            out_of_order=sum(progress.out_of_order for progress in imported),
+            future=sum(progress.future for progress in imported),
             first_ranks=dict(self._store.manifest["first_ranks"]),
             **EventLog(log, self._store.files).joins(),
         )

@@ -310,8 +310,8 @@ def metrics_of(names: Iterable[str] | str | None) -> tuple[OnlineMetric, ...]:
     """
     if names is None:
         return _DECLARED
-    given = [names] if isinstance(names, str) else names
-    wanted = dict.fromkeys(part.strip() for name in given for part in name.split(","))
+    comma_separated = [names] if isinstance(names, str) else names
+    wanted = dict.fromkeys(part.strip() for name in comma_separated for part in name.split(","))
     for name in wanted:
         known_name("online metric", name, METRICS)
     if not wanted:
@@ -359,15 +359,15 @@ class Threshold:
             >>> Threshold.of("thumbs_ratio < .7")
             Threshold(metric='thumbs_ratio', above=False, number=0.7)
         """
-        found = _WRITTEN.fullmatch(text)
+        match = _WRITTEN.fullmatch(text)
         try:
-            number = float(found[3]) if found else math.nan
+            number = float(match[3]) if match else math.nan
         except ValueError:
             number = math.nan
-        if found is None or not math.isfinite(number):
+        if match is None or not math.isfinite(number):
             raise InputError(f"got {text!r:.60}", where="threshold", fix="write NAME > NUMBER or NAME < NUMBER")
-        metrics_of([found[1]])
-        return cls(found[1], found[2] == ">", number)
+        metrics_of([match[1]])
+        return cls(match[1], match[2] == ">", number)
 
     def __str__(self) -> str:
         return f"{self.metric} {'>' if self.above else '<'} {self.number:g}"
