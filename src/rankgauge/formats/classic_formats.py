@@ -135,7 +135,9 @@ def read_letor(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
         if not fields:
             continue
         words = comment.replace(b"=", b" = ").split()
-        doc = b"".join(words[2:3] if words[:2] == [b"docid", b"="] else words[:1])
+        if words[:2] == [b"docid", b"="]:
+            words = words[2:]
+        doc = words[0] if words else b""
         if not begins_letor(features) or not fields[1][4:] or not doc:
             bare = begins_letor(features) and not doc
             what = "there is no document after #" if bare else "the line has no query: qid:1"

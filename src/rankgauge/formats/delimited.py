@@ -362,10 +362,10 @@ def _next_row(lines: Iterable[tuple[int, bytes]], name: str, by: str) -> Recover
 
 
 def _is_one_row(row: RecoveredRow, name: str, by: str, width: int) -> bool:
-    return len(row.cells) == width and not any(
-        len(cells) >= width and not any(cells[width:])
-        for cells in (_next_row([line], name, by).cells for line in row.lines[1:])
-    )
+    if len(row.cells) != width:
+        return False
+    later = (_next_row([line], name, by).cells for line in row.lines[1:])
+    return not any(len(cells) >= width and not any(cells[width:]) for cells in later)
 
 
 def named_cells(

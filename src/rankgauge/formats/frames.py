@@ -96,13 +96,11 @@ def from_columns(
         rows = listed(numbers)
         rows = rows if on_error is None else [math.nan if is_missing(value) else value for value in rows]
         numbers = numbers_of(rows, layout, blame)
+    if isinstance(doc_ids, IdRuns):
+        doc_ids = doc_ids.spread()
     return table_of(
         query_ids if isinstance(query_ids, Ids | IdRuns) else Ids.of(query_ids, "query id", blame),
-        doc_ids
-        if isinstance(doc_ids, Ids)
-        else doc_ids.spread()
-        if isinstance(doc_ids, IdRuns)
-        else Ids.of(doc_ids, "document id", blame),
+        doc_ids if isinstance(doc_ids, Ids) else Ids.of(doc_ids, "document id", blame),
         numbers,
         origin,
         columns=names,

@@ -70,7 +70,9 @@ def read_questions(source: TextSource, documents: Mapping[str, Any], faults: Fau
         )
     # Without a misspelled column, documents or grades would be ignored.
     for known, column in ((_RELEVANT, _relevant(names)), (_GRADES, _column(names, _GRADES))):
-        for name in names if column is None else ():
+        if column is not None:
+            continue
+        for name in names:
             near = difflib.get_close_matches(name, known, n=1, cutoff=_MISSPELLED)
             if near:
                 raise FormatError(

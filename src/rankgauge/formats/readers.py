@@ -142,7 +142,8 @@ def _taken_for(first: bytes, layout: Layout) -> tuple[str, str]:
         return f"these are means and deviations for trec_eval -Z ({name})", insist
     what = ""
     key, tab, text = first.rstrip().partition(b"\t")
-    fields, (size, place) = first.split(), (6, 4) if layout is RUN else (4, 3)
+    fields = first.split()
+    size, place = (6, 4) if layout is RUN else (4, 3)
     is_pair = len(fields) == size and fields[1].upper() in {b"0", b"Q0"} and re.fullmatch(rb"[-+.\deE]+", fields[place])
     if first.startswith(b"<") and sgml.begins(first):
         what = "these are topics or documents with tags"

@@ -272,7 +272,7 @@ def _document(text: str, name: str, number: int) -> tuple[str, str, str, dict[st
         outside[at] = _without_fields(" ".join(_between(passage, elements)), fields, names)
     inside = [body.text for body in bodies]
     # If a document has no title outside its text, use the first one within it.
-    for texts in () if titles else (inside, outside):
+    for texts in (inside, outside):
         for at, passage in enumerate(texts):
             if not titles:
                 titles = _elements(passage, _TITLE, most=1)

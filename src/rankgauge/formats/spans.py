@@ -420,9 +420,8 @@ def _trace(spans: Sequence[Mapping[str, Any]], marks: Sequence[SpanMark], ends: 
     ordered = [spans[n] for n in order]
     parents = {mark.key: mark.parent for mark in marks}
     searches = [marks[n] for n in order if _documents(retrieved_of(spans[n]))]
-    retrieved = [
-        document for mark in _outermost(searches, parents) for document in _documents(retrieved_of(by_mark[id(mark)]))
-    ]
+    outermost = [by_mark[id(mark)] for mark in _outermost(searches, parents)]
+    retrieved = [document for span in outermost for document in _documents(retrieved_of(span))]
     rerankings = [_documents(documents_of(span, RERANKED)) for span in ordered]
     reranked = [documents for documents in rerankings if documents]
     contexts = reranked[-1] if reranked else retrieved

@@ -359,10 +359,10 @@ def _terms(texts: Sequence[str], numbered: IntArray) -> list[tuple[str, ...]]:
     for number in range(1, int(numbered.max()) + 1):
         members = np.flatnonzero(numbered == number)
         here = Counter(word for row in members for word in words[row])
-        scores = {
-            word: count / len(members) * math.log(count * len(texts) / (len(members) * all_))
-            for word, count in here.items()
-            if count * len(texts) > len(members) * (all_ := everywhere[word])
-        }
+        scores = {}
+        for word, count in here.items():
+            expected = len(members) * everywhere[word]
+            if count * len(texts) > expected:
+                scores[word] = count / len(members) * math.log(count * len(texts) / expected)
         terms.append(tuple(sorted(scores, key=lambda word: (-scores[word], word))[:_TERMS]))
     return terms

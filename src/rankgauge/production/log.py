@@ -376,8 +376,9 @@ class LogFolder:
     def files(self) -> list[str]:
         """Paths of the segments."""
         # In a dry run, new segments are in a temporary folder.
-        names = (segment["file"] for segment in self.manifest["segments"])
-        return [str((self._written if (self._written / name).exists() else self.folder) / name) for name in names]
+        names = [segment["file"] for segment in self.manifest["segments"]]
+        folders = [self._written if (self._written / name).exists() else self.folder for name in names]
+        return [str(folder / name) for folder, name in zip(folders, names, strict=True)]
 
     def write(self, connection: Any, refused: Sequence[tuple[str, Refused]]) -> None:
         """Write the events of the table ``fresh`` as a segment, and append the refused rows."""

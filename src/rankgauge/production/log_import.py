@@ -279,13 +279,10 @@ def import_log(  # noqa: PLR0913 - one parameter a setting
                 f"{timezone!r:.60} is not a time zone", where="timezone", fix="use a name such as Europe/Berlin"
             ) from None
     sources = [source] if isinstance(source, str | os.PathLike) else list(source)
-    meaning = (
-        mapping
-        if isinstance(mapping, LogMapping | None)
-        else as_mapping(mapping)
-        if isinstance(mapping, Mapping)
-        else read_mapping(mapping)
-    )
+    if isinstance(mapping, LogMapping | None):
+        meaning = mapping
+    else:
+        meaning = as_mapping(mapping) if isinstance(mapping, Mapping) else read_mapping(mapping)
     settings = {"personal": personal, "scrub": scrub, "drop_text": drop_text}
     is_mapped = meaning is not None and (bool(meaning.columns) or bool(meaning.events))
     files = [find_format(os.fspath(path), format=format, mapped=is_mapped) for path in sources]
@@ -459,7 +456,8 @@ class _Importer:
             GROUP BY rank_group ORDER BY rank_group"""
         ).fetchall()
         for name, least in groups:
-            known.setdefault(name, stated if stated is not None else (0 if least == 0 else 1))
+            detected = 0 if least == 0 else 1
+            known.setdefault(name, detected if stated is None else stated)
         return {name: 1 - first for name, first in known.items()}
 
     def _protect(self) -> None:
@@ -471,7 +469,8 @@ class _Importer:
 
         settings = self._store.manifest["settings"]
         of_users = {"keep": None, "hash": keyed_hash, "drop": _drop}[settings["personal"]]
-        of_texts = _drop if settings["drop_text"] else scrub_text if settings["scrub"] else None
+        scrubbing = scrub_text if settings["scrub"] else None
+        of_texts = _drop if settings["drop_text"] else scrubbing
         for column, replacement in (("user_id", of_users), ("text", of_texts)):
             if replacement is None:
                 continue

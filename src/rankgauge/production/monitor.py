@@ -248,8 +248,10 @@ def verdict_of(offline: State, online: Sequence[State], *, drift: bool | None) -
     """Return the verdict for the states of a measure and of online metrics, with its sentence."""
     holds = offline in {"steady", "better"}
     verdict: HealthVerdict
-    if "worse" in online:
-        verdict = "REFRESH" if holds else "WORSE" if offline == "worse" else "USERS ONLY"
+    if "worse" in online and holds:
+        verdict = "REFRESH"
+    elif "worse" in online:
+        verdict = "WORSE" if offline == "worse" else "USERS ONLY"
     elif drift:
         return "REFRESH", "the questions of users differ from the evaluation set: refresh it"
     elif online and "cannot tell" not in online and offline != "cannot tell":
