@@ -17,7 +17,6 @@ from rankgauge.evaluation.blocks import measure_block, measure_joined, merge_blo
 from rankgauge.evaluation.context import make_context, make_plan
 from rankgauge.formats import fast_trec, pieces
 from rankgauge.formats.columns import RUN
-from rankgauge.formats.fast_trec import NotInBlocksError
 from rankgauge.formats.pieces import PairFile
 
 pytestmark = pytest.mark.skipif(native.core is None, reason="the compiled core was not built")
@@ -50,15 +49,6 @@ def measure_file(path, context, memory=None):
         return join_file(PairFile(path, RUN, memory), context.judgments, lambda block: measure_joined(block, context))
     except InputError:
         return None
-
-
-def without_pieces(monkeypatch):
-    """Let files be read only by lines in the compiled core."""
-
-    def decline(file):
-        raise NotInBlocksError(file.name)
-
-    monkeypatch.setattr(PairFile, "pieces", decline)
 
 
 def judgments_of(qrels):
@@ -129,9 +119,7 @@ def test_a_query_with_more_lines_than_a_piece_gets_more_memory(tmp_path, monkeyp
     assert found[0].summary.rankings == {0: [b"d1", b"d2"]}
     monkeypatch.setattr(fast_trec, "_BLOCK", 4_000)
     qrels = rg.Qrels.of({"q1": {"d790": 1}})
-    without_pieces(monkeypatch)
-    with pytest.raises(NotInBlocksError):
-        join_file(PairFile(path, RUN), judgments_of(qrels), len)
+    assert join_file(PairFile(path, RUN), judgments_of(qrels), len) is None
     monkeypatch.undo()
     assert rg.evaluate(qrels, path, "RR").mean()["RR"] == 1 / 790
 
@@ -230,14 +218,11 @@ LINE = "q2 Q0 d4 4 0.25 t\n"
         "q3 Q0 \x01 1 1 t\n",
     ],
 )
-def test_unusual_lines_are_left_to_the_table_reader(tmp_path, monkeypatch, more):
+def test_unusual_lines_are_left_to_the_table_reader(tmp_path, more):
     path = tmp_path / "a.run"
     path.write_text("q1 Q0 d1 1 1.5 t\nq1 Q0 d2 2 0.5 t\nq2 Q0 d3 3 0.5 t\n" + LINE + more)
     qrels = rg.Qrels.of({"q1": {"d2": 1}, "q2": {"d3": 1}})
-    with monkeypatch.context() as patch:
-        without_pieces(patch)
-        with pytest.raises(NotInBlocksError):
-            join_file(PairFile(path, RUN), judgments_of(qrels), len)
+    assert join_file(PairFile(path, RUN), judgments_of(qrels), len) is None
     with suppress(InputError):
         assert rg.evaluate(qrels, path, "RR") == rg.evaluate(qrels, rg.Run.of(path), "RR")
 

@@ -304,7 +304,7 @@ def join_file(file: PairFile, judgments: Judgments, function: Callable[[JoinedBl
     if core is None or qrels.judged is None:
         return None
     names, results = qrels.table.queries.columns(), list[_T]()
-    run = core.lines_run(*names, RANKINGS, DOCUMENTS)
+    run, by_line = core.lines_run(*names, RANKINGS, DOCUMENTS), False
 
     def add_part(notes: Iterable[str]) -> None:
         """Add the result of the part that the compiled core holds in `run`, and clear it there."""
@@ -317,6 +317,8 @@ def join_file(file: PairFile, judgments: Judgments, function: Callable[[JoinedBl
         results.append(function(JoinedBlock(summary, lambda: joined, name=run_name(file.source))))
 
     def read(lines: LinesPiece, notes: tuple[str, ...]) -> int | None:
+        nonlocal by_line
+        by_line = True
         taken = core.join_lines(run, qrels.judged, *lines, ties == "trec")
         if taken is None:
             return None
@@ -325,8 +327,10 @@ def join_file(file: PairFile, judgments: Judgments, function: Callable[[JoinedBl
             add_part(notes)
         return end
 
-    if file.pass_lines(read):
-        return results
+    complete = file.pass_lines(read)
+    # Without a memory limit, tables of lines that are declined would be declined, too.
+    if complete or (by_line and file.memory is None):
+        return results if complete else None
     results.clear()
     run, notes = core.lines_run(*names, RANKINGS, DOCUMENTS), dict[str, None]()
     for table in adjacent(file.pieces()):
