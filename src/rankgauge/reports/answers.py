@@ -33,44 +33,44 @@ _ROWS = 40  # claims per answer
 _DECIDING = ("supported", "contradicted", "not stated")
 
 
-def answer_sections(found: AnswerDiagnosis) -> Iterator[Section]:
+def answer_sections(diagnosis: AnswerDiagnosis) -> Iterator[Section]:
     """Yield the sections of a report on answers: both stages, causes, groups, and worst answers.
 
     Args:
-        found: Returned by :func:`rankgauge.answers.diagnose_answers`.
+        diagnosis: Returned by :func:`rankgauge.answers.diagnose_answers`.
     """
     # The head of the page names the judge.
-    stages = found.table()
+    stages = diagnosis.table()
     yield Section(
         "Retrieval and generation", (replace(stages, title="Measures of both stages", notes=stages.notes[1:]),)
     )
-    yield Section("Causes of failures", found.blame.tables())
-    worst = tuple(_examples(found))
+    yield Section("Causes of failures", diagnosis.blame.tables())
+    worst = tuple(_examples(diagnosis))
     if worst:
         yield Section("Worst answers by cause", worst)
 
 
-def answer_conclusions(found: AnswerDiagnosis) -> Iterator[tuple[str, str]]:
+def answer_conclusions(diagnosis: AnswerDiagnosis) -> Iterator[tuple[str, str]]:
     """Yield headings and conclusions of a diagnosis of answers, ending with the next step."""
-    yield "Limiting stage", "; ".join((found.summary(), *found.retrieval_first[1:]))
-    yield "Next step", found.next_step()
+    yield "Limiting stage", "; ".join((diagnosis.summary(), *diagnosis.retrieval_first[1:]))
+    yield "Next step", diagnosis.next_step()
 
 
-def _examples(found: AnswerDiagnosis) -> Iterator[Details]:
+def _examples(diagnosis: AnswerDiagnosis) -> Iterator[Details]:
     """Yield the worst answers for each cause: question, answer, contexts, claims, and verdicts."""
-    judged = {each.record.id: each for each in found.judged}
-    for cause in found.blame.totals():
+    judged = {judged_answer.record.id: judged_answer for judged_answer in diagnosis.judged}
+    for cause in diagnosis.blame.totals():
         if cause not in CAUSES:
             continue
-        for each in found.blame.worst(cause, _WORST):
-            known = "" if math.isnan(each.correctness) else f"; correctness {each.correctness:.2f}"
+        for answer in diagnosis.blame.worst(cause, _WORST):
+            known = "" if math.isnan(answer.correctness) else f"; correctness {answer.correctness:.2f}"
             yield Details(
-                f"{cause}: {each.question} {_short(each.text, 90)}{known}",
-                tuple(_example(found, each, judged.get(each.question))),
+                f"{cause}: {answer.question} {_short(answer.text, 90)}{known}",
+                tuple(_example(diagnosis, answer, judged.get(answer.question))),
             )
 
 
-def _example(found: AnswerDiagnosis, blamed: BlamedAnswer, judged: JudgedAnswer | None) -> Iterator[Part]:
+def _example(diagnosis: AnswerDiagnosis, blamed: BlamedAnswer, judged: JudgedAnswer | None) -> Iterator[Part]:
     if blamed.evidence:
         yield f"Why: {blamed.evidence}"
     if judged is None:
@@ -85,10 +85,10 @@ def _example(found: AnswerDiagnosis, blamed: BlamedAnswer, judged: JudgedAnswer 
     if record.contexts:
         yield Table(
             columns=("context", "text"),
-            rows=tuple((each.id, _short(each.text)) for each in record.contexts),
+            rows=tuple((context.id, _short(context.text)) for context in record.contexts),
             title="Contexts",
         )
-    rows = tuple(_claim_rows(found, judged))
+    rows = tuple(_claim_rows(diagnosis, judged))
     if rows:
         more = len(rows) - _ROWS
         yield Table(
@@ -99,7 +99,7 @@ def _example(found: AnswerDiagnosis, blamed: BlamedAnswer, judged: JudgedAnswer 
         )
 
 
-def _claim_rows(found: AnswerDiagnosis, judged: JudgedAnswer) -> Iterator[tuple[Cell, ...]]:
+def _claim_rows(diagnosis: AnswerDiagnosis, judged: JudgedAnswer) -> Iterator[tuple[Cell, ...]]:
     """Yield for each claim the deciding verdict with its context and quote."""
     contexts = judged.record.contexts
     for name, relation in (("answer", "answer-context"), ("reference", "reference-context")):
@@ -113,7 +113,7 @@ def _claim_rows(found: AnswerDiagnosis, judged: JudgedAnswer) -> Iterator[tuple[
         for row, verdicts in rows.items():
             chosen = next((v for want in _DECIDING for v in verdicts if v[0] == want), None)
             label, column, key = chosen or (None, 0, "")
-            verdict = found.verdicts.get(key)
+            verdict = diagnosis.verdicts.get(key)
             decides = label in _DECIDING[:2]
             yield (
                 _short(claims[row], 300),
@@ -137,18 +137,21 @@ def _blocks(several: Sequence[AnswerDiagnosis], _options: Options) -> Iterator[T
     if len(several) == 1:
         yield from several[0].tables()
         return
-    answers = [found.answers for found in several]
-    means = [dict(found.retrieval.mean() if found.retrieval else {}) | _means(found.answers) for found in several]
+    answers = [diagnosis.answers for diagnosis in several]
+    means = [
+        dict(diagnosis.retrieval.mean() if diagnosis.retrieval else {}) | _means(diagnosis.answers)
+        for diagnosis in several
+    ]
     notes = (
-        *(f"{found.answers.run_name}: {lower_first(found.summary())}" for found in several),
-        *dict.fromkeys(each.judge_note for each in answers),
+        *(f"{diagnosis.answers.run_name}: {lower_first(diagnosis.summary())}" for diagnosis in several),
+        *dict.fromkeys(evaluation.judge_note for evaluation in answers),
     )
     result, best = _verdict(answers)
     yield from _means_tables(answers, means, result, notes)
-    for found in several:
-        *tables, step = found.tables()
+    for diagnosis in several:
+        *tables, step = diagnosis.tables()
         yield from (replace(table, title=Detail(table.title)) for table in tables)
-        yield step if found.answers.run_name == best else replace(step, title=Detail(step.title))
+        yield step if diagnosis.answers.run_name == best else replace(step, title=Detail(step.title))
 
 
 def _means_tables(
@@ -159,11 +162,11 @@ def _means_tables(
     names = dict.fromkeys(itertools.chain.from_iterable(means))
     main = [name for name in names if name.removesuffix(_BY_JUDGE) in MAIN_MEASURES or name.startswith(_RETRIEVAL)]
     yield Table(
-        columns=("measure", *(each.run_name for each in systems)),
+        columns=("measure", *(evaluation.run_name for evaluation in systems)),
         rows=tuple(
             (name if name in main or not main else Detail(name), *(mean.get(name) for mean in means)) for name in names
         ),
-        title=" and ".join(dict.fromkeys(many(len(each.query_ids), "question") for each in systems)),
+        title=" and ".join(dict.fromkeys(many(len(evaluation.query_ids), "question") for evaluation in systems)),
         digits=3,
         notes=tuple(notes),
         unit="measure",
@@ -172,13 +175,13 @@ def _means_tables(
 
 def _means(answers: AnswerEvaluation) -> dict[str, float]:
     """Return the mean of each measure; one that is not corrected is named as that of the judge."""
-    found = {}
+    means = {}
     for name, (mean, _, judged) in answers.estimates().items():
         if mean is not None:
-            found[name] = mean
+            means[name] = mean
         elif judged is not None:
-            found[f"{name}{_BY_JUDGE}"] = judged
-    return found
+            means[f"{name}{_BY_JUDGE}"] = judged
+    return means
 
 
 def _verdict(systems: Sequence[AnswerEvaluation]) -> tuple[str, str]:
@@ -202,15 +205,19 @@ def _compared(systems: Sequence[AnswerEvaluation], options: Options) -> Iterable
     if len(systems) == 1:
         return systems[0].tables()
     notes = [note if "WARNING" in note else Detail(note) for note in evaluations.notes_of(systems)]
-    return _means_tables(systems, [_means(each) for each in systems], _verdict(systems)[0], notes)
+    return _means_tables(systems, [_means(evaluation) for evaluation in systems], _verdict(systems)[0], notes)
 
 
 def _diagnosis_data(several: Sequence[AnswerDiagnosis], _options: Options) -> Table:
     """Return the rows of all systems, with a column for the system if there are several."""
-    tables = [found.data_table() for found in several]
+    tables = [diagnosis.data_table() for diagnosis in several]
     if len(tables) == 1:
         return tables[0]
-    rows = [(found.answers.run_name, *row) for found, table in zip(several, tables, strict=True) for row in table.rows]
+    rows = [
+        (diagnosis.answers.run_name, *row)
+        for diagnosis, table in zip(several, tables, strict=True)
+        for row in table.rows
+    ]
     return Table(("system", *tables[0].columns), tuple(rows))
 
 

@@ -16,9 +16,9 @@ from rankgauge.reports.registry import Options, Report
 from rankgauge.reports.sections import Section
 
 
-def _blocks(found: BenchmarkComparison, options: Options) -> Iterator[Table]:
+def _blocks(comparison: BenchmarkComparison, options: Options) -> Iterator[Table]:
     """Yield the means with the median latency and the conclusion; differences, costs, and diagnosis are details."""
-    costs, first, compared = found.cost_table(), found.runs[0], found.comparison
+    costs, first, compared = comparison.cost_table(), comparison.runs[0], comparison.comparison
     means, *differences, conclusions = comparison_tables(compared, options)
     rows = means.rows
     for head in ("p50 ms", "failed"):
@@ -41,22 +41,22 @@ def _blocks(found: BenchmarkComparison, options: Options) -> Iterator[Table]:
         ),
     )
     yield from (replace(table, title=Detail(table.title)) for table in differences)
-    yield replace(costs, title=Detail(costs.title), notes=(*costs.notes, *found.notes))
+    yield replace(costs, title=Detail(costs.title), notes=(*costs.notes, *comparison.notes))
     if diagnosis is not None:
         yield from (replace(table, title=Detail(table.title)) for table in diagnosis_tables(diagnosis))
 
 
-def benchmark_section(found: BenchmarkComparison, *, plots: bool = True) -> Section:
+def benchmark_section(comparison: BenchmarkComparison, *, plots: bool = True) -> Section:
     """Return latency and cost as a section of a report (see :func:`html_report`).
 
     Args:
-        found: Returned by :meth:`Benchmark.compare`.
+        comparison: Returned by :meth:`Benchmark.compare`.
         plots: Whether to plot quality over latency if there are more than two runs and all were
             timed; needs ``rankgauge[plots]``.
     """
-    table = replace(found.cost_table(), title="")
-    drawn = (found.plot(),) if plots and found.pareto and len(found.runs) > 2 else ()
-    return Section("Latency and cost", (table, *drawn, *found.notes))
+    table = replace(comparison.cost_table(), title="")
+    drawn = (comparison.plot(),) if plots and comparison.pareto and len(comparison.runs) > 2 else ()
+    return Section("Latency and cost", (table, *drawn, *comparison.notes))
 
 
 def _costs(runs: tuple[BenchmarkRun, ...], _options: Options) -> Iterator[Table]:
@@ -66,17 +66,17 @@ def _costs(runs: tuple[BenchmarkRun, ...], _options: Options) -> Iterator[Table]
     yield replace(table, notes=(*table.notes, *notes))
 
 
-def _exploration(found: Exploration, options: Options) -> Iterator[Table]:
+def _exploration(exploration: Exploration, options: Options) -> Iterator[Table]:
     """Yield the trials, the best trial on other queries, and the effect of single settings."""
-    yield found.table()
-    if found.comparison is not None:
-        title = f"best and before on {len(found.test)} test queries"
-        yield replace(found.comparison.differences_table(), title=Detail(title))
+    yield exploration.table()
+    if exploration.comparison is not None:
+        title = f"best and before on {len(exploration.test)} test queries"
+        yield replace(exploration.comparison.differences_table(), title=Detail(title))
         if options.short:  # the diagnoses take time
             yield Table((), (), title=Detail("failure patterns of both configurations"))
         else:
-            yield found.before_after(options.collection, k=options.k)
-    ablation = found.ablation()
+            yield exploration.before_after(options.collection, k=options.k)
+    ablation = exploration.ablation()
     if ablation.rows:
         yield replace(ablation, title=Detail(ablation.title))
 

@@ -78,8 +78,8 @@ def _check_blocks(result: CheckResult, options: Options) -> Iterator[Table]:
     """Yield the findings of each input, most severe first, then their counts and the next step."""
     if options.quiet:
         columns = ("code", "name", "source", "count", "of")
-        found = result.to_columns()
-        yield Table(columns, tuple(zip(*(found[name] for name in columns), strict=True)))
+        counts = result.to_columns()
+        yield Table(columns, tuple(zip(*(counts[name] for name in columns), strict=True)))
         return
     sources = dict.fromkeys((*result.inputs, *(finding.evidence.source for finding in result.findings)))
     clean = []
@@ -112,25 +112,25 @@ def _check_blocks(result: CheckResult, options: Options) -> Iterator[Table]:
     yield Table((), (), title=title, notes=tuple(notes))
 
 
-def _rows(found: Finding) -> Iterator[tuple[str, str]]:
+def _rows(finding: Finding) -> Iterator[tuple[str, str]]:
     """Yield a finding, its locations, effects, and fix; unless it is an error, most are details."""
-    kind = FINDING_KINDS[found.code]
-    error = found.severity == "error"
-    yield found.severity, f"{kind.code} {kind.name}: {found.message}"
-    places = [_place(location) for location in found.evidence.locations[:_LOCATIONS]]
+    kind = FINDING_KINDS[finding.code]
+    error = finding.severity == "error"
+    yield finding.severity, f"{kind.code} {kind.name}: {finding.message}"
+    places = [_place(location) for location in finding.evidence.locations[:_LOCATIONS]]
     if places:
-        lined = any(location.line for location in found.evidence.locations)
-        more = ["..."] if len(found.evidence.locations) > _LOCATIONS else []
+        lined = any(location.line for location in finding.evidence.locations)
+        more = ["..."] if len(finding.evidence.locations) > _LOCATIONS else []
         yield "at" if error or lined else Detail("at"), "; ".join([*places, *more])
-    for place, text in enumerate(_effects(found)):
+    for place, text in enumerate(_effects(finding)):
         yield "effect" if place < (_EFFECTS if error else 1) else Detail("effect"), text
-    yield "fix" if error else Detail("fix"), found.fix
+    yield "fix" if error else Detail("fix"), finding.fix
 
 
-def _effects(found: Finding) -> Iterator[str]:
+def _effects(finding: Finding) -> Iterator[str]:
     """Yield the changed measures of each run, or a sentence if nothing changes."""
     groups: dict[tuple[str, str], list[Effect]] = {}
-    for effect in found.evidence.effects:
+    for effect in finding.evidence.effects:
         groups.setdefault((effect.run, effect.condition), []).append(effect)
     several = len({run for run, _ in groups}) > 1
     parts = []
@@ -140,7 +140,7 @@ def _effects(found: Finding) -> Iterator[str]:
             parts.append((f"{run}: " if several else "") + f"{', '.join(changes)} ({condition})")
     yield from parts
     if groups and not parts:
-        names = ", ".join(dict.fromkeys(effect.measure for effect in found.evidence.effects))
+        names = ", ".join(dict.fromkeys(effect.measure for effect in finding.evidence.effects))
         conditions = ", ".join(dict.fromkeys(condition for _, condition in groups))
         yield f"{names}: no change in four decimals ({conditions})"
 
@@ -161,15 +161,15 @@ def _place(location: Location) -> str:
 # ---- for machines
 
 
-def _annotation(found: Finding) -> Annotation:
+def _annotation(finding: Finding) -> Annotation:
     """Return a finding as an annotation at its first line."""
-    lined = next((location for location in found.evidence.locations if location.line), None)
+    lined = next((location for location in finding.evidence.locations if location.line), None)
     # A source without line numbers may not be a file.
-    what = found.message if lined else f"{found.evidence.source}: {found.message}"
-    parts = [what, *list(_effects(found))[:_EFFECTS], f"fix: {found.fix}"]
+    what = finding.message if lined else f"{finding.evidence.source}: {finding.message}"
+    parts = [what, *list(_effects(finding))[:_EFFECTS], f"fix: {finding.fix}"]
     return Annotation(
-        _KINDS[found.severity],
-        f"{found.code} {FINDING_KINDS[found.code].name}",
+        _KINDS[finding.severity],
+        f"{finding.code} {FINDING_KINDS[finding.code].name}",
         "; ".join(parts),
         "" if lined is None else lined.source,
         0 if lined is None else lined.line,

@@ -23,13 +23,13 @@ from rankgauge.reports.evaluations import grids, is_grid
 from rankgauge.reports.registry import Options, Report
 
 
-def comparison_tables(found: PairedComparison, options: Options) -> Iterator[Table]:
+def comparison_tables(comparison: PairedComparison, options: Options) -> Iterator[Table]:
     """Yield the means, the differences, and their notes.
 
     On a terminal, the differences are one table for a single measure, else one for each pair of runs.
     """
-    yield found.table(transposed=options.transposed)
-    table = found.differences_table()
+    yield comparison.table(transposed=options.transposed)
+    table = comparison.differences_table()
     heads = table.columns.index("measure")  # number of columns that name the runs
     measures = {row[heads] for row in table.rows if not options.short or not isinstance(row[heads], Detail)}
     if not options.on_terminal:
@@ -42,7 +42,7 @@ def comparison_tables(found: PairedComparison, options: Options) -> Iterator[Tab
         yield replace(table.part(rows=rows, columns=columns), title=title, notes=())
     else:
         for names, places in groupby(range(len(table.rows)), key=lambda place: table.rows[place][:heads]):
-            run, against = (*names, found.baseline)[:2]
+            run, against = (*names, comparison.baseline)[:2]
             part = table.part(rows=[*places], columns=range(heads, len(table.columns)))
             yield replace(part, title=f"{run} compared with {against}", notes=())
     yield Table((), (), notes=table.notes)
@@ -65,7 +65,7 @@ def _diff_blocks(diff: RunDiff, _options: Options) -> Iterator[Table]:
         (query.query, query.value_a, query.value_b, f"{query.change:+.4f}", query.rbo, _firsts(query), query.text)
         for query in diff.shown
     ]
-    faults = [f"WARNING: {run}: {one}" for run, one in diff.findings if one.severity == "error"]
+    faults = [f"WARNING: {run}: {finding}" for run, finding in diff.findings if finding.severity == "error"]
     notes = [note for note in diff.notes if note not in faults]
     folded = len(diff.shown) > _RANKINGS
     if not diff.shown:
@@ -225,7 +225,7 @@ def _names(entries: Sequence[HistoryEntry], measures: Sequence[str | Measure]) -
     kept = dict.fromkeys(name for entry in entries for name in entry.means)
     if not measures:
         return (_PRIMARY,) if _PRIMARY in kept else tuple(entries[-1].means)[:1] if entries else ()
-    names = tuple(dict.fromkeys(str(found) for name in measures for found in parse_all(name)))
+    names = tuple(dict.fromkeys(str(measure) for name in measures for measure in parse_all(name)))
     for name in names:
         if entries and name not in kept:
             raise InputError(

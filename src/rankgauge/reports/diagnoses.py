@@ -28,46 +28,50 @@ _OF_TERMS = (GAP.name, IGNORED.name)
 _FIX_OF = {cause.name: cause.fix for cause in CAUSES}
 
 
-def diagnosis_tables(found: Diagnosis) -> Iterator[Table]:
+def diagnosis_tables(diagnosis: Diagnosis) -> Iterator[Table]:
     """Yield quality, causes, gains, and fixes, then cut-offs and groups, and the worst queries."""
-    if found.withheld:
-        texts = [f"no diagnosis of {found.run_name}: {one}" for one in found.withheld]
+    if diagnosis.withheld:
+        texts = [f"no diagnosis of {diagnosis.run_name}: {finding}" for finding in diagnosis.withheld]
         yield Table(
             columns=("measure", "mean"),
-            rows=tuple((str(one.measure), one.mean) for one in found.qualities),
+            rows=tuple((str(quality.measure), quality.mean) for quality in diagnosis.qualities),
             title="; ".join(texts),
             notes=(
                 "causes, fixes, and bands are withheld: fix the input first",
-                *(note for note in found.notes if not note.startswith("WARNING: ")),
+                *(note for note in diagnosis.notes if not note.startswith("WARNING: ")),
             ),
         )
         return
-    yield _quality(found)
-    yield _causes(found)
-    yield _potential(found)
-    yield _fixes(found)
-    cutoffs = tuple((row.k, row.precision, row.recall, row.success) for row in found.cutoffs)
+    yield _quality(diagnosis)
+    yield _causes(diagnosis)
+    yield _potential(diagnosis)
+    yield _fixes(diagnosis)
+    cutoffs = tuple((row.k, row.precision, row.recall, row.success) for row in diagnosis.cutoffs)
     yield Table(columns=("k", "P", "R", "Success"), rows=cutoffs, title=Detail("other cut-offs"))
-    if found.sweep.thresholds:
-        yield _thresholds(found)
-    yield _difficulty(found)
-    yield _slices(found)
-    yield from (_query(found, finding) for finding in found.worst)
+    if diagnosis.sweep.thresholds:
+        yield _thresholds(diagnosis)
+    yield _difficulty(diagnosis)
+    yield _slices(diagnosis)
+    yield from (_query(diagnosis, finding) for finding in diagnosis.worst)
 
 
-def _quality(found: Diagnosis) -> Table:
-    sentences = found.precision_recall.sentences
+def _quality(diagnosis: Diagnosis) -> Table:
+    sentences = diagnosis.precision_recall.sentences
     # The last sentence is about drift.
-    main = {0} if found.drift is None else {0, len(sentences) - 1}
+    main = {0} if diagnosis.drift is None else {0, len(sentences) - 1}
     limits = (
-        f"{one.measure} cannot exceed {one.attainable:.2f} ({one.highest}) with these judgments, whatever is retrieved"
-        for one in found.qualities
-        if one.highest not in {None, "Excellent"}
+        f"{quality.measure} cannot exceed {quality.attainable:.2f} ({quality.highest}) with these judgments, "
+        "whatever is retrieved"
+        for quality in diagnosis.qualities
+        if quality.highest not in {None, "Excellent"}
     )
     return Table(
         columns=("measure", "mean", "band", "attainable", "attainable band"),
-        rows=tuple((str(one.measure), one.mean, one.level, one.attainable, one.highest) for one in found.qualities),
-        title=f"Diagnosis of {found.run_name}: quality",
+        rows=tuple(
+            (str(quality.measure), quality.mean, quality.level, quality.attainable, quality.highest)
+            for quality in diagnosis.qualities
+        ),
+        title=f"Diagnosis of {diagnosis.run_name}: quality",
         notes=(
             *(text if place in main else Detail(text) for place, text in enumerate(sentences)),
             *map(Detail, limits),
@@ -79,34 +83,34 @@ def _quality(found: Diagnosis) -> Table:
     )
 
 
-def _causes(found: Diagnosis) -> Table:
+def _causes(diagnosis: Diagnosis) -> Table:
     rows = tuple(
         (total.cause.name, total.queries, total.primary, total.documents, total.cause.fix)
-        for total in found.totals
+        for total in diagnosis.totals
         if total.queries
     )
-    first = found.first_causes
+    first = diagnosis.first_causes
     named = f", primary: {first_step(first)[0]}" if first else ""
     title = (
-        f"likely causes of {len(found.diagnoses)} of {many(found.queries, 'query')}{named} "
-        f"({found.failing} {inflect(found.failing or 0, 'misses', 'miss')} a relevant document "
-        f"in the first {found.k})"
+        f"likely causes of {len(diagnosis.diagnoses)} of {many(diagnosis.queries, 'query')}{named} "
+        f"({diagnosis.failing} {inflect(diagnosis.failing or 0, 'misses', 'miss')} a relevant document "
+        f"in the first {diagnosis.k})"
     )
-    if not rows and not found.failing:
-        title = f"likely causes: none in {many(found.queries, 'query')}"
+    if not rows and not diagnosis.failing:
+        title = f"likely causes: none in {many(diagnosis.queries, 'query')}"
     notes = [
-        found.summary(),
-        *(note for note in found.notes if note.startswith("WARNING: ")),
-        *(f"not checked: {text}" for text in found.not_checked),
+        diagnosis.summary(),
+        *(note for note in diagnosis.notes if note.startswith("WARNING: ")),
+        *(f"not checked: {text}" for text in diagnosis.not_checked),
     ]
-    unjudged = [len(finding.unjudged) for finding in found.diagnoses if finding.unjudged]
+    unjudged = [len(finding.unjudged) for finding in diagnosis.diagnoses if finding.unjudged]
     if unjudged:
         text = f"{many(sum(unjudged), 'document')} of {many(len(unjudged), 'query')} with something to fix"
-        notes.append(Detail(f"unjudged in the first {found.k}: {text}; judge these first"))
-    none = sum(not one.causes for one in found.diagnoses)
+        notes.append(Detail(f"unjudged in the first {diagnosis.k}: {text}; judge these first"))
+    none = sum(not query.causes for query in diagnosis.diagnoses)
     if none:
         notes.append(Detail(f"{many(none, 'query')} without a cause: only ranks below have a worse order"))
-    absent = [t.cause.name for t in found.totals if not t.queries and t.checked]
+    absent = [t.cause.name for t in diagnosis.totals if not t.queries and t.checked]
     if absent:
         notes.append(Detail(f"also checked: {', '.join(absent)}"))
     return Table(
@@ -117,7 +121,7 @@ def _causes(found: Diagnosis) -> Table:
     )
 
 
-def _query(found: Diagnosis, finding: QueryDiagnosis) -> Table:
+def _query(diagnosis: Diagnosis, finding: QueryDiagnosis) -> Table:
     """Return one of the worst queries as a table."""
     shown = finding.missed[:_SHOWN]
     rows: list[tuple[Cell, ...]] = [
@@ -137,33 +141,33 @@ def _query(found: Diagnosis, finding: QueryDiagnosis) -> Table:
         notes.append(f"of {many(len(finding.missed), 'missed document')}: {message}")
     if finding.unjudged and UNJUDGED.name not in finding.causes:
         few = ", ".join(finding.unjudged[:_SHOWN])
-        notes.append(f"unjudged in the first {found.k}: {few}")
+        notes.append(f"unjudged in the first {diagnosis.k}: {few}")
     if finding.primary:
         first = f"primary cause: {finding.primary}; suggested fix: {_FIX_OF[finding.primary]}"
         if finding.terms and any(name in finding.causes for name in _OF_TERMS):
             first += f"; query terms: {', '.join(finding.terms)}"
         notes.append(first)
     else:
-        notes.append(f"no fault in the first {found.k}: {found.measure} is lost below")
+        notes.append(f"no fault in the first {diagnosis.k}: {diagnosis.measure} is lost below")
     text = " ".join(finding.text.split())
     asked = f" “{shorten(text, _WIDTH)}”" if text else ""
     return Table(
         columns=("missed", "grade", "rank", "evidence") if rows else ("missed",),
         rows=tuple(rows) or (("nothing",),),
         title=Detail(
-            f"{finding.query_id}{asked}: {found.measure} {finding.value:.2f}, "
-            f"{finding.found} of {finding.relevant} relevant in the first {found.k}"
+            f"{finding.query_id}{asked}: {diagnosis.measure} {finding.value:.2f}, "
+            f"{finding.found} of {finding.relevant} relevant in the first {diagnosis.k}"
         ),
         notes=tuple(notes),
         right=frozenset({1, 2} if rows else ()),
     )
 
 
-def _potential(found: Diagnosis) -> Table:
-    shown = list(dict.fromkeys([str(found.measure), f"P@{found.k}", f"R@{found.k}"]))
-    names = [name for name in shown if name in found.now]
-    rows: list[tuple[Cell, ...]] = [("now", *(found.now[name] for name in names), "")]
-    rows += [(one.what, *(one.means[name] for name in names), one.kind) for one in found.gains]
+def _potential(diagnosis: Diagnosis) -> Table:
+    shown = list(dict.fromkeys([str(diagnosis.measure), f"P@{diagnosis.k}", f"R@{diagnosis.k}"]))
+    names = [name for name in shown if name in diagnosis.now]
+    rows: list[tuple[Cell, ...]] = [("now", *(diagnosis.now[name] for name in names), "")]
+    rows += [(gain.what, *(gain.means[name] for name in names), gain.kind) for gain in diagnosis.gains]
     return Table(
         columns=("change", *names, "kind"),
         rows=tuple(rows),
@@ -173,42 +177,42 @@ def _potential(found: Diagnosis) -> Table:
     )
 
 
-def _fixes(found: Diagnosis) -> Table:
+def _fixes(diagnosis: Diagnosis) -> Table:
     rows: list[tuple[Cell, ...]] = []
-    for number, fix in enumerate(found.fixes, start=1):
+    for number, fix in enumerate(diagnosis.fixes, start=1):
         reasons = fix.evidence or ("no evidence in this run",)
         rows.append((f"{number}. {fix.name}", reasons[0]))
         rows += [("", text) for text in reasons[1:]]
     # Judging more and removing duplicates do not change the retriever, but their effect is measured
     # too.
-    name = str(found.measure)
-    for one in found.gains:
-        if one.fix not in FIXES:
-            gain = f"{name} {found.now[name]:.2f} to {one.means[name]:.2f} ({one.kind})"
-            rows.append((f"– {one.fix}", f"{one.what}: {gain}"))
+    name = str(diagnosis.measure)
+    for potential in diagnosis.gains:
+        if potential.fix not in FIXES:
+            gain = f"{name} {diagnosis.now[name]:.2f} to {potential.means[name]:.2f} ({potential.kind})"
+            rows.append((f"– {potential.fix}", f"{potential.what}: {gain}"))
     return Table(columns=("fix", "evidence"), rows=tuple(rows), title=Detail("suggested fixes"), notes=(_KINDS,))
 
 
-def _thresholds(found: Diagnosis) -> Table:
-    best = found.sweep.best
+def _thresholds(diagnosis: Diagnosis) -> Table:
+    best = diagnosis.sweep.best
     return Table(
         columns=("score at least", "documents shown", "precision", "recall", "F1", "no results"),
         rows=tuple(
             (f"{row.score:.4g}", f"{row.shown:.1f}", row.precision, row.recall, row.f, row.empty)
-            for row in found.sweep.thresholds
+            for row in diagnosis.sweep.thresholds
         ),
-        title=Detail(f"a threshold on the score, in the first {found.k}"),
+        title=Detail(f"a threshold on the score, in the first {diagnosis.k}"),
         right=frozenset({0, 1}),
-        best=frozenset((place, 4) for place, row in enumerate(found.sweep.thresholds) if row == best),
+        best=frozenset((place, 4) for place, row in enumerate(diagnosis.sweep.thresholds) if row == best),
         digits=2,
         notes=(_SCORES, "the highest F1 was chosen on these queries: it is optimistic"),
     )
 
 
-def _difficulty(found: Diagnosis) -> Table:
-    hard = found.difficulty
+def _difficulty(diagnosis: Diagnosis) -> Table:
+    hard = diagnosis.difficulty
     nowhere = (
-        f"no relevant document in the first {found.k}: {many(hard.nothing_at_k, 'query')}; at "
+        f"no relevant document in the first {diagnosis.k}: {many(hard.nothing_at_k, 'query')}; at "
         f"any rank: {hard.nothing_at_all}"
     )
     notes = [nowhere]
@@ -224,39 +228,39 @@ def _difficulty(found: Diagnosis) -> Table:
         else ()
     )
     return Table(
-        columns=(str(found.measure), "queries", ""),
+        columns=(str(diagnosis.measure), "queries", ""),
         rows=rows,
         title=Detail("distribution over queries"),
         notes=tuple(notes),
     )
 
 
-def _slices(found: Diagnosis) -> Table:
+def _slices(diagnosis: Diagnosis) -> Table:
     """Return the groups of queries; details, unless groups were passed."""
-    named = {one.by for one in found.slices} - {*OWN_CUTS}
+    named = {group.by for group in diagnosis.slices} - {*OWN_CUTS}
     rows = (
         (
-            one.by if one.by in named else Detail(one.by),
-            one.label,
-            one.queries,
-            one.mean,
+            group.by if group.by in named else Detail(group.by),
+            group.label,
+            group.queries,
+            group.mean,
             "too few"
-            if one.queries < ENOUGH
+            if group.queries < ENOUGH
             else "–"
-            if one.low is None or one.high is None
-            else f"{one.low:.2f} to {one.high:.2f}",
+            if group.low is None or group.high is None
+            else f"{group.low:.2f} to {group.high:.2f}",
         )
-        for one in found.slices
+        for group in diagnosis.slices
     )
     notes = [f"too few: groups of fewer than {ENOUGH} queries have no interval"]
-    if not found.sweep.thresholds:
-        notes.append(Detail(f"no threshold on the score: {found.sweep.why_not}"))
+    if not diagnosis.sweep.thresholds:
+        notes.append(Detail(f"no threshold on the score: {diagnosis.sweep.why_not}"))
     title = "groups of queries"
     return Table(
-        columns=("by", "group", "queries", str(found.measure), "95% interval"),
+        columns=("by", "group", "queries", str(diagnosis.measure), "95% interval"),
         rows=tuple(rows),
         title=title if named else Detail(title),
-        notes=(*notes, *(Detail(note) for note in found.notes if not note.startswith("WARNING: "))),
+        notes=(*notes, *(Detail(note) for note in diagnosis.notes if not note.startswith("WARNING: "))),
         digits=2,
         unit="group",
     )

@@ -99,7 +99,8 @@ def _run_table(evaluations: Sequence[Evaluation]) -> Table:
     means = [evaluation.mean() for evaluation in evaluations]
     # Without a query in common, no run is better.
     disjoint = any(
-        set(one.query_ids).isdisjoint(other.query_ids) for one, other in itertools.combinations(evaluations, 2)
+        set(evaluation.query_ids).isdisjoint(other.query_ids)
+        for evaluation, other in itertools.combinations(evaluations, 2)
     )
     best: set[tuple[int, int]] = set()
     for column, measure in enumerate(measures, start=1):

@@ -157,18 +157,20 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
     return report.page(title=title or report.heading, date=date, sections=(*why, *sections), diagnosed=name)
 
 
-def _report_of_values(given: Any, baseline: str | None) -> _Report:
+def _report_of_values(values: Any, baseline: str | None) -> _Report:
     """Return a report on evaluations without judgments and runs."""
-    answers = given if isinstance(given, AnswerDiagnosis) else None
-    texts = Collection.of({}, {each.record.id: each.record.question for each in answers.judged} if answers else {})
+    answers = values if isinstance(values, AnswerDiagnosis) else None
+    texts = Collection.of(
+        {}, {judged.record.id: judged.record.question for judged in answers.judged} if answers else {}
+    )
     if answers:
-        given = answers.answers
-    found = (given,) if isinstance(given, Result) else tuple(given)
-    result: Any = found[0] if len(found) == 1 else compare(found, baseline=baseline)
+        values = answers.answers
+    results = (values,) if isinstance(values, Result) else tuple(values)
+    result: Any = results[0] if len(results) == 1 else compare(results, baseline=baseline)
     evaluations = result.evaluations if isinstance(result, Comparison) else (result,)
-    if not all(isinstance(one, Evaluation) for one in evaluations):
+    if not all(isinstance(evaluation, Evaluation) for evaluation in evaluations):
         raise InputError(
-            f"got {type(given).__name__} without runs",
+            f"got {type(values).__name__} without runs",
             where="html_report",
             fix="pass html_report(qrels, runs), or evaluations",
         )
@@ -179,25 +181,25 @@ def _report_of_values(given: Any, baseline: str | None) -> _Report:
 
 def _named(runs: Any) -> dict[str, tuple[Any, Run]]:
     """Return sources and runs by name; files of the same name are distinguished by their full path."""
-    given: list[tuple[str, Any, Run]] = []
+    entries: list[tuple[str, Any, Run]] = []
     if isinstance(runs, Mapping):
-        given = [(str(name), source, Run.of(source, name=str(name))) for name, source in runs.items()]
+        entries = [(str(name), source, Run.of(source, name=str(name))) for name, source in runs.items()]
     elif isinstance(runs, Iterable) and not isinstance(runs, str | bytes | os.PathLike):
-        given = [(run.name, source, run) for source in runs for run in (Run.of(source),)]
-        names = [name for name, *_ in given]
-        own = (os.fspath(at) if names.count(name) > 1 and _is_path(at) else name for name, at, _ in given)
-        given = [(name, source, Run.of(run, name=name)) for name, (_, source, run) in zip(own, given, strict=True)]
-    if not given:
+        entries = [(run.name, source, run) for source in runs for run in (Run.of(source),)]
+        names = [name for name, *_ in entries]
+        own = (os.fspath(at) if names.count(name) > 1 and _is_path(at) else name for name, at, _ in entries)
+        entries = [(name, source, Run.of(run, name=name)) for name, (_, source, run) in zip(own, entries, strict=True)]
+    if not entries:
         raise InputError(
             f"got {type(runs).__name__}, expected runs", where="runs", fix='pass them by name: {"bm25": run_a}'
         )
-    found = {name: (source, run) for name, source, run in given}
-    if len(found) < len(given):
-        twice = next(name for name in found if [n for n, *_ in given].count(name) > 1)
+    by_name = {name: (source, run) for name, source, run in entries}
+    if len(by_name) < len(entries):
+        twice = next(name for name in by_name if [n for n, *_ in entries].count(name) > 1)
         raise InputError(
             f"duplicate run name {twice!r}", where="runs", fix='name them: {"first": run_a, "second": run_b}'
         )
-    return found
+    return by_name
 
 
 def _is_path(source: Any) -> bool:
@@ -214,11 +216,11 @@ def _file(source: Any) -> tuple[str, str]:
 
 def _merged(warnings: Iterable[str], runs: Sequence[str]) -> Iterator[str]:
     """Yield warnings; a warning shared by several runs is given once, with their names."""
-    found: dict[str, list[str]] = {}
+    runs_of: dict[str, list[str]] = {}
     for text in warnings:
         run = next((name for name in runs if text.startswith(f"{name}: ")), "")
-        found.setdefault(text.removeprefix(f"{run}: "), []).append(run)
-    for text, names in found.items():
+        runs_of.setdefault(text.removeprefix(f"{run}: "), []).append(run)
+    for text, names in runs_of.items():
         yield f"{', '.join(names)}: {text}" if names[0] else text
 
 
@@ -293,11 +295,11 @@ class _Report:
 
     def diagnosed(self, name: str) -> Diagnosis:
         """Return the diagnosis of a run by the primary measure."""
-        one = next(e for e in self.evaluations if e.run_name == name)
-        same = len(one.query_ids) == len(self.truth)
+        evaluation = next(e for e in self.evaluations if e.run_name == name)
+        same = len(evaluation.query_ids) == len(self.truth)
         best = self._end("best")
         return diagnose(
-            self.truth if same else keep_queries(self.truth, one.query_ids),
+            self.truth if same else keep_queries(self.truth, evaluation.query_ids),
             self.runs[name],
             self.texts if self.texts.documents or self.texts.queries else None,
             measure=self.primary,
@@ -323,25 +325,25 @@ class _Report:
     def _cause(self, diagnosed: str) -> Iterator[tuple[str, str]]:
         """Yield why the run with the worst mean is worse, and what to do."""
         try:
-            found = self.diagnosed(self._end("worst"))
+            diagnosis = self.diagnosed(self._end("worst"))
         except (InputError, UnknownName):
             return  # the measure has no better direction
-        first = found.first_causes
+        first = diagnosis.first_causes
         if not first:
             return
         causes, number, fixes = first_step(first)
-        name = found.run_name
+        name = diagnosis.run_name
         pair = None if self.comparison is None else deciding_difference(self.comparison)
         sure = pair is not None and pair.verdict in _SURE
         if pair is not None and sure and name in {pair.run, pair.baseline}:
             heading = f"Why {name} is worse"
         else:
             heading = f"Likely cause in {name}" if self.comparison else "Likely cause"
-        misses = inflect(found.failing or 0, "misses", "miss")
-        missed = f"{found.failing} of {many(found.queries, 'query')} {misses} a relevant document"
+        misses = inflect(diagnosis.failing or 0, "misses", "miss")
+        missed = f"{diagnosis.failing} of {many(diagnosis.queries, 'query')} {misses} a relevant document"
         likely = inflect(len(first), "likely cause", "equally likely causes")
         queries = f"{many(number, 'query')}{inflect(len(first), '', ' each')}"
-        yield (heading, f"{missed} in the top {found.k}; {likely}: {causes} ({queries})")
+        yield (heading, f"{missed} in the top {diagnosis.k}; {likely}: {causes} ({queries})")
         more = "" if pair is None or sure else "Judge more queries before choosing a run. "
         where = f"Diagnosis of {name} below" if diagnosed == name else "rankgauge diagnose"
         yield (
@@ -354,7 +356,7 @@ class _Report:
         """Findings that invalidate a run, so that there is no verdict on it."""
         if self.comparison:
             return self.comparison.withheld
-        return tuple((e.run_name, one) for e in self.evaluations for one in explaining(e.findings))
+        return tuple((e.run_name, finding) for e in self.evaluations for finding in explaining(e.findings))
 
     def page(self, *, title: str, date: str, sections: Sequence[Section], diagnosed: str) -> str:
         queries = Queries(self.evaluations, self.base, self.primary, self.truth, self.runs, self.texts)
@@ -397,11 +399,11 @@ class _Report:
 
     def _measures(self) -> Iterator[tuple[str, str]]:
         """Yield descriptions; measures that differ only in the cut-off share one."""
-        found: dict[tuple[str, Any], list[Measure]] = {}
+        groups: dict[tuple[str, Any], list[Measure]] = {}
         for measure in self.evaluations[0].measures:
             rest = tuple(p for p in measure.params if p[0] != "k")
-            found.setdefault((measure.name, rest), []).append(measure)
-        for alike in found.values():
+            groups.setdefault((measure.name, rest), []).append(measure)
+        for alike in groups.values():
             declared = alike[0].declaration
             text = summary(declared).replace("`", "")
             text = f"{text[0].upper()}{text[1:]}."
@@ -420,27 +422,27 @@ class _Report:
         if self.comparison:
             facts.append(f"baseline {self.base}")
         stamps = dict.fromkeys(e.stamp for e in self.evaluations if isinstance(e, AnswerEvaluation))
-        return [*facts, f"primary measure {self.primary}", *(f"judge: {one}" for one in stamps)]
+        return [*facts, f"primary measure {self.primary}", *(f"judge: {stamp}" for stamp in stamps)]
 
     def _result(self) -> str:
         """Return the conclusion in one sentence, or why there is no verdict."""
         if self.comparison:
             return comparison_result(self.comparison)
-        (one,) = self.evaluations
+        (evaluation,) = self.evaluations
         if self._withheld:
-            return f"no verdict on {one.run_name}: {self._withheld[0][1].message}"
-        mean, interval, by_judge = one.mean()[str(self.primary)], mean_interval(one, self.primary), ""
-        if isinstance(one, AnswerEvaluation):
-            best, interval, _ = one.estimates()[str(self.primary)]
+            return f"no verdict on {evaluation.run_name}: {self._withheld[0][1].message}"
+        mean, interval, by_judge = evaluation.mean()[str(self.primary)], mean_interval(evaluation, self.primary), ""
+        if isinstance(evaluation, AnswerEvaluation):
+            best, interval, _ = evaluation.estimates()[str(self.primary)]
             mean, by_judge = (mean, ", by the labels of the judge") if best is None else (best, "")
-        unit = "question" if isinstance(one, AnswerEvaluation) else "query"
-        queries = many(len(one.query_ids), unit)
+        unit = "question" if isinstance(evaluation, AnswerEvaluation) else "query"
+        queries = many(len(evaluation.query_ids), unit)
         if math.isnan(mean):
-            return f"{self.primary} of {one.run_name} is undefined for all of {queries}"
-        known = [v for v in counted(one, self.primary) if not math.isnan(v)]
+            return f"{self.primary} of {evaluation.run_name} is undefined for all of {queries}"
+        known = [v for v in counted(evaluation, self.primary) if not math.isnan(v)]
         queries = many(len(known), unit)
         sure = f" (95% CI {interval[0]:.3f} to {interval[1]:.3f})" if interval and interval[0] <= interval[1] else ""
-        return f"{one.run_name}: {self.primary} is {mean:.4f} over {queries}{sure}{by_judge}"
+        return f"{evaluation.run_name}: {self.primary} is {mean:.4f} over {queries}{sure}{by_judge}"
 
     def _warnings(self) -> Iterator[str]:
         """Yield limitations, missing texts, and missing plots."""
@@ -496,7 +498,7 @@ class _Report:
         # As bytes: the displayed text of an escaped id does not match the id.
         ids = dict(zip(self.truth.query_ids, self.truth.table.queries.tolist(), strict=True))
         wanted = [name for kind in _CURVES for name in plot_measures(kind)]
-        found = [
+        curves = [
             evaluate(
                 self.truth,
                 self.runs[e.run_name],
@@ -512,7 +514,7 @@ class _Report:
             )
             for e in self.evaluations
         ]
-        named = [replace(f, run_name=e.run_name) for f, e in zip(found, self.evaluations, strict=True)]
+        named = [replace(f, run_name=e.run_name) for f, e in zip(curves, self.evaluations, strict=True)]
         for kind in _CURVES:
             yield plot(named, kind)
 

@@ -51,14 +51,14 @@ class Queries:
 
     def losses(self, most: int) -> list[str]:
         """Return the queries with the largest losses against the baseline, largest first."""
-        found: dict[int, float] = {}
+        loss_of: dict[int, float] = {}
         columns = {e.run_name: counted(e, self.measure) for e in self.evaluations}
         base = columns.pop(self.base)
         for place, (value, *others) in enumerate(zip(base, *columns.values(), strict=True)):
             apart = [self.sign * (v - value) for v in others if not math.isnan(v - value)]
             if apart and min(apart) < -TOLERANCE:
-                found[place] = min(apart)
-        return [self.ids[p] for p in sorted(found, key=lambda p: (found[p], p))[:most]]
+                loss_of[place] = min(apart)
+        return [self.ids[p] for p in sorted(loss_of, key=lambda p: (loss_of[p], p))[:most]]
 
     def hard(self, most: int, but: Sequence[str] = ()) -> list[str]:
         """Return the queries in which every run is below its mean, worst first, except `but`."""
@@ -151,10 +151,10 @@ class Queries:
 
     def _details_of(self, query: str, orders: Mapping[str, Mapping[str, list[str]]]) -> dict[str, Any]:
         grades = self.truth.get(query, {})
-        found = [orders[e.run_name].get(query, []) for e in self.evaluations]
-        deep = min(_DEPTH, max(map(len, found)))
+        rankings = [orders[e.run_name].get(query, []) for e in self.evaluations]
+        deep = min(_DEPTH, max(map(len, rankings)))
         relevant = sorted((d for d, g in grades.items() if g > 0), key=lambda d: (-grades[d], d))
-        places = [{doc: rank for rank, doc in enumerate(order, start=1)} for order in found]
+        places = [{doc: rank for rank, doc in enumerate(order, start=1)} for order in rankings]
         known = self.texts.queries.get(query)
         values = [(e.run_name, e.value(query, self.measure)) for e in self.evaluations]
         written = (f"{name} {'undefined' if math.isnan(value) else f'{value:.{_DIGITS}f}'}" for name, value in values)
@@ -164,7 +164,7 @@ class Queries:
             "shown_values": f"{self.measure}: {', '.join(written)}",
             "runs": [e.run_name for e in self.evaluations],
             "lines": [
-                [self._hit(order[rank], grades) if rank < len(order) else None for order in found]
+                [self._hit(order[rank], grades) if rank < len(order) else None for order in rankings]
                 for rank in range(deep)
             ],
             # Relevant documents with their rank in each run.

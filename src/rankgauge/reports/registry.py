@@ -137,7 +137,7 @@ def render(result: Result | Sequence[Result], format: str = "table", options: Op
     if format not in known:
         raise UnknownName.of("format", format, known)
     if format == "json" and format not in report.formats:
-        return "".join(one.to_json() + "\n" for one in results)
+        return "".join(entry.to_json() + "\n" for entry in results)
     groups: Sequence[Any] = [results] if report.several else results
     parts: list[Table | str] = []
     for group in groups:
@@ -201,13 +201,13 @@ class Annotation(NamedTuple):
         return f"::{self.kind} {','.join(words)}::{for_annotation(self.message[:_MESSAGE])}"
 
 
-def annotation_lines(found: Iterable[Annotation], title: str, hint: str = "") -> str:
+def annotation_lines(annotations: Iterable[Annotation], title: str, hint: str = "") -> str:
     """Return the annotations up to GitHub's limit per kind; the last one counts the rest."""
     by_kind: dict[str, list[Annotation]] = {}
-    for each in found:
-        by_kind.setdefault(each.kind, []).append(each)
+    for annotation in annotations:
+        by_kind.setdefault(annotation.kind, []).append(annotation)
     for kind, own in by_kind.items():
         if len(own) > MOST:
             more = f"+{len(own) - MOST + 1} more{hint}"
             own[MOST - 1 :] = [Annotation(kind, title, more)]
-    return "".join(f"{each}\n" for own in by_kind.values() for each in own)
+    return "".join(f"{annotation}\n" for own in by_kind.values() for annotation in own)

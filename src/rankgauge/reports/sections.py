@@ -102,14 +102,14 @@ def deciding_difference(comparison: Comparison) -> Difference | None:
 def comparison_result(comparison: Comparison) -> str:
     """Return the conclusion in one sentence, or why there is no verdict."""
     if comparison.withheld:
-        return "; ".join(no_verdicts((run, replace(one, code="", fix="")) for run, one in comparison.withheld))
+        return "; ".join(no_verdicts((run, replace(finding, code="", fix="")) for run, finding in comparison.withheld))
     first = comparison.sentences[0]
-    found = deciding_difference(comparison)
-    if found is None:
+    deciding = deciding_difference(comparison)
+    if deciding is None:
         return first
-    sentence = difference_sentence(found)
-    if found.corrected is not None and "p = " not in sentence:
-        sentence += f"; {comparison.design.p_label} = {found.corrected:.4f}"
+    sentence = difference_sentence(deciding)
+    if deciding.corrected is not None and "p = " not in sentence:
+        sentence += f"; {comparison.design.p_label} = {deciding.corrected:.4f}"
     # For two runs, the difference names the better run.
     return sentence if len(comparison.evaluations) == 2 else f"{first}; {sentence}"
 
@@ -195,14 +195,14 @@ def _environment() -> Any:
     def inlined(shown: Plot, name: str) -> Markup:
         return Markup(shown.inline(name))  # noqa: S704 - our own SVG, its texts escaped
 
-    made = templates(
+    environment = templates(
         loader=FileSystemLoader(Path(__file__).parent / "templates", encoding="utf-8"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.globals["inline"] = inlined
-    made.globals["readable"] = readable
-    made.globals["kind"] = lambda part: type(part).__name__
-    return made
+    environment.globals["inline"] = inlined
+    environment.globals["readable"] = readable
+    environment.globals["kind"] = lambda part: type(part).__name__
+    return environment
