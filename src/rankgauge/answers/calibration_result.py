@@ -224,18 +224,18 @@ class Calibration(Result):
         """Return one row for each relation; intervals and notes on detected biases are details."""
         rows = tuple(
             (
-                each.relation,
-                each.labels,
-                each.agreement.value,
-                each.base_rate,
-                _text(each.kappa),
-                _text(each.alpha),
-                each.sensitivity.value,
-                _text(each.sensitivity),
-                each.specificity.value,
-                _text(each.specificity),
+                relation.relation,
+                relation.labels,
+                relation.agreement.value,
+                relation.base_rate,
+                _text(relation.kappa),
+                _text(relation.alpha),
+                relation.sensitivity.value,
+                _text(relation.sensitivity),
+                relation.specificity.value,
+                _text(relation.specificity),
             )
-            for each in self.relations
+            for relation in self.relations
         )
         return Table(
             columns=(
@@ -264,53 +264,55 @@ class Calibration(Result):
             "95% intervals, with questions (or conversations) as clusters; base rate: agreement of "
             "a judge that always gives the most frequent label"
         )
-        for state in dict.fromkeys(each.state for each in self.relations if each.state != "usable"):
-            names = ", ".join(each.relation for each in self.relations if each.state == state)
+        for state in dict.fromkeys(relation.state for relation in self.relations if relation.state != "usable"):
+            names = ", ".join(relation.relation for relation in self.relations if relation.state == state)
             yield f"WARNING: the judge is {state} for {names}"
-        for each in self.relations:
-            if each.reason or each.warning:
-                yield Detail(f"WARNING: {each.relation}: {each.reason or each.warning}")
-            if each.unjudged:
-                yield Detail(f"{each.relation}: the judge has no verdict on {many(each.unjudged, 'item')} with a label")
-            if each.flips.defined:
-                flips = Ratio(each.flips.value)
-                yield Detail(f"{each.relation}: {flips:.1%} of pairs of replicates differ")
-            if each.people.defined:
-                yield Detail(f"{each.relation}: alpha of the people {_text(each.people)}")
-            found = [bias for bias in each.biases if bias.verdict != "cannot tell"]
-            for bias in found:
-                yield Detail(f"{each.relation}: {bias.verdict} with {bias.group}, {_text(bias.difference)}")
-            unsure = [bias.group for bias in each.biases if bias not in found]
+        for relation in self.relations:
+            if relation.reason or relation.warning:
+                yield Detail(f"WARNING: {relation.relation}: {relation.reason or relation.warning}")
+            if relation.unjudged:
+                yield Detail(
+                    f"{relation.relation}: the judge has no verdict on {many(relation.unjudged, 'item')} with a label"
+                )
+            if relation.flips.defined:
+                flips = Ratio(relation.flips.value)
+                yield Detail(f"{relation.relation}: {flips:.1%} of pairs of replicates differ")
+            if relation.people.defined:
+                yield Detail(f"{relation.relation}: alpha of the people {_text(relation.people)}")
+            biases = [bias for bias in relation.biases if bias.verdict != "cannot tell"]
+            for bias in biases:
+                yield Detail(f"{relation.relation}: {bias.verdict} with {bias.group}, {_text(bias.difference)}")
+            unsure = [bias.group for bias in relation.biases if bias not in biases]
             if unsure:
-                yield Detail(f"{each.relation}: cannot tell whether it is biased by {', '.join(unsure)}")
+                yield Detail(f"{relation.relation}: cannot tell whether it is biased by {', '.join(unsure)}")
 
     def data_table(self) -> Table:
         """Return one row for each relation and statistic, with its interval."""
         rows: list[tuple[Cell, ...]] = []
-        for each in self.relations:
+        for relation in self.relations:
             for name in ("agreement", "kappa", "alpha", "sensitivity", "specificity", "gain"):
-                found = getattr(each, name)
-                rows.append((each.relation, name, found.value, found.low, found.high, found.reason))
-            for bias in each.biases:
-                found = bias.difference
+                value = getattr(relation, name)
+                rows.append((relation.relation, name, value.value, value.low, value.high, value.reason))
+            for bias in relation.biases:
+                value = bias.difference
                 rows.append(
                     (
-                        each.relation,
+                        relation.relation,
                         f"bias: {bias.group}",
-                        found.value,
-                        found.low,
-                        found.high,
-                        found.reason or bias.verdict,
+                        value.value,
+                        value.low,
+                        value.high,
+                        value.reason or bias.verdict,
                     )
                 )
         return Table(("relation", "number", "value", "low", "high", "note"), tuple(rows))
 
     def summary(self) -> str:
         """Return the stamp, and the relations without calibration."""
-        bad = [each for each in self.relations if each.state != "usable"]
-        good = {each.relation for each in self.relations} - {each.relation for each in bad}
+        bad = [relation for relation in self.relations if relation.state != "usable"]
+        good = {relation.relation for relation in self.relations} - {relation.relation for relation in bad}
         parts = [self.stamp(good)] if good else []
-        parts += [f"{each.relation} {each.state}: {each.reason}" for each in bad[:_SHOWN]]
+        parts += [f"{relation.relation} {relation.state}: {relation.reason}" for relation in bad[:_SHOWN]]
         return f"{self._judges()[:99]}: {'; '.join(parts)}"
 
     def stamp(self, relations: Collection[str]) -> str:

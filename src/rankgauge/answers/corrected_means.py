@@ -112,13 +112,13 @@ class CorrectedMeans(Result):
     def summary(self) -> str:
         """Return the first corrected means as text."""
         return "; ".join(
-            f"{each.system} {each.measure}: {each.judged.value:.3f} by the judge, "
+            f"{mean.system} {mean.measure}: {mean.judged.value:.3f} by the judge, "
             + (
-                f"corrected {each.best.value:.3f} {_interval(each.best)}"
-                if each.method
-                else f"not corrected: {_reason(each)}"
+                f"corrected {mean.best.value:.3f} {_interval(mean.best)}"
+                if mean.method
+                else f"not corrected: {_reason(mean)}"
             )
-            for each in self.means[:2]
+            for mean in self.means[:2]
         )
 
 

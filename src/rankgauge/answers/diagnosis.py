@@ -437,7 +437,7 @@ class AnswerDiagnosis(Result):
         """Return the rows of `table`, with interval bounds in separate columns."""
         both = {} if self.retrieval is None else mean_intervals(self.retrieval)
         both |= {name: ends for name, (_, ends, _) in self.answers.estimates().items()}
-        rated = {str(each.measure): (each.level, each.attainable) for each in self.qualities}
+        rated = {str(quality.measure): (quality.level, quality.attainable) for quality in self.qualities}
         return Table(
             columns=("stage", "measure", "mean", "low", "high", "by judge", "band", "attainable"),
             rows=tuple(
@@ -451,7 +451,7 @@ class AnswerDiagnosis(Result):
         if self.retrieval_first:
             return f"Fix retrieval before the prompt or the model: {self.retrieval_first[0]}"
         text = self.blame.summary()
-        states = {each["state"] for each in self.answers.judge.get("measures", {}).values()}
+        states = {calibrated["state"] for calibrated in self.answers.judge.get("measures", {}).values()}
         for state in ("not calibrated", "not usable"):
             if state in states:
                 text += f" (judge {state})"

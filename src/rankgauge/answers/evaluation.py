@@ -146,7 +146,8 @@ class AnswerEvaluation(Evaluation):
                 ("measure", means),
                 ("mean", (mean for mean, _, _ in means.values())),
                 ("95% CI", (span(ends) for _, ends, _ in means.values())),
-                any(each is not None for *_, each in means.values()) and ("by judge", (j for *_, j in means.values())),
+                any(judged is not None for *_, judged in means.values())
+                and ("by judge", (j for *_, j in means.values())),
                 any(missing.values()) and ("if all were judged", if_all),
                 ("questions", np.count_nonzero(~np.isnan(self.per_query), axis=0).tolist()),
             ),

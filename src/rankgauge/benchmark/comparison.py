@@ -138,7 +138,7 @@ class BenchmarkComparison(Result):
             mean = evaluation.mean()
             latency, index = run.latency, run.index
             quantiles = [
-                None if latency is None or (one := getattr(latency, name)) is None else one.value
+                None if latency is None or (estimate := getattr(latency, name)) is None else estimate.value
                 for name in ("p50", "p95", "p99")
             ]
             rows.append(

@@ -81,7 +81,9 @@ class CheckResult(Result):
     def table(self) -> Table:
         """Return one row for each finding."""
         columns = ("severity", "code", "name", "source", "message", "effects", "fix")
-        rows = ({**_record(found), "effects": "; ".join(map(str, found.evidence.effects))} for found in self.findings)
+        rows = (
+            {**_record(finding), "effects": "; ".join(map(str, finding.evidence.effects))} for finding in self.findings
+        )
         return Table(
             columns=columns,
             rows=tuple(tuple(row[column] for column in columns) for row in rows),
@@ -91,7 +93,7 @@ class CheckResult(Result):
 
     def summary(self) -> str:
         """Return the number of findings by severity."""
-        counts = Counter(found.severity for found in self.findings)
+        counts = Counter(finding.severity for finding in self.findings)
         parts = [
             f"{counts[name]} {name}{'s' * (counts[name] > 1 and name != 'info')}" for name in SEVERITIES if counts[name]
         ]
@@ -107,7 +109,7 @@ class CheckResult(Result):
         return {
             "inputs": self.inputs,
             "measures": self.measures,
-            "findings": [_record(found) for found in self.findings],
+            "findings": [_record(finding) for finding in self.findings],
             "notes": self.notes,
         }
 

@@ -239,7 +239,7 @@ class PairedComparison(Result):
             notes=(
                 *(text if place == main else Detail(text) for place, text in enumerate(said)),
                 *(f"WARNING: {text}" for text in self.warnings),
-                *(Detail(found) for found in self.findings if found.severity == "info"),
+                *(Detail(finding) for finding in self.findings if finding.severity == "info"),
                 *map(Detail, units(self.measures)),
                 Detail(self.design.describe()),
             ),
@@ -252,8 +252,8 @@ class PairedComparison(Result):
 
     def data_table(self) -> Table:
         """Return one row for each pair of runs and measure with unformatted numbers."""
-        found = map(difference_object, self.differences)
-        return Table(_COLUMNS, tuple(tuple(d[name] for name in _COLUMNS) for d in found))
+        differences = map(difference_object, self.differences)
+        return Table(_COLUMNS, tuple(tuple(d[name] for name in _COLUMNS) for d in differences))
 
 
 def main_measures(measures: Sequence[Measure], tested: Sequence[Measure]) -> Sequence[Measure]:
@@ -343,14 +343,14 @@ class Comparison(PairedComparison):
                 {
                     "name": e.run_name,
                     "means": means[e.run_name],
-                    "findings": [found.to_dict() for found in e.input_findings],
+                    "findings": [finding.to_dict() for finding in e.input_findings],
                 }
                 for e in self.evaluations
             ],
             "differences": [difference_object(d) for d in self.differences],
             "sentences": list(self.sentences),
             "warnings": list(self.warnings),
-            "findings": [found.to_dict() for found in self.findings],
+            "findings": [finding.to_dict() for finding in self.findings],
         }
 
 

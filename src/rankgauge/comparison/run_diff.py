@@ -248,7 +248,7 @@ class RunDiff(Result):
             ],
             "shown": [_shown_json(query) for query in self.shown],
             "notes": list(self.notes),
-            "findings": [{"run": run, **found.to_dict()} for run, found in self.findings],
+            "findings": [{"run": run, **finding.to_dict()} for run, finding in self.findings],
         }
 
     def summary(self) -> str:
@@ -480,34 +480,34 @@ def _chosen(queries: Id | Iterable[Id] | None, qrels: Qrels, *, changes: Values,
     return losses + [row for row in moved if changes[row] > 0][:n]
 
 
-def _notes(found: RunDiff, evaluations: tuple[Evaluation, Evaluation], texts: Collection) -> Iterator[str]:
-    for run, one in found.findings:
-        yield f"{_WARNING}{run}: {one}"
-    warnings = {f"{_WARNING}{one}" for _, one in found.findings}
+def _notes(diff: RunDiff, evaluations: tuple[Evaluation, Evaluation], texts: Collection) -> Iterator[str]:
+    for run, finding in diff.findings:
+        yield f"{_WARNING}{run}: {finding}"
+    warnings = {f"{_WARNING}{finding}" for _, finding in diff.findings}
     for evaluation in evaluations:
         for note in evaluation.notes:
             if note.startswith(_WARNING) and note not in warnings:
                 yield f"{_WARNING}{evaluation.run_name}: {note.removeprefix(_WARNING)}"
     yield (
-        f"{found.measure}: {found.mean_a:.4f} in {found.run_a}, {found.mean_b:.4f} in "
-        f"{found.run_b} ({found.mean_b - found.mean_a:+.4f})"
+        f"{diff.measure}: {diff.mean_a:.4f} in {diff.run_a}, {diff.mean_b:.4f} in "
+        f"{diff.run_b} ({diff.mean_b - diff.mean_a:+.4f})"
     )
-    total = many(len(found.query_ids), "query")
-    gain, lose = inflect(found.wins, "gains", "gain"), inflect(found.losses, "loses", "lose")
-    yield f"{total}: {found.wins} {gain}, {found.unchanged} unchanged, {found.losses} {lose}"
-    unknown = int(np.isnan(found.changes).sum())
+    total = many(len(diff.query_ids), "query")
+    gain, lose = inflect(diff.wins, "gains", "gain"), inflect(diff.losses, "loses", "lose")
+    yield f"{total}: {diff.wins} {gain}, {diff.unchanged} unchanged, {diff.losses} {lose}"
+    unknown = int(np.isnan(diff.changes).sum())
     if unknown:
-        yield f"{many(unknown, 'query')} left out: {found.measure} is undefined in one run or both"
-    if found.measure.declaration.better == "neither":
-        yield f"{found.measure} has no better direction: increases are shown as gains"
-    yield from _shares(found)
-    same = int(found.same_top.sum())
+        yield f"{many(unknown, 'query')} left out: {diff.measure} is undefined in one run or both"
+    if diff.measure.declaration.better == "neither":
+        yield f"{diff.measure} has no better direction: increases are shown as gains"
+    yield from _shares(diff)
+    same = int(diff.same_top.sum())
     yield (
-        f"mean RBO {Ratio(mean_known(found.rbo.tolist())):.3f} (p={_P:g}, first {_RBO_DEPTH} "
-        f"ranks); the top {found.k} is identical for {many(same, 'query')}"
+        f"mean RBO {Ratio(mean_known(diff.rbo.tolist())):.3f} (p={_P:g}, first {_RBO_DEPTH} "
+        f"ranks); the top {diff.k} is identical for {many(same, 'query')}"
     )
     yield from _inputs(evaluations)
-    shown = {at.document for query in found.shown for at in (*query.ranking_a, *query.ranking_b)}
+    shown = {at.document for query in diff.shown for at in (*query.ranking_a, *query.ranking_b)}
     unknown = len(shown - texts.documents.keys())
     if texts.documents and unknown:
         yield f"{many(unknown, 'document')} shown without text: not in {texts.name}"

@@ -298,10 +298,10 @@ class CollectionInfo(Result):
             for name, spread in self.spreads.items()
         )
         problems = (
-            (one.message, one.evidence.count, one.evidence.of, ", ".join(one.evidence.examples))
-            for one in self.findings
+            (finding.message, finding.evidence.count, finding.evidence.of, ", ".join(finding.evidence.examples))
+            for finding in self.findings
         )
-        effects = [f"{one.message}: {one.effect} ({one.code})" for one in self.findings]
+        effects = [f"{finding.message}: {finding.effect} ({finding.code})" for finding in self.findings]
         notes = [*effects[:_EFFECTS], *map(Detail, effects[_EFFECTS:]), *self.notes]
         if self.judgments is None:
             notes.append("no judgments were given: checks that need them were skipped")
@@ -330,24 +330,26 @@ class CollectionInfo(Result):
             for name, spread in self.spreads.items()
             for what, number in zip(PARTS, astuple(spread), strict=True)
         )
-        found = (
-            (one.message, one.evidence.count, one.evidence.of, "; ".join(one.evidence.examples))
-            for one in self.findings
+        findings = (
+            (finding.message, finding.evidence.count, finding.evidence.of, "; ".join(finding.evidence.examples))
+            for finding in self.findings
         )
-        return Table(("what", "value", "of", "examples"), (*counts, *spreads, *found))
+        return Table(("what", "value", "of", "examples"), (*counts, *spreads, *findings))
 
     def summary(self) -> str:
         """Return the conclusion in one or two sentences."""
         judged = "" if self.judgments is None else f", {many(self.judgments, 'judgment')}"
-        found = "; ".join(f"{one.evidence.count} of {one.evidence.of} {one.message}" for one in self.findings)
+        problems = "; ".join(
+            f"{finding.evidence.count} of {finding.evidence.of} {finding.message}" for finding in self.findings
+        )
         return (
             f"{self.name}: {many(self.documents, 'document')}, "
-            f"{many(self.queries, 'query')}{judged}. {found or 'No problems found.'}"
+            f"{many(self.queries, 'query')}{judged}. {problems or 'No problems found.'}"
         )
 
     def _data(self) -> dict[str, Any]:
         grades = {f"{grade:g}": count for grade, count in self.grades.items()}
-        findings = [found.to_dict() for found in self.findings]
+        findings = [finding.to_dict() for finding in self.findings]
         data = {**asdict(self), "grades": grades, "findings": findings}
         return data | {"judged_share": self.judged_share}
 

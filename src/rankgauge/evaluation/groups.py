@@ -68,19 +68,19 @@ class GroupMeans(Result):
 
     def table(self) -> Table:
         """Return a table with one row per mean."""
-        measures = list(dict.fromkeys(each.name for each in self.means))
-        weighted = any(each.weighted for each in self.means)
-        names = (each.group + (", unweighted" if weighted and not each.weighted else "") for each in self.means)
+        measures = list(dict.fromkeys(group.name for group in self.means))
+        weighted = any(group.weighted for group in self.means)
+        names = (group.group + (", unweighted" if weighted and not group.weighted else "") for group in self.means)
         return Table(
             *by_column(
-                len(measures) > 1 and ("measure", (each.name for each in self.means)),
+                len(measures) > 1 and ("measure", (group.name for group in self.means)),
                 ("group", names),
-                ("queries", (each.queries for each in self.means)),
-                weighted and ("effective", (f"{each.effective:.1f}" for each in self.means)),
-                (measures[0] if len(measures) == 1 else "mean", (each.mean for each in self.means)),
+                ("queries", (group.queries for group in self.means)),
+                weighted and ("effective", (f"{group.effective:.1f}" for group in self.means)),
+                (measures[0] if len(measures) == 1 else "mean", (group.mean for group in self.means)),
                 (
                     "95% CI",
-                    ("–" if math.isnan(each.low) else f"[{each.low:.3f}, {each.high:.3f}]" for each in self.means),
+                    ("–" if math.isnan(group.low) else f"[{group.low:.3f}, {group.high:.3f}]" for group in self.means),
                 ),
             ),
             title=self.run_name,
@@ -90,7 +90,7 @@ class GroupMeans(Result):
 
     def summary(self) -> str:
         """Return the number of groups."""
-        groups = {each.group for each in self.means} - {"all"}
+        groups = {group.group for group in self.means} - {"all"}
         return f"{self.run_name}: {many(len(groups), 'group')} of queries"
 
 

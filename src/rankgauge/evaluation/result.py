@@ -431,7 +431,7 @@ class Evaluation(Frozen, Result):
 
     def summary(self) -> str:
         """Return the conclusion in one or two sentences."""
-        faults = [f"WARNING: {found}" for found in self.input_findings if found.severity == "error"]
+        faults = [f"WARNING: {finding}" for finding in self.input_findings if finding.severity == "error"]
         queries = len(self.query_ids)
         means = ", ".join(f"{name} {value:.4f}" for name, value in list(self.mean().items())[:3])
         text = f"{self.run_name}: {means} over {queries} {'query' if queries == 1 else 'queries'}"

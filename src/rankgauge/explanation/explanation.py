@@ -403,19 +403,19 @@ def _ranking(measure: Measure, calculation: Calculation, ranking: RankedQuery) -
     terms = terms_of([row.terms for row in shown])
     columns, rows = by_column(
         ("rank", (str(row.ranked.rank) if row in counted else Detail(row.ranked.rank) for row in shown)),
-        ("document", (one.document for one in ranks)),
+        ("document", (listed.document for listed in ranks)),
         # Enough digits to distinguish a score from its neighbors.
-        (Detail("score"), (f"{one.score:.10g}" for one in ranks)),
-        any(one.tied for one in ranks)
+        (Detail("score"), (f"{listed.score:.10g}" for listed in ranks)),
+        any(listed.tied for listed in ranks)
         and (
             "tie" if any(row.ranked.tied for row in counted) else Detail("tie"),
-            (f"{one.first}-{one.last}" if one.tied else "" for one in ranks),
+            (f"{listed.first}-{listed.last}" if listed.tied else "" for listed in ranks),
         ),
-        ("grade", (grade_of(one.grade) for one in ranks)),
-        binary and (Detail("relevant"), ("yes" if one.reaches(level) else "" for one in ranks)),
+        ("grade", (grade_of(listed.grade) for listed in ranks)),
+        binary and (Detail("relevant"), ("yes" if listed.reaches(level) else "" for listed in ranks)),
         *((name, [cells[place] for cells in terms]) for place, name in enumerate(calculation.columns)),
     )
-    places = [0, *(one.rank for one in ranks), len(ranking.documents) + 1]
+    places = [0, *(listed.rank for listed in ranks), len(ranking.documents) + 1]
     gaps = (ranking.documents[above : below - 1] for above, below in pairwise(places) if below > above + 1)
     return Table(
         columns,

@@ -502,11 +502,11 @@ def _notes(references: list[Reference], new: Baseline, rules: GateRules, noise: 
         yield f"{many(len(empty), 'query')} without a ranking, counted as empty"
     if references:
         named = "" if rules.source == "rules" else f" ({rules.source})"
-        each = ", for baseline and anchor separately" if len(references) > 1 else ""
+        separately = ", for baseline and anchor separately" if len(references) > 1 else ""
         yield (
             f"rules{named}: PASS if the lower bound of the mean gain (95%) is above the negative "
             "margin; otherwise FAIL if the upper bound (99%, Holm over "
-            f"{many(len(rules.measures), 'measure')}{each}) is below 0; otherwise 'PASS "
+            f"{many(len(rules.measures), 'measure')}{separately}) is below 0; otherwise 'PASS "
             "unless rare collapse' if only queries outside the sample could exceed the margin"
         )
     if noise is not None:

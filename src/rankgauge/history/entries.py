@@ -134,7 +134,7 @@ class HistoryEntries(Result, tuple[HistoryEntry, ...]):
 
     def table(self) -> Table:
         """Return one row for each evaluation."""
-        rows = tuple((one.id, f"{one.time:%Y-%m-%d}", one.run, one.label) for one in self)
+        rows = tuple((entry.id, f"{entry.time:%Y-%m-%d}", entry.run, entry.label) for entry in self)
         return Table(("id", "date", "run", "label"), rows)
 
     def summary(self) -> str:

@@ -262,8 +262,8 @@ def _inlined(svg: str, name: str, alt: str) -> str:
     body = re.sub(r"(?s)\s*<defs>\s*<style.*?</style>\s*</defs>", "", body, count=1)
     used = set(re.findall(r'(?:url\(#|href="#)([^")]+)', body))
 
-    def renamed(found: re.Match[str]) -> str:
-        return f' id="{name}-{found[1]}"' if found[1] in used else ""
+    def renamed(match: re.Match[str]) -> str:
+        return f' id="{name}-{match[1]}"' if match[1] in used else ""
 
     body = re.sub(r' id="([^"]*)"', renamed, body)
     body = re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", body)

@@ -315,10 +315,10 @@ def _differences(shown: _PlotData) -> Plot:
             "a plot of differences shows a comparison", where=f"plot {shown.kind!r}", fix="pass the result of compare()"
         )
     alike = [d for d in shown.differences if d.measure.declaration.bounds == _UNIT]
-    found = alike or [d for d in shown.differences if d.measure == shown.primary]
-    if len(found) > _MOST_LINES:
-        found = [d for d in found if d.verdict is not None]
-    drawn = found[:_MOST_LINES]
+    chosen = alike or [d for d in shown.differences if d.measure == shown.primary]
+    if len(chosen) > _MOST_LINES:
+        chosen = [d for d in chosen if d.verdict is not None]
+    drawn = chosen[:_MOST_LINES]
     runs = list(dict.fromkeys(d.run for d in drawn))
     measures = list(dict.fromkeys(d.measure for d in drawn))
     ticks = tuple(

@@ -254,11 +254,11 @@ def _fitted(table: Table) -> tuple[Table, int]:
 
 def _widths(table: Table) -> list[int]:
     """Return the display width of each column."""
-    found = []
+    widths = []
     for number, name in enumerate(table.columns):
         cells = table.marked(number) or [table.text(row[number]) for row in table.rows]
-        found.append(max(map(len, (name, *cells))))
-    return found
+        widths.append(max(map(len, (name, *cells))))
+    return widths
 
 
 def _folded_cells(table: Table, widths: Sequence[int], cut: Collection[int]) -> Table:
