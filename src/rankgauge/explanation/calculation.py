@@ -99,7 +99,7 @@ class MeasuredQuery(RankedQuery):
 
     @property
     def k(self) -> Any:
-        """The cut-off; None without doc."""
+        """The cut-off; None without one."""
         return self.words.get("k")
 
     @property
@@ -164,7 +164,7 @@ def with_sums(rows: Iterable[_Row]) -> tuple[tuple[_Row, ...], float]:
 
 
 def contributions(rows: Iterable[Step | IdealDocument]) -> list[str]:
-    """Format the contributions, the terms before the sum, of the rows that have doc."""
+    """Format the contributions, the terms before the sum, of the rows that have one."""
     return [number(row.terms[-2]) for row in rows if row.terms[-2] is not None]
 
 
@@ -177,7 +177,7 @@ class Calculation:
         rows: The documents that the measure uses, best first.
         steps: The formula with numbers inserted, one line per step.
         value: The result; NaN if undefined.
-        ideal: The ideal ranking; empty for measures without doc.
+        ideal: The ideal ranking; empty for measures without one.
     """
 
     columns: tuple[str, ...]
