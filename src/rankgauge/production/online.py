@@ -81,6 +81,7 @@ def online_metrics(  # noqa: PLR0913 - what a log is asked
     known = EventLog.of(log)
     limits = [Threshold.of(text) for text in thresholds]
     names = [*(metric.name for metric in metrics_of(metrics)), *(limit.metric for limit in limits)]
+    asked = metrics_of(names)
     if "thumbs_ratio" in names and "feedback_rate" not in names:
         names.insert(names.index("thumbs_ratio") + 1, "feedback_rate")
     wanted = metrics_of(names)
@@ -111,7 +112,7 @@ def online_metrics(  # noqa: PLR0913 - what a log is asked
         tuple(value for group in groups[1:] for value in values[group]),
         *counted,
         tuple(check_threshold(limit, overall) for limit in limits),
-        _changes(wanted, [values[group] for group in groups[1:]]) if by in PERIODS else (),
+        _changes(asked, [values[group] for group in groups[1:]]) if by in PERIODS else (),
         parameters,
         tuple(_notes(overall, parameters["abstention"])),
     )
@@ -293,14 +294,15 @@ def _bounded(values: Sequence[OnlineValue]) -> tuple[OnlineValue, ...]:
 
 def _changes(metrics: Sequence[OnlineMetric], periods: Sequence[Sequence[OnlineValue]]) -> tuple[MetricChange, ...]:
     """Return trends and shifts of the metrics that are ratios of sums."""
-    sums = {}
-    for place, metric in enumerate(metrics):
-        values = [period[place] for period in periods]
-        if metric.kind != "quantile":
-            sums[metric] = (
-                [value.numerator if value.denominator else 0.0 for value in values],
-                [value.denominator for value in values],
-            )
+    by_metric = {values[0].metric: values for values in zip(*periods, strict=True)}
+    sums = {
+        metric: (
+            [value.numerator if value.denominator else 0.0 for value in by_metric[metric]],
+            [value.denominator for value in by_metric[metric]],
+        )
+        for metric in metrics
+        if metric.kind != "quantile" and periods
+    }
     return find_changes(sums, [period[0].group for period in periods])
 
 
