@@ -466,7 +466,7 @@ def test_the_demo_fits_a_screen_and_ends_with_the_report(tmp_path):
     lines = printed.splitlines()
     assert len(lines) <= 60
     assert max(map(len, lines)) <= 100
-    for part in ("30 queries, 66 documents", "dense is worse than bm25", "likely cause: ", "Next step: "):
+    for part in ("30 queries, 66 documents", "dense is worse than bm25", "likely cause: ", "suggested fix: ", "--full"):
         assert part in " ".join(printed.split())
     assert lines[-1] == "wrote report.html"
     assert (tmp_path / "report.html").is_file()

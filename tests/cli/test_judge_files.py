@@ -71,7 +71,7 @@ def test_warnings_and_criteria_travel_with_judgments_of_generated_questions(proj
         ("compare", csv, BM25, other),
         ("compare", csv, BM25, other, "--as", "html"),
         ("compare", csv, BM25, other, "--as", "json"),
-        ("gate", csv, BM25, *base),
+        ("gate", csv, BM25, *base, "--full"),
         ("gate", csv, BM25, *base, "--json", page),
         ("gate", csv, BM25, *base, "--report", page),
         ("report", csv, BM25, "-o", page),
