@@ -361,8 +361,8 @@ def retrieval_limits(folder):
 def no_cause(folder):
     # Nothing was judged: the documents with the answer are unknown.
     text = _one_answer(folder, "")
-    assert not re.search(r"^cause +stage", text, re.MULTILINE)
-    assert re.search(r"^cause +stage", folder(f"{_ANSWERS} --full"), re.MULTILINE)
+    assert re.search(r"^cause .*\n─+\nno fault ", text, re.MULTILINE)
+    assert re.search(r"^cause .*\n─+\nused but contradicted ", folder(f"{_ANSWERS} --full"), re.MULTILINE)
     return text, {}
 
 
