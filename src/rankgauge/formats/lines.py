@@ -306,16 +306,16 @@ class KeptStream(io.BytesIO):
     """The rest of a stream in memory, which can be read again; its error, if any, is at the end."""
 
     def __init__(self, stream: BinaryIO) -> None:
-        content = bytearray()
+        super().__init__()
         self._fault: Exception | None = None
         try:
             # Same block size as reading by lines: both must read the same bytes before an error.
             while part := cast("io.BufferedReader", stream).read1(_PACKED):
-                content += part
+                self.write(part)
         except _FAULTS as error:
             self._fault = error
-            del content[content.rfind(b"\n") + 1 :]
-        super().__init__(content)
+            self.truncate(self.getvalue().rfind(b"\n") + 1)
+        self.seek(0)
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield lines, then raise the error."""
