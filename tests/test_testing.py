@@ -234,13 +234,13 @@ BAD = {
     ),
     "order of queries lost": (
         bad(search=lambda self, queries, k: Words.search(self, sorted(queries, key=lambda query: query.id), k)),
-        "together with other queries it returns",
+        "with all queries it returns",
     ),
     "a query depends on its batch": (
         bad(search=lambda self, queries, k: [hits[: len(queries)] for hits in Words.search(self, queries, k)]),
-        "together with other queries it returns",
+        "with all queries it returns",
     ),
-    "a query asked twice": (bad(search=once_each), "together with other queries it returns"),
+    "a query asked twice": (bad(search=once_each), "with all queries it returns"),
     "settings no mapping": (bad(settings="bm25"), "settings: got str, expected a mapping"),
     "settings no JSON": (bad(settings={"model": object()}), "they cannot be written as JSON"),
     "settings with NaN": (bad(settings={"k1": math.nan}), "they cannot be written as JSON"),

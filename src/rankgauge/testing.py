@@ -319,7 +319,7 @@ def _swapped(query: Query, first: Hits, other: Hits) -> bool:
             same &= all(math.isclose(score, n, rel_tol=_CLOSE, abs_tol=_CLOSE) for n in near)
     if not same:
         raise InputError(
-            f"together with other queries it returns {_shown(other)}, alone {_shown(first)}",
+            f"with all queries it returns {_shown(first)}, with a part or another order of them {_shown(other)}",
             where=f"query {query.id!r}",
             fix="return rankings in the order of the queries, each independent of the others",
         )
