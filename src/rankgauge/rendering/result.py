@@ -40,7 +40,7 @@ class Result:
         raise NotImplementedError
 
     def tables(self) -> tuple[Table, ...]:
-        """Return all tables of a report; each :class:`~rankgauge.rendering.tables.Detail` is for a full output only."""
+        """Return all tables of a report; each `Detail` is for a full output only."""
         return (self.table(),)
 
     def data_table(self) -> Table:

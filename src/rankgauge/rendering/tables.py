@@ -44,7 +44,7 @@ class Detail(str):
 
 @dataclass(frozen=True)
 class Table:
-    """A table with title and notes; without columns, only these. Short outputs omit each :class:`Detail`.
+    """A table with title and notes; without columns, only these. Short outputs omit each `Detail`.
 
     Attributes:
         columns: Column headings.
