@@ -3,7 +3,7 @@
 import pytest
 import pytrec_eval
 
-from rankgauge import Collection, Qrels, Run, describe_collection
+from rankgauge import Collection, Qrels, Run, check, describe_collection
 from rankgauge.checks.text_checks import check_texts
 
 DOCUMENTS = {
@@ -156,3 +156,14 @@ def test_a_query_without_any_judgment_stays_in_the_mean():
     problem = found(queries={**QUERIES, "q4": "x"}, judged=judged)["T102", "texts"]
     (one,) = problem.evidence.effects
     assert one.before == pytest.approx(ndcg(JUDGED, RUN) * 4 / 5)
+
+
+def test_a_query_id_that_is_not_utf8_gets_the_grade_of_the_same_text(tmp_path):
+    (tmp_path / "qrels.txt").write_bytes(b"q\xe9 0 d1 2\nq2 0 d3 1\n")
+    (tmp_path / "a.run").write_bytes(b"q\xe9 Q0 d2 1 2 t\nq\xe9 Q0 d1 2 1 t\nq2 Q0 d3 1 1 t\n")
+    text = "the same text of a document in several words"
+    collection = Collection.of({"d1": text, "d2": text, "d3": "another text"}, {"q2": "another"})
+    result = check(tmp_path / "qrels.txt", [tmp_path / "a.run"], ["P@2"], collection=collection)
+    (repeated,) = (finding for finding in result.findings if finding.code == "T102")
+    (effect,) = repeated.evidence.effects
+    assert (effect.before, effect.after) == (0.5, 0.75)

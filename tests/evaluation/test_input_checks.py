@@ -30,6 +30,7 @@ from rankgauge import (
     read_run,
     sample_path,
 )
+from rankgauge.evaluation.input_checks import shifted_matches
 from rankgauge.reports import render
 
 QRELS, RUN = sample_path("qrels.txt"), sample_path("runs/bm25.run")
@@ -510,3 +511,14 @@ def test_commands_name_the_fault_and_the_command_that_fixes_it(tmp_path, words, 
     assert "without the prefix 'docs/'" in shown
     assert f"rankgauge check {paths['QRELS']} {paths['BAD']} --fix fixed" in shown
     assert not {"better", "worse", "FAIL", "PASS"} & set(shown.replace(":", " ").split())
+
+
+def test_only_ids_that_are_all_whole_numbers_are_shifted():
+    judged = {(b"1", b"2"), (b"q1", b"2")}
+    mixed = [(b"q1", b"1"), (b"2", b"d2")]
+    assert not list(shifted_matches(mixed, judged.__contains__))
+    documents = [(b"q1", b"1"), (b"2", b"2")]
+    assert list(shifted_matches(documents, judged.__contains__)) == [
+        (1, "document", "higher"),
+        (0, "document", "lower"),
+    ]

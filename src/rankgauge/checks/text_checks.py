@@ -19,7 +19,7 @@ from rankgauge.core.findings import (
     Finding,
     Location,
 )
-from rankgauge.core.ids import Ids, id_bytes
+from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable, offsets_of
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection
@@ -217,24 +217,22 @@ def _others(table: PairTable, documents: Container[str]) -> PairTable:
     return table.keep(np.flatnonzero([document not in documents for document in table.docs.shown()]))
 
 
-def _share_grades(qrels: Qrels, twins: Iterable[Sequence[str]]) -> tuple[Qrels, list[tuple[str, str, float]]]:
-    """Return judgments with equal grades for equal texts, and the added judgments."""
+def _share_grades(qrels: Qrels, twins: Iterable[Sequence[str]]) -> tuple[Qrels, list[tuple[int, str, float]]]:
+    """Return judgments with equal grades for equal texts, and the added ones, with the number of their query."""
     group_of = {document: group for group in twins for document in group}
-    new: dict[tuple[str, str], float] = {}
-    for query in qrels:
-        grades = qrels[query]
+    new: dict[tuple[int, str], float] = {}
+    for number, grades in enumerate(qrels.values()):
         for document, grade in grades.items():
             if grade < _RELEVANT:
                 continue
             for twin in group_of.get(document, ()):
                 if twin not in grades:
-                    new[query, twin] = max(grade, new.get((query, twin), grade))
-    rows = [(query, document, grade) for (query, document), grade in new.items()]
+                    new[number, twin] = max(grade, new.get((number, twin), grade))
+    rows = [(number, document, grade) for (number, document), grade in new.items()]
     if not rows:
         return qrels, rows
     table = qrels.table
-    added = [qrels.query_index[id_bytes(query)] for query, _, _ in rows]
-    numbers = np.append(table.query_numbers(), added)
+    numbers = np.append(table.query_numbers(), [number for number, _, _ in rows])
     order = np.argsort(numbers, kind="stable")
     docs = Ids.joined([table.docs, Ids.of([document for _, document, _ in rows])])
     merged = PairTable(

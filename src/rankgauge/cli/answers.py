@@ -371,9 +371,10 @@ def _judged(file: str, judging: _Judging, values: _Values | None = None, *, dry_
             )
         settings = settings_of({} if values is None else values.settings)
         measures = () if values is None else values.measures
+        judge = None if model is None else package.ModelJudge(model, search=_search(judging, key))
         with working(f"judging {file}"):
             systems = [
-                _judged_by(model, replace(answer_set, settings=settings), measures, judging, key=key, dry_run=dry_run)
+                _judged_by(judge, replace(answer_set, settings=settings), measures, judging, dry_run=dry_run)
                 for answer_set in sets
             ]
     systems = [replace(system, criteria=judging.criteria, encoder=encoder) for system in systems]
@@ -434,12 +435,11 @@ def _judged_by_rules(answers: package.AnswerSet) -> _Judged:
 
 
 def _judged_by(
-    model: Any,
+    judge: package.ModelJudge | None,
     answers: package.AnswerSet,
     measures: Sequence[str],
     judging: _Judging,
     *,
-    key: str | None,
     dry_run: bool,
 ) -> _Judged:
     where, criteria = judging.verdicts, judging.criteria
@@ -454,16 +454,15 @@ def _judged_by(
         return _with_verdicts(answers, package.read_verdicts(where), judging.judge)
     claims = package.sentence_claims
     with package.VerdictStore(where) as store:
-        if model is None:
+        if judge is None:
             return _with_verdicts(answers, store.verdicts(), judging.judge, claims)
-        asked = package.ModelJudge(model, search=_search(judging, key))
         if judging.claims == "model":
-            extracted = package.extract_claims(answers, model, store, dry_run=dry_run)
+            extracted = package.extract_claims(answers, judge.model, store, dry_run=dry_run)
             print_message(extracted.summary())
             claims = extracted.claims
         judged = package.judge_answers(
             answers,
-            asked,
+            judge,
             store,
             measures=measures or package.DEFAULT_MEASURES,
             claims=claims,
@@ -484,7 +483,7 @@ def _judged_by(
         verdicts = [
             verdict
             for verdict in store.verdicts()
-            if verdict.judge == asked.name or (not verdict.prompt and verdict.label in package.LABELS["answerability"])
+            if verdict.judge == judge.name or (not verdict.prompt and verdict.label in package.LABELS["answerability"])
         ]
         return _with_verdicts(answers, verdicts, None, claims)
 

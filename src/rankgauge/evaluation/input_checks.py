@@ -453,10 +453,10 @@ def _example(ours: bytes, theirs: bytes, other: str = "judgments") -> str:
 
 
 def shifted_matches(pairs: Sequence[Pair], has: Callable[[Pair], bool]) -> Iterator[tuple[int, str, str]]:
-    """Yield how many pairs judgments have with document ids, then query ids, one higher or lower.
+    """Yield the number of judged pairs if document ids, then query ids, are one higher or lower.
 
-    The number is followed by the unit, ``document`` or ``query``, and ``higher`` or ``lower``. Only
-    whole numbers can be one higher or lower.
+    The number is followed by the unit, ``document`` or ``query``, and ``higher`` or ``lower``. Ids
+    that are not all whole numbers are left out.
     """
     for place, unit in ((1, "document"), (0, "query")):
         if not all(pair[place].isdigit() for pair in pairs):
