@@ -54,7 +54,7 @@ test-slow: .venv/dev.stamp ## run the slow tests, which take more than a second 
 	.venv/bin/python -m pytest $(PARALLEL) --quiet -m slow tests
 
 test-stores: .venv/dev.stamp ## end processes that share a store by signals, in every order; ROUNDS=3 times each
-	ROUNDS=$(ROUNDS) .venv/bin/python -m pytest $(PARALLEL) --quiet tests/core/test_store_processes.py tests/web/test_web_processes.py
+	ROUNDS=$(ROUNDS) .venv/bin/python -m pytest $(PARALLEL) --quiet tests/store/test_store_processes.py tests/web/test_web_processes.py
 
 check: .venv/dev.stamp ## check format, lint, types, layers, and changelog fragments
 	.venv/bin/ruff format --check --quiet .

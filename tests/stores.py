@@ -101,13 +101,13 @@ class Judging(Store):
 
 class Evaluations(Store):
     def write(self, where, name, confirm):
-        with History.open(where) as history:
+        with History(where) as history:
             for number in itertools.count():
                 history.add(evaluate({"q": {"d": 1}}, {"q": ["d"]}, "RR"), label=f"{name}-{number}")
                 confirm(f"{name}-{number}")
 
     def ids(self, where):
-        with History.open(where) as history:
+        with History(where) as history:
             return {each.label for each in history.entries()}
 
     def commands(self, where, folder):

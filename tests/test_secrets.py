@@ -13,7 +13,6 @@ import pytest
 from restserver import serving
 
 from rankgauge import Benchmark, Document, Limits, Query, RankgaugeError, sample_path
-from rankgauge.history import History
 from rankgauge.llm import ChatModel
 from rankgauge.retrievers import (
     Dense,
@@ -24,6 +23,7 @@ from rankgauge.retrievers import (
     Rerank,
     RerankEndpoint,
 )
+from rankgauge.store import History
 
 KEY = 'key/0123+456\\789="x'
 PASSWORD = "pa@ss/w#rd?42%"
@@ -348,9 +348,9 @@ def test_no_part_of_a_database_password_is_shown(name, password):
     pytest.importorskip("psycopg")
     url = f"postgresql://{name}:{password}@127.0.0.1:1/db?connect_timeout=2"
     with pytest.raises(RankgaugeError) as caught:
-        History.open(url).entries()
+        History(url).entries()
     said = traceback.format_exception_only(caught.value)
     assert "cannot be reached" in said[0] or "cannot be parsed" in said[0]
     with contextlib.suppress(RankgaugeError):
-        said += [History.open(url).where, repr(History.open(url))]
+        said += [History(url).where, repr(History(url))]
     assert not {part for part in re.split("[@/#?:]", password) if part[2:] and part in str(said)}

@@ -25,12 +25,12 @@ with lazy_imports(globals()):
         formats as formats,
         functional as functional,
         gates as gates,
-        history as history,
         measures as measures,
         rendering as rendering,
         reports as reports,
         retrievers as retrievers,
         stats as stats,
+        store as store,
         testing as testing,
         tutorials as tutorials,
     )
@@ -84,7 +84,6 @@ with lazy_imports(globals()):
     )
     from rankgauge.explanation import explain as explain, reconcile as reconcile, reproduce as reproduce
     from rankgauge.gates import Baseline as Baseline, GateRules as GateRules, gate as gate
-    from rankgauge.history import History as History
     from rankgauge.measures import (
         AP as AP,
         AP_IA as AP_IA,
@@ -126,6 +125,7 @@ with lazy_imports(globals()):
     from rankgauge.reports import html_report as html_report
     from rankgauge.retrievers import Hits as Hits, Retriever as Retriever, fuse as fuse, tune_fusion as tune_fusion
     from rankgauge.sample import sample_path as sample_path
+    from rankgauge.store import History as History
     from rankgauge.tutorials import RetrievalBenchmark as RetrievalBenchmark, RetrievalEvaluator as RetrievalEvaluator
 
 

@@ -25,6 +25,7 @@ from rankgauge.answers import (
     sentence_claims,
 )
 from rankgauge.answers.verdicts import LABELS
+from rankgauge.comparison import compare_saved, trend_of
 from rankgauge.core.text import lower_first
 from rankgauge.reports import Options, render
 
@@ -77,7 +78,6 @@ def test_one_changed_setting_is_named_as_the_only_change():
 
 
 def test_two_changes_at_once_are_pointed_out_by_compare_gate_and_history(tmp_path):
-    pytest.importorskip("sqlalchemy", reason="the history needs SQLAlchemy")
     old = evaluated("a", prompt="v1", model="m1", retrieval="bm25")
     new = evaluated("b", 1, prompt="v2", model="m2", retrieval="bm25")
     message = "2 things changed: prompt (v1 → v2), model (m1 → m2): the difference cannot be attributed"
@@ -89,9 +89,9 @@ def test_two_changes_at_once_are_pointed_out_by_compare_gate_and_history(tmp_pat
     with rankgauge.History(tmp_path / "h.db") as history:
         history.add(old)
         history.add(new)
-        assert any(message in text for text in history.compare(1, 2).notes)
+        assert any(message in text for text in compare_saved(history, 1, 2).notes)
         assert history.load(2).settings == new.settings
-        assert history.trend("Faithfulness").means[0] == old.mean()["Faithfulness"]
+        assert trend_of(history, "Faithfulness").means[0] == old.mean()["Faithfulness"]
 
 
 def test_another_judge_is_not_comparable_with_a_baseline_and_a_doubt_of_a_comparison():

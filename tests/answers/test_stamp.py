@@ -19,6 +19,7 @@ from rankgauge.answers import (
     items_of,
     sentence_claims,
 )
+from rankgauge.comparison import compare_saved, trend_of
 from rankgauge.comparison.conclusions import difference_sentence
 from rankgauge.comparison.differences import select
 from rankgauge.evaluation import group_means
@@ -169,7 +170,6 @@ def test_a_gate_refuses_a_judge_without_calibration_by_default():
 
 
 def test_the_stamp_is_saved_with_the_values(tmp_path):
-    pytest.importorskip("sqlalchemy", reason="the history needs SQLAlchemy")
     from rankgauge import History
 
     for options, passes in (({"calibration": CALIBRATION}, True), ({}, False)):
@@ -622,15 +622,15 @@ def test_a_difference_by_a_judge_is_named_as_such_in_all_results(tmp_path):
     assert "Completeness (by judge)" in str(found.differences_table())
     with History(tmp_path / "h.db") as history:
         ids = [history.add(each).id for each in both]
-        saved = history.compare(*ids, "Completeness")
+        saved = compare_saved(history, *ids, "Completeness")
         assert saved.differences[0].verdict == "withheld"
         assert "no verdict" in saved.sentence
         assert "no verdict on before and after: the judge of Completeness is not usable" in str(saved)
         assert "Completeness (by judge)" in str(saved.table())
-        trend = history.trend("Completeness", run="new")
+        trend = trend_of(history, "Completeness", run="new")
         assert "not corrected for its errors" in str(trend)
         assert np.isnan(trend.lows).all()
-        corrected = history.trend("Faithfulness", run="new")
+        corrected = trend_of(history, "Faithfulness", run="new")
         assert (corrected.means, corrected.lows, corrected.highs) == ((0.5,), (0.4,), (0.6,))
         assert "Completeness (by judge)" in str(history.entry(ids[0]))
 

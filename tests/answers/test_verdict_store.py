@@ -12,8 +12,6 @@ import pytest
 from rankgauge import RankgaugeError
 from rankgauge.answers import Claim, Verdict, VerdictStore
 
-pytest.importorskip("sqlalchemy", reason="without SQLAlchemy there is no store to test")
-
 ADD = """
 import sys
 from rankgauge.answers import Verdict, VerdictStore

@@ -124,7 +124,7 @@ def test_a_run_records_its_retriever_and_settings(collection, tmp_path):
     assert settings["timing"]["latency"]["queries"] == 10
     evaluation = run.evaluate("RR")
     assert rankgauge.Evaluation.from_json(evaluation.to_json()).settings == dict(evaluation.settings)
-    with rankgauge.History.open(tmp_path / "history.db") as history:
+    with rankgauge.History(tmp_path / "history.db") as history:
         entry = history.add(evaluation, run.qrels, run=run.run)
         assert history.load(entry).settings["retriever"]["k1"] == 0.9
 

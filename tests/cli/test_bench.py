@@ -113,7 +113,7 @@ def test_one_command_writes_runs_diagnosis_report_and_history(bench, tmp_path):
     assert (tmp_path / "runs" / "bm25.run").read_text().startswith("# ir_metadata.start\n")
     page = (tmp_path / "r.html").read_text()
     assert "Latency and cost" in page
-    with rankgauge.History.open(tmp_path / "h.db") as history:
+    with rankgauge.History(tmp_path / "h.db") as history:
         entries = history.entries()
         assert len(entries) == 2
         kept = {history.load(entry).run_name: history.load(entry) for entry in entries}

@@ -12,8 +12,6 @@ import pytest
 import rankgauge
 from rankgauge.sample import sample_path
 
-pytest.importorskip("sqlalchemy", reason="without SQLAlchemy there is no history to test")
-
 QRELS = str(sample_path("qrels.txt"))
 BM25 = str(sample_path("runs/bm25.run"))
 KEYWORD = str(sample_path("runs/keyword.run"))
@@ -21,7 +19,7 @@ KEYWORD = str(sample_path("runs/keyword.run"))
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    monkeypatch.delenv("RANKGAUGE_HISTORY", raising=False)
+    monkeypatch.delenv("RANKGAUGE_STORE", raising=False)
 
     def run(*words, stdin="", **variables):
         return command.run(*words, stdin=stdin, cwd=tmp_path, env=variables)
@@ -67,7 +65,7 @@ def test_saving_prints_the_numbers_and_the_same_table(run, tmp_path):
     plain = run("evaluate", QRELS, BM25, KEYWORD, "-m", "nDCG@10")
     saved = run("evaluate", QRELS, BM25, KEYWORD, "-m", "nDCG@10", "--save")
     assert saved.stdout == plain.stdout
-    assert saved.stderr == ("saved as 1 in .rankgauge/history.db\nsaved as 2 in .rankgauge/history.db\n")
+    assert saved.stderr == ("saved as 1 in .rankgauge/store.db\nsaved as 2 in .rankgauge/store.db\n")
     assert [path.name for path in tmp_path.iterdir()] == [".rankgauge"]
 
 
@@ -163,9 +161,9 @@ def test_an_unwritable_store_does_not_prevent_the_table(run, tmp_path):
 
 
 def test_the_variable_names_the_store(run, tmp_path):
-    run("evaluate", QRELS, BM25, "--save", RANKGAUGE_HISTORY="own.db")
+    run("evaluate", QRELS, BM25, "--save", RANKGAUGE_STORE="own.db")
     assert [path.name for path in tmp_path.iterdir()] == ["own.db"]
-    assert "bm25" in run("history", "list", RANKGAUGE_HISTORY="own.db").stdout
+    assert "bm25" in run("history", "list", RANKGAUGE_STORE="own.db").stdout
     assert "bm25" in run("history", "list", "--history", "own.db").stdout
 
 
@@ -184,9 +182,9 @@ def test_records_can_be_saved(run, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("history", "list"), "there is no history yet\nfix: save an evaluation first"),
-        (("history", "show", "1"), "there is no history yet"),
-        (("history", "trend"), "there is no history yet"),
+        (("history", "list"), "there is no store yet\nfix: save an evaluation first"),
+        (("history", "show", "1"), "there is no store yet"),
+        (("history", "trend"), "there is no store yet"),
         (("history", "show", "one"), "'one' is not a valid integer"),
         (("history", "list", "--last", "0"), "0 is not in the range"),
         (("evaluate", QRELS, BM25, "--set", "label=a"), "need --save"),

@@ -6,7 +6,6 @@ import pytest
 
 pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
-pytest.importorskip("sqlalchemy")
 
 from tests.command import run
 from tests.production.test_monitor import ANGRY, log

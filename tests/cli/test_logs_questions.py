@@ -59,7 +59,7 @@ def test_without_a_project_no_set_is_written(tmp_path, log):
     path = tmp_path / "set.jsonl"
     done = run("logs", "sample", log, "-n", 2, "--into", path, "--project", tmp_path / "none.db")
     assert done.returncode == 2
-    assert "there is no judging project yet" in done.stderr
+    assert "there is no store yet" in done.stderr
     assert not path.exists()
 
 

@@ -163,7 +163,7 @@ def test_policies_are_kept_in_json_and_history_and_reported(choice: Any, tmp_pat
     found = evaluate(MADE.qrels, Run.of(MADE.run, name="a"), asked, **choice)
     jsonschema.validate(json.loads(found.to_json()), strict("evaluation-1"))
     assert Evaluation.from_json(found.to_json()) == found
-    with History.open(tmp_path / "kept.db") as history:
+    with History(tmp_path / "kept.db") as history:
         kept = history.add(found, MADE.qrels)
         assert history.load(kept.id) == found
     assert any(f"ties={choice['ties']}" in note for note in found.notes)

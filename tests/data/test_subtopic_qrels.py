@@ -312,9 +312,8 @@ def test_a_report_page_is_written(tmp_path: Path) -> None:
 
 
 def test_an_evaluation_is_kept_with_the_fingerprint_of_its_subtopics(tmp_path: Path) -> None:
-    pytest.importorskip("sqlalchemy")
     judged = SubtopicQrels.of(JUDGED)
-    with rankgauge.History.open(tmp_path / "history.db") as history:
+    with rankgauge.History(tmp_path / "history.db") as history:
         entry = history.add(evaluate(judged, RUN, "alpha_nDCG@10"), judged)
         assert entry.qrels == fingerprint(judged)
 

@@ -179,5 +179,5 @@ def test_values_computed_elsewhere_are_gated_and_saved(tmp_path):
     made = Evaluation.from_values("judge", ["q1", "q2", "q3"], {"RR": [1.0, 0.5, 0.25]})
     rules = {"measures": {"RR": {"floor": 0.3}}}
     assert gate(made, None, rules, baseline=Baseline.from_evaluation(made)).exit_code() == 0
-    history = History.open(tmp_path / "h.db")
+    history = History(tmp_path / "h.db")
     assert history.load(history.add(made).id) == made

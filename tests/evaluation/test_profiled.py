@@ -9,6 +9,7 @@ from schemas import strict
 
 import rankgauge
 from rankgauge import Evaluation, History, InputError, MismatchError, UnknownName, compare, evaluate
+from rankgauge.comparison import compare_saved
 from rankgauge.evaluation import PROFILES
 
 QRELS = {"q1": {"a": 1, "b": 2}, "q2": {"a": 1, "q2": 3}, "q3": {"a": 1}, "q4": {"x": 0}}
@@ -150,15 +151,15 @@ def test_measures_over_different_queries_are_not_compared():
 
 
 def test_the_history_stores_a_profile_and_compares_equal_profiles(tmp_path):
-    store = History.open(str(tmp_path / "h.db"))
+    store = History(str(tmp_path / "h.db"))
     ours = evaluate(QRELS, RUN, ["RR@10", "nDCG@10"])
     theirs = evaluate(QRELS, RUN, ["RR@10", "nDCG@10"], profile="beir")
     first, second, third = (store.add(ev, QRELS) for ev in (ours, theirs, theirs))
     assert store.load(second.id) == theirs
     assert store.load(first.id) == ours
     with pytest.raises(MismatchError, match=r"different profiles \(ours in 1, beir in 2\)"):
-        store.compare(first.id, second.id)
-    change = store.compare(second.id, third.id)
+        compare_saved(store, first.id, second.id)
+    change = compare_saved(store, second.id, third.id)
     assert {step.measure.name: step.queries for step in change.differences} == {"RR": 4, "nDCG": 3}
 
 

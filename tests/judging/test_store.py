@@ -146,14 +146,14 @@ def test_an_oversized_document_is_refused_and_nothing_of_the_call_is_stored(wher
 
 
 def test_a_missing_project_is_reported_and_nothing_is_created(tmp_path):
-    with pytest.raises(InputError, match="there is no judging project yet") as caught:
+    with pytest.raises(InputError, match="there is no store yet") as caught:
         JudgingProject(tmp_path / "no.db").judgments()
     assert "rankgauge judge create" in caught.value.fix
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_server_without_a_project_is_reported(postgres):
-    with pytest.raises(InputError, match="there is no judging project yet"):
+    with pytest.raises(InputError, match="there is no store yet"):
         JudgingProject(postgres).judgments()
 
 

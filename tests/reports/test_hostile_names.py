@@ -21,6 +21,7 @@ from rankgauge import (
     gate,
     html_report,
 )
+from rankgauge.comparison import compare_saved, trend_of
 from rankgauge.reports import Options, render
 
 # No surrogates and, in ids, no NUL, which are rejected.
@@ -109,14 +110,13 @@ def test_a_gate_writes_whole_xml_and_one_command_a_line(name, query):
 @given(NAMES, IDS)
 @example("a\x1b\n::error::x", "\x9b")
 def test_a_history_prints_no_control_characters(tmp_path_factory, name, query):
-    pytest.importorskip("sqlalchemy")
     qrels, first, _ = inputs(name, query)
-    with History.open(tmp_path_factory.mktemp("kept") / "history.db") as history:
+    with History(tmp_path_factory.mktemp("kept") / "history.db") as history:
         entries = [history.add(evaluate(qrels, first, "RR"), qrels, run=first) for _ in range(2)]
         assert_safe(render(entries))
         assert_safe(render(entries[0]))
-        assert_safe(render(history.compare(*entries)))
-        assert_safe(render(history.trend("RR")))
+        assert_safe(render(compare_saved(history, *entries)))
+        assert_safe(render(trend_of(history, "RR")))
 
 
 @settings(max_examples=8, deadline=None)

@@ -18,6 +18,7 @@ from rankgauge.answers import (
 )
 from rankgauge.answers.diagnosis import CAUSES
 from rankgauge.answers.evaluation import mean_intervals
+from rankgauge.comparison import trend_of
 from rankgauge.evaluation.groups import group_means
 from rankgauge.rendering.plots import plot
 from rankgauge.reports import Options, html_report, render
@@ -144,9 +145,9 @@ def test_one_mean_has_one_interval_over_the_questions_with_a_value(tmp_path):
     assert (bars.low, bars.high) == ((low,), (high,))
     (group, *_) = group_means(found).means
     assert (group.queries, group.low, group.high) == (25, low, high)
-    with History.open(tmp_path / "history.db") as history:
+    with History(tmp_path / "history.db") as history:
         history.add(found)
-        (point,) = history.trend("Faithfulness").points
+        (point,) = trend_of(history, "Faithfulness").points
     assert (point.low, point.high) == (low, high)
 
 

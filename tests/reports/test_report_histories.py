@@ -9,8 +9,7 @@ import pytest
 
 import rankgauge
 from rankgauge import History, InputError, UnknownName, evaluate
-
-pytest.importorskip("sqlalchemy", reason="without SQLAlchemy there is no history to report")
+from rankgauge.comparison import compare_saved, trend_of
 
 QRELS = {"q1": {"d1": 1}, "q2": {"d1": 1}, "q3": {"d2": 0}}
 RUN = {"q1": ["d1"], "q2": ["x", "d1"], "q3": ["d2"]}
@@ -20,7 +19,7 @@ FORMS = ("table", "markdown", "html", "csv", "json")
 @pytest.fixture
 def history(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # without a checkout, there is no commit
-    with History.open(tmp_path / "history.db") as opened:
+    with History(tmp_path / "history.db") as opened:
         for day, label in ((1, "<b>1.0</b>"), (2, "=1+1")):
             opened.add(
                 evaluate(QRELS, RUN, ["RR", "AP"]),
@@ -37,8 +36,8 @@ def texts(history, form):
     return [
         rankgauge.reports.render(history.entries(), form),
         rankgauge.reports.render(history.entry(1), form),
-        rankgauge.reports.render(history.compare(1, 2), form),
-        rankgauge.reports.render(history.trend("RR"), form),
+        rankgauge.reports.render(compare_saved(history, 1, 2), form),
+        rankgauge.reports.render(trend_of(history, "RR"), form),
     ]
 
 
@@ -57,8 +56,8 @@ def test_an_unknown_form_is_reported(history):
     for act in (
         lambda: rankgauge.reports.render(history.entries(), "xml"),
         lambda: rankgauge.reports.render(history.entry(1), "xml"),
-        lambda: rankgauge.reports.render(history.compare(1, 2), "xml"),
-        lambda: rankgauge.reports.render(history.trend("RR"), "xml"),
+        lambda: rankgauge.reports.render(compare_saved(history, 1, 2), "xml"),
+        lambda: rankgauge.reports.render(trend_of(history, "RR"), "xml"),
     ):
         with pytest.raises(UnknownName, match="unknown format 'xml'"):
             act()
@@ -108,7 +107,7 @@ def test_columns_that_say_nothing_are_left_out_for_people_and_kept_for_programs(
     history.add(evaluate(QRELS, RUN, "RR"), QRELS)
     assert "label" not in rankgauge.reports.render(history.entries())
     assert "label" in rankgauge.reports.render(history.entries(), "csv")
-    assert "label" not in rankgauge.reports.render(history.trend("RR"))
+    assert "label" not in rankgauge.reports.render(trend_of(history, "RR"))
 
 
 def test_an_empty_list_can_be_shown(history):

@@ -7,6 +7,7 @@ import pytest
 
 import rankgauge
 from rankgauge import History, Run, evaluate, html_report
+from rankgauge.comparison import trend_of
 from rankgauge.rendering.plot_drawing import Plot
 from rankgauge.rendering.tables import Table
 from rankgauge.reports import Details, diagnosis_section, trend_section
@@ -65,7 +66,7 @@ def test_a_diagnosis_is_of_the_queries_of_the_result():
 
 
 def test_a_trend_has_its_plot_its_numbers_and_its_breaks(tmp_path):
-    history = History.open(tmp_path / "history.db")
+    history = History(tmp_path / "history.db")
     start = datetime(2024, 1, 1, tzinfo=UTC)
     other = {query: {"nothing": 1} for query in QRELS.query_ids}
     steps = ((QRELS, "keyword"), (QRELS, "bm25"), (other, "bm25"))
@@ -73,7 +74,7 @@ def test_a_trend_has_its_plot_its_numbers_and_its_breaks(tmp_path):
         run = Run.of(RUNS[name], name="mine")
         made = evaluate(truth, run, "nDCG@10")
         history.add(made, truth, run=run, time=start + timedelta(days=day), label=f"v{day}")
-    trend = history.trend("nDCG@10")
+    trend = trend_of(history, "nDCG@10")
     section = trend_section(trend)
     drawn, table = (next(p for p in section.parts if isinstance(p, kind)) for kind in (Plot, Table))
     # The line is broken where judgments changed.

@@ -14,6 +14,7 @@ from production_logs import write_clicks
 
 import rankgauge
 from rankgauge import judging, production
+from rankgauge.comparison import compare_saved, trend_of
 from rankgauge.core.escaping import dump_json, plain
 from rankgauge.distributed.comparison import compare_sums
 from rankgauge.distributed.worker import PairSums, sum_of
@@ -49,7 +50,6 @@ def benchmark(folder):
 
 
 def history(folder):
-    pytest.importorskip("sqlalchemy", reason="the history needs SQLAlchemy")
     made = rankgauge.History(folder / "h.db")
     for run in (BM25, KEYWORD):
         made.add(rankgauge.evaluate(QRELS, run, "nDCG@10"), QRELS)
@@ -58,7 +58,6 @@ def history(folder):
 
 def project(folder):
     """A judging project of the sample with a pool and one choice."""
-    pytest.importorskip("sqlalchemy", reason="a judging project needs SQLAlchemy")
     made = judging.JudgingProject.create(folder / "j.db")
     made.add_questions(judging.load_questions(sample_path("queries.jsonl")))
     judging.build_pool(made, COLLECTION, [sample_path("runs/bm25.run")], k=3)
@@ -178,8 +177,8 @@ RESULTS = {
     "CollectionInfo": lambda _: rankgauge.describe_collection(COLLECTION),
     "HistoryEntries": lambda folder: history(folder).entries(),
     "HistoryEntry": lambda folder: history(folder).entry(1),
-    "HistoryComparison": lambda folder: history(folder).compare(1, 2),
-    "Trend": lambda folder: history(folder).trend("nDCG@10"),
+    "HistoryComparison": lambda folder: compare_saved(history(folder), 1, 2),
+    "Trend": lambda folder: trend_of(history(folder), "nDCG@10"),
     "Conversion": lambda folder: rankgauge.convert(sample_path("qrels.txt"), folder / "qrels.csv"),
     "JudgingAgreement": lambda folder: judging.measure_agreement(project(folder).judgments(), {}),
     "JudgingPlan": lambda _: judging.plan_judging(0.05, sd=0.2),
@@ -255,9 +254,7 @@ def test_a_result_is_printed_shown_and_written(result):
     assert "|" in result.to_markdown()
     assert "\\begin{tabular}" in result.to_latex()
     assert result.to_csv().count("\n") >= 1
-    if not isinstance(
-        result, rankgauge.Evaluation | rankgauge.benchmark.BenchmarkRun | rankgauge.history.HistoryEntries
-    ):
+    if not isinstance(result, rankgauge.Evaluation | rankgauge.benchmark.BenchmarkRun | rankgauge.store.HistoryEntries):
         assert list(result.to_frame().columns) == next(csv.reader(result.to_csv().splitlines()))
     assert len(result.to_frame().columns) >= 1
     summary = result.summary()

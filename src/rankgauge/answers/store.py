@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rankgauge.answers.verdicts import (
@@ -23,14 +22,15 @@ from rankgauge.answers.verdicts import (
     items_of,
     sentence_claims,
 )
-from rankgauge.core.database import NothingStored, Schema, Store
 from rankgauge.errors import InputError
 from rankgauge.formats.frames import short
 from rankgauge.formats.lines import source_name
 from rankgauge.formats.records import named_rows
+from rankgauge.store.database import NothingStored, Store
+from rankgauge.store.schema import SCHEMA
 
 if TYPE_CHECKING:
-    from sqlalchemy import MetaData, Row, Select
+    from sqlalchemy import Row, Select
 
 
 def read_verdicts(
@@ -143,55 +143,18 @@ def _text(row: Mapping[str, Any], part: str) -> str:
 _Result = TypeVar("_Result")
 
 
-def define_tables(tables: MetaData) -> MetaData:
-    """Add the tables of the latest revision to `tables` and return it."""
-    from sqlalchemy import Column, Integer, String, Table, Text
-
-    Table(
-        "rankgauge_answers_claims",
-        tables,
-        Column("text", String(64), primary_key=True),  # hash of the source text
-        Column("extractor", String(200), primary_key=True),
-        Column("body", Text, nullable=False),
-    )
-    Table(
-        "rankgauge_answers_verdicts",
-        tables,
-        Column("sequence", Integer, primary_key=True, autoincrement=True),
-        Column("key", String(64), nullable=False),
-        Column("judge", String(200), nullable=False),
-        Column("prompt", String(100), nullable=False),
-        Column("replicate", Integer, nullable=False),
-        Column("label", String(20), nullable=False),
-        Column("body", Text, nullable=False),
-        sqlite_autoincrement=True,
-    )
-    return tables
-
-
-SCHEMA = Schema(
-    "store of verdicts",
-    define_tables,
-    Path(__file__).parent / "migrations",
-    "0001",
-    "judge some answers first: rankgauge answers evaluate FILE --verdicts STORE",
-    "answers",
-)
-
-
 class VerdictStore(Store):
     """Append-only store of claims and verdicts: an SQLite file or a PostgreSQL database.
 
     Verdicts are stored by a hash of the judged texts, so that equal items of several systems or
     versions are judged once. If a judge has several verdicts on an item, the latest counts.
-    Requires the extra ``answers`` (SQLAlchemy and Alembic).
 
     Args:
         where: A path, or ``postgresql://user:password@host/database``.
         wait: Seconds to wait for a lock of another program.
 
     Raises:
-        MissingExtra: If SQLAlchemy or the PostgreSQL driver is not installed.
+        MissingExtra: If the PostgreSQL driver is not installed.
         InputError: If the URL is invalid.
 
     Example:
@@ -202,7 +165,7 @@ class VerdictStore(Store):
         {'k1': 'supported', 'k2': 'not stated'}
     """
 
-    _schema = SCHEMA
+    _first = "judge some answers first: rankgauge answers evaluate FILE --verdicts STORE"
 
     def create(self) -> None:
         """Create the store if it does not exist, so that write errors occur early."""

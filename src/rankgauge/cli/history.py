@@ -51,7 +51,7 @@ def list_(
       rankgauge history list
       rankgauge history list -m nDCG@10 -m RR --run bm25 --last 20
     """
-    with working("reading the history"), rankgauge.History.open(store) as kept:
+    with working("reading the history"), rankgauge.History(store) as kept:
         entries = kept.entries(run=run)
     out.print(entries, rankgauge.reports.Options(measures=measures, last=last))
 
@@ -64,7 +64,7 @@ def show(
     out: Output = output_format("Show fingerprints, versions, and all notes."),
 ) -> None:
     """Show one evaluation: settings, fingerprints, commit, means, and notes."""
-    with rankgauge.History.open(store) as kept:
+    with rankgauge.History(store) as kept:
         entry = kept.entry(number)
     out.print(entry)
 
@@ -93,8 +93,8 @@ def compare(
       rankgauge history compare 3 7 -m nDCG@10 -m RR
     """
     try:
-        with working("comparing"), rankgauge.History.open(store) as kept:
-            change = kept.compare(before, after, measures or None, force=force)
+        with working("comparing"), rankgauge.History(store) as kept:
+            change = rankgauge.comparison.compare_saved(kept, before, after, measures or None, force=force)
     except rankgauge.MismatchError as error:
         click.echo(f"error: {error}", err=True)
         click.get_current_context().exit(_NOT_COMPARABLE)
@@ -126,8 +126,8 @@ def trend(
       rankgauge history trend -m RR --run bm25 --last 20
       rankgauge history trend -m nDCG@10 --plot trend.svg
     """
-    with working("reading the history"), rankgauge.History.open(store) as kept:
-        result = kept.trend(measure, run=run)
+    with working("reading the history"), rankgauge.History(store) as kept:
+        result = rankgauge.comparison.trend_of(kept, measure, run=run)
     out.print(result, rankgauge.reports.Options(last=last))
     if out.is_data:
         for warning in result.warnings:
@@ -144,7 +144,7 @@ def delete(
     store: str | None = options.store,
 ) -> None:
     """Delete evaluations permanently; their numbers are not reused."""
-    with rankgauge.History.open(store) as kept:
+    with rankgauge.History(store) as kept:
         entries = [kept.entry(number) for number in dict.fromkeys(numbers)]
         for entry in entries:
             text = for_terminal(f"{entry.name}, {entry.time:%Y-%m-%d %H:%M}")
@@ -156,5 +156,5 @@ def delete(
 @history.command(short_help="Print an evaluation as JSON.")
 def export(*, number: int = argument("ID"), store: str | None = options.store) -> None:
     """Print one evaluation in the format of rankgauge evaluate --as json, with values per query."""
-    with rankgauge.History.open(store) as kept:
+    with rankgauge.History(store) as kept:
         print_text(kept.load(number).to_json() + "\n")

@@ -136,8 +136,8 @@ def health(
     """
     from rankgauge.production import production_health
 
-    with working("reading the history"), rankgauge.History.open(store) as kept:
-        trend = kept.trend(measure, run=run)
+    with working("reading the history"), rankgauge.History(store) as kept:
+        trend = rankgauge.comparison.trend_of(kept, measure, run=run)
         names = dict.fromkeys(point.entry.run for point in trend.points)
         if len(names) > 1:
             raise rankgauge.InputError(

@@ -147,7 +147,7 @@ run_format = option(
     f"The format of the runs, if it is not recognized: {', '.join(rankgauge.formats.RUN_FORMATS)}.", "--format NAME"
 )
 store = option(
-    "The history: an SQLite file or postgresql://...  [default: $RANKGAUGE_HISTORY, else .rankgauge/history.db]",
+    "The history: an SQLite file or postgresql://...  [default: $RANKGAUGE_STORE, else .rankgauge/store.db]",
     "--history FILE|URL",
 )
 jobs = option("Evaluate runs and test differences in N threads; the numbers are the same.", "N", default=1)
@@ -260,7 +260,7 @@ class Saving:
         if not self.save and (self.store or self.settings):
             raise click.UsageError("--history and --set need --save")
         settings_of(self.settings)
-        return rankgauge.History.open(self.store) if self.save else None
+        return rankgauge.History(self.store) if self.save else None
 
     def add(
         self,

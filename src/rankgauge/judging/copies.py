@@ -11,8 +11,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from rankgauge.core.database import is_sqlite
 from rankgauge.core.files import create_privately
+from rankgauge.core.sqlite import is_sqlite
 from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.json_files import objects

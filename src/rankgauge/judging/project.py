@@ -17,7 +17,6 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from rankgauge.core.arguments import choice as one_of
-from rankgauge.core.database import Store
 from rankgauge.errors import InputError
 from rankgauge.judging.events import (
     KINDS,
@@ -34,8 +33,9 @@ from rankgauge.judging.events import (
     Settings,
     pairs_of,
 )
-from rankgauge.judging.store import SCHEMA, Transaction
+from rankgauge.judging.store import Transaction
 from rankgauge.judging.tasks import ProjectState, next_presentation, next_vote
+from rankgauge.store.database import Store
 
 _MOST_NAME = 100  # characters of a judge's name
 
@@ -106,8 +106,7 @@ class JudgingProject(Store):
     """Judging project: an SQLite file or a PostgreSQL database.
 
     Experts see a question and two or three documents and choose the best, or none. Presentations
-    and choices are stored as immutable events; relevance is computed from them. Requires the extra
-    ``judging`` (SQLAlchemy and Alembic).
+    and choices are stored as immutable events; relevance is computed from them.
 
     Example:
         >>> import tempfile
@@ -127,19 +126,10 @@ class JudgingProject(Store):
         ['counted']
     """
 
-    _schema = SCHEMA
+    _first = "create it: rankgauge judge create PROJECT --questions FILE"
 
-    def __init__(self, where: str | os.PathLike[str], *, wait: float = 30.0) -> None:
-        """Open a project.
-
-        Args:
-            where: A path, or ``postgresql://user:password@host/database``.
-            wait: Seconds to wait for a lock of another program.
-
-        Raises:
-            MissingExtra: If SQLAlchemy or the PostgreSQL driver is not installed.
-            InputError: If the URL is invalid. A missing project is reported on first use.
-        """
+    def __init__(self, where: str | os.PathLike[str] | None = None, *, wait: float = 30.0) -> None:
+        """Open a project, as any store; a missing project is reported on first use."""
         super().__init__(where, wait=wait)
         self._state = ProjectState()
         self._lock = threading.Lock()
@@ -147,7 +137,7 @@ class JudgingProject(Store):
     @classmethod
     def create(
         cls,
-        where: str | os.PathLike[str],
+        where: str | os.PathLike[str] | None = None,
         settings: Settings | None = None,
         *,
         guideline: str | None = None,
@@ -183,11 +173,6 @@ class JudgingProject(Store):
     def path(self) -> Path | None:
         """The path of the SQLite file; None for PostgreSQL."""
         return self._database.path
-
-    def __enter__(self) -> Self:
-        """Keep connections open inside the block."""
-        self._database.keep_open()
-        return self
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:

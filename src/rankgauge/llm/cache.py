@@ -17,8 +17,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rankgauge.core.database import sqlite_error
 from rankgauge.core.files import create_privately
+from rankgauge.core.sqlite import sqlite_error
 from rankgauge.errors import InputError
 
 Reply = TypeVar("Reply")

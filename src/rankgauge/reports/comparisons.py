@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby, zip_longest
 
+from rankgauge.comparison import Trend
 from rankgauge.comparison.comparison import Comparison, PairedComparison
 from rankgauge.comparison.run_diff import DocumentDiff, QueryDiff, RunDiff
 from rankgauge.core.escaping import dump_json
@@ -15,12 +16,12 @@ from rankgauge.core.text import many
 from rankgauge.distributed import DistributedComparison
 from rankgauge.errors import InputError
 from rankgauge.evaluation.sensitivity import TieReport
-from rankgauge.history import HistoryEntries, HistoryEntry, Trend
-from rankgauge.history.entries import means_of
 from rankgauge.measures.measure import Measure, parse, parse_all
 from rankgauge.rendering.tables import Cell, Detail, Table, by_column
 from rankgauge.reports.evaluations import grids, is_grid
 from rankgauge.reports.registry import Options, Report
+from rankgauge.store import HistoryEntries, HistoryEntry
+from rankgauge.store.entries import means_of
 
 
 def comparison_tables(comparison: PairedComparison, options: Options) -> Iterator[Table]:

@@ -18,10 +18,10 @@ from rankgauge.rendering.plot_drawing import Plot
 from rankgauge.rendering.tables import Cell, Table
 
 if TYPE_CHECKING:
+    from rankgauge.comparison import Trend, TrendPoint
     from rankgauge.comparison.comparison import Comparison
     from rankgauge.comparison.differences import Difference
     from rankgauge.diagnosis.diagnosis import Diagnosis
-    from rankgauge.history import Trend, TrendPoint
 
 Part: TypeAlias = "str | Table | Plot | Details"
 

@@ -29,6 +29,7 @@ from rankgauge.answers import (
     items_of,
     sentence_claims,
 )
+from rankgauge.comparison import trend_of
 
 QRELS = {f"q{n}": {"d1": 1, "d2": 3} for n in range(6)} | {"empty": {"d1": 0}}
 RUN = Run.of({f"q{n}": ["d2", "x", "d1"][n % 3 :] for n in range(6)}, name="mine", settings={"k1": [0.9]})
@@ -54,7 +55,7 @@ def bits(evaluation: Evaluation) -> bytes:
 
 
 def test_an_evaluation_round_trips_bit_for_bit(where):
-    with History.open(where) as history:
+    with History(where) as history:
         for evaluation in (made(), full()):
             entry = history.add(evaluation, QRELS, run=RUN)
             back = history.load(entry.id)
@@ -85,7 +86,7 @@ def of_answers():
 def test_bounds_and_missing_verdicts_of_answers_are_saved(where):
     saved = of_answers()
     assert saved.missing() == {"Faithfulness": 2, "NotStated": 2, "TokenF1": 0}
-    with History.open(where) as history:
+    with History(where) as history:
         entry = history.add(saved)
         back = history.load(entry)
         assert isinstance(back, AnswerEvaluation)
@@ -98,7 +99,7 @@ def test_bounds_and_missing_verdicts_of_answers_are_saved(where):
 
 def test_answers_that_an_earlier_version_saved_have_their_values_alone(tmp_path):
     saved = of_answers()
-    with History.open(tmp_path / "h.db") as history:
+    with History(tmp_path / "h.db") as history:
         entry = history.add(saved)
         with closing(sqlite3.connect(tmp_path / "h.db")) as connection, connection:
             connection.execute("DELETE FROM rankgauge_values WHERE kind = 'own'")
@@ -111,7 +112,7 @@ def test_answers_that_an_earlier_version_saved_have_their_values_alone(tmp_path)
     "body", [b"[]", b'{"scores": [[1]], "judge": {}}', b'{"scores": 1, "judge": {}}', b'{"sc', b"3"]
 )
 def test_scores_that_are_not_those_of_the_values_are_damage(tmp_path, body):
-    with History.open(tmp_path / "h.db") as history:
+    with History(tmp_path / "h.db") as history:
         entry = history.add(of_answers())
         with closing(sqlite3.connect(tmp_path / "h.db")) as connection, connection:
             connection.execute("UPDATE rankgauge_values SET body = ? WHERE kind = 'own'", [zlib.compress(body)])
@@ -121,7 +122,7 @@ def test_scores_that_are_not_those_of_the_values_are_damage(tmp_path, body):
 
 def test_metadata_of_an_evaluation_are_those_given(where):
     moment = datetime(2026, 1, 5, 12, 30, tzinfo=timezone(timedelta(hours=2)))
-    with History.open(where) as history:
+    with History(where) as history:
         entry = history.add(
             full(),
             QRELS,
@@ -144,7 +145,7 @@ def test_metadata_of_an_evaluation_are_those_given(where):
 
 
 def test_numbers_count_up_and_are_not_used_again(where):
-    with History.open(where) as history:
+    with History(where) as history:
         ids = [history.add(made(), QRELS).id for _ in range(3)]
         gone = history.delete(ids[-1])
         assert gone.id == ids[-1]
@@ -155,14 +156,14 @@ def test_numbers_count_up_and_are_not_used_again(where):
 
 
 def test_entries_keep_the_order_in_which_they_were_saved_whatever_the_clock_says(where):
-    with History.open(where) as history:
+    with History(where) as history:
         for day in (3, 1, 1, 2):
             history.add(made(), QRELS, time=datetime(2026, 1, day))  # noqa: DTZ001 - taken as UTC
         history.add(made(), QRELS)
         entries = history.entries()
         assert [entry.id for entry in entries] == [1, 2, 3, 4, 5]
         assert [entry.time.day for entry in entries[:4]] == [3, 1, 1, 2]
-        trend = history.trend("RR")
+        trend = trend_of(history, "RR")
         assert [point.entry.id for point in trend.points] == [1, 2, 3, 4, 5]
         assert [row[0] for row in trend.table(1).rows] == [5]
         shown = rankgauge.reports.render(entries, "csv", rankgauge.reports.Options(last=2)).splitlines()
@@ -182,7 +183,7 @@ def test_entries_keep_the_order_in_which_they_were_saved_whatever_the_clock_says
     ids=repr,
 )
 def test_a_time_may_be_a_datetime_a_date_or_text(where, given):
-    with History.open(where) as history:
+    with History(where) as history:
         entry = history.add(made(), QRELS, time=given)
         assert entry.time == datetime(2026, 1, 5, tzinfo=UTC)
         assert history.entry(entry.id) == entry
@@ -191,14 +192,14 @@ def test_a_time_may_be_a_datetime_a_date_or_text(where, given):
 @pytest.mark.parametrize("given", ["yesterday", 1767571200, "2026-13-01", "", "0001-01-01T00:00:00+02:00"])
 def test_an_invalid_time_is_refused_with_valid_forms(tmp_path, given):
     with (
-        History.open(tmp_path / "history.db") as history,
+        History(tmp_path / "store.db") as history,
         pytest.raises(InputError, match="expected a time\\nfix: pass a datetime, a date, or ISO text"),
     ):
         history.add(made(), QRELS, time=given)
 
 
 def test_entries_can_be_filtered_by_run_and_measure(where):
-    with History.open(where) as history:
+    with History(where) as history:
         history.add(replace(made(), run_name="a\x00\udcff'; --"), QRELS)
         history.add(evaluate(QRELS, RUN, "AP"), QRELS)
         assert [entry.id for entry in history.entries(run="a\x00\udcff'; --")] == [1]
@@ -208,8 +209,8 @@ def test_entries_can_be_filtered_by_run_and_measure(where):
 
 
 def test_queries_are_stored_once_for_all_their_evaluations(tmp_path):
-    path = tmp_path / "history.db"
-    with History.open(path) as history:
+    path = tmp_path / "store.db"
+    with History(path) as history:
         first, second = (history.add(made(), QRELS) for _ in range(2))
         other = history.add(evaluate(QRELS, RUN, "RR", queries=["q1", "q2"]), QRELS)
         assert first.query_set == second.query_set != other.query_set
@@ -253,7 +254,7 @@ def test_any_evaluation_comes_back_as_it_was(tmp_path_factory, values, flagged, 
         settings=settings,
         findings=(Finding("", "info", "one \ud800 note"),),
     )
-    with History.open(tmp_path_factory.mktemp("any") / "history.db") as history:
+    with History(tmp_path_factory.mktemp("any") / "store.db") as history:
         back = history.load(history.add(evaluation, QRELS, settings=settings))
     assert back == evaluation
     assert bits(back) == bits(evaluation)
@@ -265,12 +266,12 @@ def test_any_evaluation_comes_back_as_it_was(tmp_path_factory, values, flagged, 
     ids=["a tuple", "a key that is a number", "NaN", "a set", "an object"],
 )
 def test_settings_that_do_not_round_trip_are_refused(settings, tmp_path):
-    with History.open(tmp_path / "history.db") as history:
+    with History(tmp_path / "store.db") as history:
         with pytest.raises(InputError, match="the settings cannot be stored"):
             history.add(made(), QRELS, settings=settings)
         with pytest.raises(InputError, match="the settings of the run cannot be stored"):
             history.add(replace(made(), settings=settings), QRELS)
-    assert not (tmp_path / "history.db").exists()
+    assert not (tmp_path / "store.db").exists()
 
 
 @pytest.mark.parametrize(
@@ -283,17 +284,17 @@ def test_settings_that_do_not_round_trip_are_refused(settings, tmp_path):
     ],
 )
 def test_a_label_is_a_line_and_settings_are_a_mapping(choices, said, tmp_path):
-    with History.open(tmp_path / "h.db") as history, pytest.raises(InputError, match=said):
+    with History(tmp_path / "h.db") as history, pytest.raises(InputError, match=said):
         history.add(made(), QRELS, **choices)
 
 
 def test_only_evaluations_are_saved(tmp_path):
-    with History.open(tmp_path / "h.db") as history, pytest.raises(InputError, match="got dict"):
+    with History(tmp_path / "h.db") as history, pytest.raises(InputError, match="got dict"):
         history.add(made().mean(), QRELS)
 
 
 def test_judgments_that_lack_a_query_are_not_those_it_was_made_with(tmp_path):
-    history = History.open(tmp_path / "h.db")
+    history = History(tmp_path / "h.db")
     with pytest.raises(MismatchError, match="query 'q0' of the evaluation is not in these"):
         history.add(made(), {"q1": {"d1": 1}})
     assert list(tmp_path.iterdir()) == []
@@ -302,12 +303,12 @@ def test_judgments_that_lack_a_query_are_not_those_it_was_made_with(tmp_path):
 @pytest.mark.parametrize("where", [3, b"h.db", ["h.db"]])
 def test_a_place_is_a_path_or_a_url(where):
     with pytest.raises(InputError, match="expected a path or a URL"):
-        History.open(where)
+        History(where)
 
 
 def test_a_measure_unknown_to_this_version_keeps_its_stored_definition(tmp_path):
     path = tmp_path / "h.db"
-    with History.open(path) as history:
+    with History(path) as history:
         entry = history.add(evaluate(QRELS, RUN, "RR"), QRELS)
         connection = sqlite3.connect(path)
         ((moment, head),) = connection.execute("SELECT time, head FROM rankgauge_evaluations")
@@ -330,14 +331,14 @@ def test_grades_of_records_are_part_of_their_judgments(tmp_path):
         for top in (2, 3)
     ]
     assert rankgauge.data.fingerprint(kept[0].qrels) == rankgauge.data.fingerprint(kept[1].qrels)
-    with History.open(tmp_path / "h.db") as history:
+    with History(tmp_path / "h.db") as history:
         one, other = (history.add(evaluate(each, measures="RR"), each) for each in kept)
     assert one.qrels != other.qrels
 
 
 def test_records_are_judgments_and_run_at_once(tmp_path):
     records = rankgauge.Records.of([("q", ["d1", "d2"], {"d2"})])
-    with History.open(tmp_path / "h.db") as history:
+    with History(tmp_path / "h.db") as history:
         entry = history.add(evaluate(records, measures="RR"), records)
     assert entry.qrels == rankgauge.data.fingerprint(records.qrels)
     assert entry.ranking == rankgauge.data.fingerprint(records.run)
@@ -345,7 +346,7 @@ def test_records_are_judgments_and_run_at_once(tmp_path):
 
 @pytest.mark.parametrize("which", [0, -1, 99, 2**40, True, "1", 1.0, None])
 def test_an_invalid_number_is_reported(which, tmp_path):
-    with History.open(tmp_path / "h.db") as history:
+    with History(tmp_path / "h.db") as history:
         history.add(made(), QRELS)
         with pytest.raises(InputError, match="evaluation"):
             history.load(which)
@@ -353,22 +354,22 @@ def test_an_invalid_number_is_reported(which, tmp_path):
 
 def test_the_default_place_is_a_folder_of_ours_or_what_the_variable_says(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("RANKGAUGE_HISTORY", raising=False)
-    with History.open() as history:
-        assert history.where == ".rankgauge/history.db"
+    monkeypatch.delenv("RANKGAUGE_STORE", raising=False)
+    with History() as history:
+        assert history.where == ".rankgauge/store.db"
         assert not (tmp_path / ".rankgauge").exists()
         history.add(made(), QRELS)
-    assert (tmp_path / ".rankgauge" / "history.db").exists()
-    monkeypatch.setenv("RANKGAUGE_HISTORY", str(tmp_path / "own.db"))
-    assert History.open().where == str(tmp_path / "own.db")
-    assert History.open("other.db").where == "other.db"
+    assert (tmp_path / ".rankgauge" / "store.db").exists()
+    monkeypatch.setenv("RANKGAUGE_STORE", str(tmp_path / "own.db"))
+    assert History().where == str(tmp_path / "own.db")
+    assert History("other.db").where == "other.db"
 
 
 def test_no_more_files_stay_than_the_one(tmp_path):
-    with History.open(tmp_path / "history.db") as history:
+    with History(tmp_path / "store.db") as history:
         history.add(made(), QRELS)
         history.entries()
-    assert [path.name for path in tmp_path.iterdir()] == ["history.db"]
+    assert [path.name for path in tmp_path.iterdir()] == ["store.db"]
 
 
 # ---- concurrency and sudden ends
@@ -377,7 +378,7 @@ SAVES = """
 import sys
 from rankgauge import History, evaluate
 qrels = {f"q{n}": {"d1": 1} for n in range(5)}
-with History.open(sys.argv[1]) as history:
+with History(sys.argv[1]) as history:
     for number in range(int(sys.argv[2])):
         run = {f"q{n}": ["x"] * 0 + ["d1"] for n in range(5)}
         history.add(evaluate(qrels, run, ["RR", "AP"]), qrels, settings={"by": sys.argv[3]})
@@ -400,7 +401,7 @@ def test_two_writers_lose_nothing(where):
     for process in processes:
         _, errors = process.communicate(timeout=120)
         assert process.returncode == 0, errors
-    with History.open(where) as history:
+    with History(where) as history:
         entries = history.entries()
         assert sorted(entry.settings["by"] for entry in entries) == ["a"] * 50 + ["b"] * 50
         assert sorted(entry.id for entry in entries) == list(range(1, 101))
@@ -410,7 +411,7 @@ def test_two_writers_lose_nothing(where):
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="there is no kill -9")
 def test_a_kill_during_a_save_leaves_a_good_store(tmp_path):
-    path = tmp_path / "history.db"
+    path = tmp_path / "store.db"
     told = 0
     for attempt in range(8):
         process = writer(str(path), 10_000, "a")
@@ -425,7 +426,7 @@ def test_a_kill_during_a_save_leaves_a_good_store(tmp_path):
     connection = sqlite3.connect(path)
     assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     connection.close()
-    with History.open(path) as history:
+    with History(path) as history:
         entries = history.entries()
         # Everything reported as saved is there, plus at most one more for each kill.
         assert told <= len(entries) <= told + 8
@@ -435,8 +436,8 @@ def test_a_kill_during_a_save_leaves_a_good_store(tmp_path):
 @pytest.mark.slow
 def test_a_list_of_ten_thousand_takes_linear_time(tmp_path):
     """Rows are copied inside the database."""
-    path = tmp_path / "history.db"
-    with History.open(path) as history:
+    path = tmp_path / "store.db"
+    with History(path) as history:
         history.add(made(), QRELS, run=RUN)
 
     def fill(count):
@@ -453,14 +454,14 @@ def test_a_list_of_ten_thousand_takes_linear_time(tmp_path):
         return count
 
     def entries(count):
-        with History.open(path) as history:
+        with History(path) as history:
             assert len(history.entries()) == count
 
     assert_linear(fill, entries, 1250)
 
 
 def test_json_of_an_evaluation_from_the_store_is_by_the_schema(tmp_path):
-    with History.open(tmp_path / "h.db") as history:
+    with History(tmp_path / "h.db") as history:
         text = history.load(history.add(full(), QRELS)).to_json()
     assert json.loads(text)["schema"] == "rankgauge/evaluation/1"
     assert Evaluation.from_json(text) == full()

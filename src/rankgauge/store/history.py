@@ -3,77 +3,36 @@
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from rankgauge.core.arguments import of_kind
-from rankgauge.core.database import Schema, Store
 from rankgauge.core.provenance import commit_of, versions
 from rankgauge.data.qrels import Qrels, fingerprint
 from rankgauge.data.records import Records
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError, MismatchError, RankgaugeError
 from rankgauge.evaluation.result import Evaluation
-from rankgauge.history.comparison import HistoryComparison, compare_saved
-from rankgauge.history.entries import VALUES, HistoryEntries, HistoryEntry, pack, read_entry, unpack, unpack_ids
-from rankgauge.history.trend import Trend, trend_of
 from rankgauge.measures.measure import Measure, parse
+from rankgauge.store.database import Store
+from rankgauge.store.entries import VALUES, HistoryEntries, HistoryEntry, pack, read_entry, unpack, unpack_ids
+from rankgauge.store.schema import SCHEMA
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, MetaData
+    from sqlalchemy import Connection
 
 _LONGEST = 200
 
 
-def _define_tables(tables: MetaData) -> None:
-    from sqlalchemy import Column, ForeignKey, Integer, LargeBinary, String, Table, Text
-
-    Table(
-        "rankgauge_queries",
-        tables,
-        Column("hash", String(64), primary_key=True),
-        Column("ids", LargeBinary, nullable=False),
-    )
-    Table(
-        "rankgauge_evaluations",
-        tables,
-        Column("id", Integer, primary_key=True, autoincrement=True),
-        Column("time", String(32), nullable=False),
-        Column("run", Text, nullable=False),
-        Column("queries", String(64), ForeignKey("rankgauge_queries.hash"), nullable=False),
-        Column("head", Text, nullable=False),
-        Column("seal", String(64), nullable=False),
-        sqlite_autoincrement=True,
-    )
-    Table(
-        "rankgauge_values",
-        tables,
-        Column("evaluation", Integer, ForeignKey("rankgauge_evaluations.id"), primary_key=True, autoincrement=False),
-        Column("kind", String(12), primary_key=True),
-        Column("name", String(500), primary_key=True),
-        Column("body", LargeBinary, nullable=False),
-    )
-
-
-SCHEMA = Schema(
-    "history",
-    _define_tables,
-    Path(__file__).parent / "migrations",
-    "0001",
-    "save an evaluation first: rankgauge evaluate QRELS RUN --save",
-)
-
-
 class History(Store):
-    """Store of evaluations that lists, compares, and tracks them over time.
+    """Store of evaluations.
 
     It is an SQLite file, or a PostgreSQL database for several machines, and is created when the
     first evaluation is added. Saved evaluations never change, and loading restores them exactly.
-    Needs the extra ``history`` (SQLAlchemy and Alembic).
+    See :func:`rankgauge.comparison.compare_saved` and :func:`rankgauge.comparison.trend_of`.
 
     Example:
         >>> import tempfile
@@ -81,37 +40,11 @@ class History(Store):
         >>> qrels = {f"q{n}": {"d1": 1} for n in range(8)}
         >>> old = evaluate(qrels, {f"q{n}": ["x", "d1"] for n in range(8)}, "RR")
         >>> new = evaluate(qrels, {f"q{n}": ["d1", "x"] for n in range(8)}, "RR")
-        >>> with History.open(tempfile.mkdtemp() + "/history.db") as history:
-        ...     first = history.add(old, qrels, label="1.0")
-        ...     second = history.add(new, qrels, label="1.1")
-        ...     found = history.compare(first, second).differences[0]
-        ...     same = history.load(first) == old
-        >>> found.difference, found.verdict, same
-        (0.5, 'better', True)
+        >>> history = History(tempfile.mkdtemp() + "/store.db")
+        >>> entry = history.add(evaluate({"q1": {"d1": 1}}, {"q1": ["d2", "d1"]}, "RR"), label="1.0")
+        >>> entry.name, history.load(entry).mean()
+        ('1 (run, 1.0)', {'RR': 0.5})
     """
-
-    _schema = SCHEMA
-
-    def __init__(self, where: str | os.PathLike[str] | None = None, *, wait: float = 30.0) -> None:
-        """Open a store, which is created when the first evaluation is added.
-
-        Args:
-            where: Path of a file, or ``postgresql://user:password@host/database``. If omitted, the
-                value of the environment variable ``RANKGAUGE_HISTORY``, or
-                ``.rankgauge/history.db`` in the current folder.
-            wait: Seconds to wait while another program holds a lock.
-
-        Raises:
-            MissingExtra: If SQLAlchemy or the PostgreSQL driver is not installed.
-            InputError: If the URL is invalid.
-        """
-        default = os.environ.get("RANKGAUGE_HISTORY") or ".rankgauge/history.db"
-        super().__init__(default if where is None else where, wait=wait)
-
-    @classmethod
-    def open(cls, where: str | os.PathLike[str] | None = None, *, wait: float = 30.0) -> Self:
-        """Open a store; the same as ``History(where)``."""
-        return cls(where, wait=wait)
 
     # ---- add and delete
 
@@ -166,7 +99,7 @@ class History(Store):
         }
         packed = pack(evaluation, about)
         moment = _utc(time).isoformat(timespec="microseconds")
-        queries, evaluations, values = SCHEMA.tables.sorted_tables
+        queries, evaluations, values = map(SCHEMA.table, ("queries", "evaluations", "values"))
         row = {
             "time": moment,
             "run": _plain(evaluation.run_name),
@@ -194,7 +127,7 @@ class History(Store):
         Raises:
             InputError: If there is no evaluation with this number.
         """
-        queries, evaluations, values = SCHEMA.tables.sorted_tables
+        queries, evaluations, values = map(SCHEMA.table, ("queries", "evaluations", "values"))
         with self._database.reading() as connection:
             gone = self._entry(connection, which)
         with self._database.writing() as connection:
@@ -232,84 +165,19 @@ class History(Store):
         with self._database.reading() as connection:
             return self._entry(connection, which)
 
-    def load(self, which: int | HistoryEntry) -> Evaluation:
+    def load(self, which: int | HistoryEntry, measure: str | Measure | None = None) -> Evaluation:
         """Return an evaluation exactly as it was added.
 
         Args:
             which: The number or the metadata of the evaluation.
+            measure: Load only the values of this measure.
 
         Raises:
             InputError: If the evaluation does not exist or is damaged.
         """
         with self._database.reading() as connection:
-            return self._load(connection, self._entry(connection, which))
-
-    def compare(
-        self,
-        before: int | HistoryEntry,
-        after: int | HistoryEntry,
-        measures: str | Measure | Iterable[str | Measure] | None = None,
-        *,
-        force: bool = False,
-    ) -> HistoryComparison:
-        """Compare two evaluations on their shared queries.
-
-        Args:
-            before: The first evaluation.
-            after: The second evaluation, compared with the first.
-            measures: The measures to compare; the first is tested, the others are only described.
-                If omitted, all shared measures, nDCG@10 first if available.
-            force: Whether to compare even if judgments, policies, or definitions differ; the
-                result then reports the differences.
-
-        Raises:
-            MismatchError: If judgments, policies, or definitions differ.
-            InputError: If the evaluations share fewer than two queries or no measure.
-        """
-        wanted = [measures] if isinstance(measures, str | Measure) else measures
-        if wanted is not None:
-            wanted = list(wanted)
-            if not wanted:
-                raise InputError("no measure was given", where="measures", fix='name one: "nDCG@10"')
-        with self._database.reading() as connection:
-            first, second = (self._entry(connection, which) for which in (before, after))
-            pair = [(entry, self._load(connection, entry)) for entry in (first, second)]
-        return compare_saved(pair[0], pair[1], wanted, force=force)
-
-    def trend(self, measure: str | Measure, *, run: str | None = None) -> Trend:
-        """Track a measure over time in the order of addition.
-
-        A break is a change of judgments, policies, or queries: nothing is compared across it. The
-        latest evaluation is compared query by query with the first and the best since the last
-        break (paired t interval), so that a decline in many small steps is also detected.
-
-        Args:
-            measure: The measure.
-            run: Name of the run; if None, all runs.
-
-        Raises:
-            InputError: If no evaluation has the measure.
-        """
-        wanted = parse(measure)
-        with self._database.reading() as connection:
-            entries = list(self._entries(connection, run))
-            chosen = [entry for entry in entries if str(wanted) in entry.means]
-            if run is not None and not entries:
-                runs = dict.fromkeys(entry.run for entry in self._entries(connection, None))
-                raise InputError(
-                    f"there is no saved evaluation of a run {run!r}",
-                    where=self.where,
-                    fix=f"runs are: {', '.join(runs) or 'none'}",
-                )
-            if not chosen:
-                names = dict.fromkeys(name for entry in entries for name in entry.means)
-                raise InputError(
-                    f"no saved evaluation has {wanted}",
-                    where=self.where,
-                    fix=f"saved measures: {', '.join(names) or 'none'}",
-                )
-            followed = [(entry, self._load(connection, entry, str(wanted))) for entry in chosen]
-        return trend_of(wanted, followed)
+            name = "" if measure is None else str(parse(measure))
+            return self._load(connection, self._entry(connection, which), name)
 
     # ---- rows
 

@@ -1,7 +1,7 @@
 """Databases (SQLite files, PostgreSQL URLs): connections, transactions, migrations.
 
-The first write creates the database; a database of another program is never written to. Each schema
-has its own version table and Alembic migrations; Alembic is imported only to migrate.
+The first write creates the database; a database of another program is never written to. Alembic is
+imported only to migrate a store of an earlier revision.
 """
 
 from __future__ import annotations
@@ -11,25 +11,28 @@ import os
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from rankgauge.core.files import create_privately
 from rankgauge.core.redaction import Secrets, redact
+from rankgauge.core.sqlite import damaged, locked, sqlite_error
 from rankgauge.errors import InputError, MissingExtra, RankgaugeError, StorageError
+from rankgauge.store.schema import PREFIX, SCHEMA, Schema
 
 if TYPE_CHECKING:
-    from sqlalchemy import URL, Connection, Engine, MetaData, Table
+    from sqlalchemy import URL, Connection, Engine
 
-_OURS = "rankgauge_"
 # Arbitrary number; all writers must request the same lock.
 _LOCK = 7_265_001
-_FIRST = "0001"
+DEFAULT_STORE = ".rankgauge/store.db"
+_VERSION = f"{PREFIX}version"
+# What a store of before this schema has, one for each kind.
+_EARLIER = re.compile(rf"{PREFIX}(history|judging_project|store_of_verdicts)_version")
+_MISSING = "save an evaluation first: rankgauge evaluate QRELS RUN --save"
 _POSTGRES = {"postgres", "postgresql", "postgresql+psycopg"}
 _URL = re.compile(r"(?P<scheme>[A-Za-z][\w+.-]*)://")
 _PASSWORD = re.compile(r"(?i)(ssl)?pass\w*")
@@ -39,55 +42,16 @@ class NothingStored(InputError):  # noqa: N818 - an error in words
     """The database or its tables do not exist yet."""
 
 
-@dataclass(frozen=True)
-class Schema:
-    """The tables of a store."""
-
-    name: str  # name of the store, in messages and in the name of its version table
-    define: Callable[[MetaData], object]  # adds the tables; their names begin with ``rankgauge_``
-    migrations: Path  # folder of the migrations
-    revision: str  # latest revision; revisions are numbered ``0001``, ``0002``, ...
-    first: str  # fix to show if nothing is stored yet
-    extra: str = "history"  # optional dependencies of the store
-
-    @cached_property
-    def tables(self) -> MetaData:
-        """The tables of the latest revision."""
-        try:
-            from sqlalchemy import MetaData
-        except ImportError:
-            raise self.missing("SQLAlchemy") from None
-        tables = MetaData()
-        self.define(tables)
-        return tables
-
-    def table(self, name: str) -> Table:
-        """Return a table by its name without ``rankgauge_``."""
-        return self.tables.tables[f"{_OURS}{name}"]
-
-    def missing(self, library: str) -> MissingExtra:
-        """Return the error for a library that is not installed."""
-        return MissingExtra(
-            f"a {self.name} needs {library}, which is not installed", fix=f"pip install 'rankgauge[{self.extra}]'"
-        )
-
-    @property
-    def version_table(self) -> str:
-        """Name of the version table."""
-        return f"{_OURS}{self.name.replace(' ', '_')}_version"
-
-
 class Database:
     """A database that is opened on first use."""
 
-    def __init__(self, where: str, schema: Schema, *, patience: float) -> None:
-        self._schema = schema
-        self._patience = patience
+    def __init__(self, where: str, schema: Schema, *, patience: float, first: str = _MISSING) -> None:
+        self._schema, self._patience, self._first = schema, patience, first
         self._engines: dict[bool, Engine] = {}
         self._keeps = False
         self._prepared: tuple[int, int] | None = None  # identity of the prepared file
         if "\0" in where or not where:
-            raise InputError(f"{where!r:.60} is not a path", where=schema.name, fix="name a file or a URL")
+            raise InputError(f"{where!r:.60} is not a path", where="store", fix="name a file or a URL")
         self._url = _url_of(where) if _URL.match(where) else None
         self.path: Path | None = None
         if self._url is None:
@@ -97,7 +61,7 @@ class Database:
                 raise InputError(
                     "this URL names no file",
                     where=self._url.render_as_string(hide_password=True),
-                    fix="write sqlite:///history.db, or the path",
+                    fix="write sqlite:///store.db, or the path",
                 )
             self.path = Path(self._url.database)
         self._secrets = Secrets()
@@ -110,7 +74,7 @@ class Database:
         self.where = redact(where)
 
     def keep_open(self) -> None:
-        """Keep connections open until `close` and reuse them: opening one takes milliseconds."""
+        """Keep connections open until `close` and reuse them."""
         self.close()
         self._keeps = True
 
@@ -134,7 +98,7 @@ class Database:
                     # One snapshot for all statements, as in SQLite.
                     connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
                 self._set_lock_timeout(connection)
-                revision = self._revision(connection)[0]
+                revision = self._revision(connection)
                 if revision is None:
                     raise self._nothing_stored()
                 if revision == self._schema.revision:
@@ -163,16 +127,16 @@ class Database:
                         f"there is no folder {str(folder)!r}", where=self.where, fix="create it, or correct the path"
                     )
                 self._refuse_folder(self.path)
-                if not self._keeps or self._prepared != self._file():
+                if not self._keeps or self._prepared is None or self._prepared != self._file():
                     self._prepare_file()
                     self._prepared = self._file()
             with self._engine(create=True).begin() as connection:
                 self._set_lock_timeout(connection)
                 if self.path is None:
                     connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
-                revision, recorded = self._revision(connection)
-                if revision != self._schema.revision or not recorded:
-                    self._migrate(connection, revision, recorded=recorded)
+                revision = self._revision(connection)
+                if revision != self._schema.revision:
+                    self._migrate(connection, revision)
                 yield connection
 
     def copy_to(self, target: Path) -> None:
@@ -316,72 +280,76 @@ class Database:
 
     # ---- tables and their revision
 
-    def _revision(self, connection: Connection) -> tuple[str | None, bool]:
-        """Return the revision of the tables (None without tables) and whether it is recorded.
-
-        Tables without a recorded revision predate migrations and have the first revision.
-        """
-        from sqlalchemy import column, inspect, select, table
+    def _revision(self, connection: Connection) -> str | None:
+        """Return the revision of the tables; None if there are no tables."""
+        from sqlalchemy import inspect, select
 
         names = set(inspect(connection).get_table_names())
         if self.path is not None:
             self._refuse_others(names)
-        latest, versions = self._schema.revision, self._schema.version_table
-        wanted = {sql_table.name for sql_table in self._schema.tables.sorted_tables}
-        recorded = versions in names
-        if not recorded and not wanted & names:
-            return None, False
-        revision: Any = _FIRST
-        if recorded:
-            revision = connection.scalar(select(column("version_num")).select_from(table(versions)))
+        if any(map(_EARLIER.fullmatch, names)):
+            raise InputError(
+                "an earlier development version wrote this store; its format is not read any more",
+                where=self.where,
+                fix="name a new store",
+            )
+        if _VERSION not in names:
+            return None
+        latest = self._schema.revision
+        revision: Any = connection.scalar(select(self._schema.table("version")))
         if not isinstance(revision, str) or not revision.isdecimal() or not int(revision):
             raise self.damaged(f"its version is {revision!r:.60}")
         if int(revision) > int(latest):
             raise InputError(
-                f"this {self._schema.name} is of version {revision}; this rankgauge knows versions up to {latest}",
+                f"this store is of version {revision}; this rankgauge knows versions up to {latest}",
                 where=self.where,
                 fix="use the newer rankgauge that wrote it: pip install --upgrade rankgauge",
             )
-        if revision == latest and not wanted <= names:
+        if revision == latest and not names.issuperset(self._schema.tables.tables):
             raise self.damaged("tables are missing")
-        return revision, recorded
+        return revision
 
-    def _migrate(self, connection: Connection, revision: str | None, *, recorded: bool) -> None:
-        """Apply the migrations after this revision in the transaction of the connection."""
+    def _migrate(self, connection: Connection, revision: str | None) -> None:
+        """Create the tables, or apply the migrations after this revision, in the transaction of the connection."""
+        if revision is None:
+            self._schema.tables.create_all(connection)
+            connection.execute(self._schema.table("version").insert().values(version_num=self._schema.revision))
+            return
         try:
             from alembic.migration import MigrationContext
             from alembic.operations import Operations
             from alembic.script import ScriptDirectory
         except ImportError:
-            raise self._schema.missing("Alembic") from None
+            raise MissingExtra(
+                f"this store is of version {revision}; to upgrade it, Alembic is needed, which is not installed",
+                where=self.where,
+                fix="pip install 'rankgauge[postgres]'",
+            ) from None
         folder = str(self._schema.migrations)
         script = ScriptDirectory(folder, version_locations=[folder])
-        context = MigrationContext.configure(connection, opts={"version_table": self._schema.version_table})
-        if revision is not None and not recorded:
-            context.stamp(script, revision)
-        steps = list(script.iterate_revisions(self._schema.revision, revision or "base"))
+        context = MigrationContext.configure(connection, opts={"version_table": _VERSION})
         with Operations.context(context):
-            for step in reversed(steps):
+            for step in reversed(list(script.iterate_revisions(self._schema.revision, revision))):
                 step.module.upgrade()
                 context.stamp(script, step.revision)
 
     # ---- errors
 
     def _refuse_others(self, names: Iterable[str]) -> None:
-        others = [name for name in names if not name.startswith((_OURS, "sqlite_"))]
+        others = [name for name in names if not name.startswith((PREFIX, "sqlite_"))]
         if others:
             raise InputError(
                 f"this is another kind of database: it contains {others[0]!r:.60}",
                 where=self.where,
-                fix=f"name another file for the {self._schema.name}",
+                fix="name another file for the store",
             )
 
     def _nothing_stored(self) -> NothingStored:
-        return NothingStored(f"there is no {self._schema.name} yet", where=self.where, fix=self._schema.first)
+        return NothingStored("there is no store yet", where=self.where, fix=self._first)
 
     def damaged(self, how: str) -> InputError:
         """Return the error for damaged content."""
-        return _damaged(how, self._schema.name, self.where)
+        return damaged(how, "store", self.where)
 
     @contextmanager
     def _errors(self, done: str) -> Iterator[None]:
@@ -392,9 +360,7 @@ class Database:
         except (DBAPIError, sqlite3.Error) as error:
             raw = error.orig if isinstance(error, DBAPIError) else error
             if isinstance(raw, sqlite3.Error):
-                raise sqlite_error(
-                    raw, done, store=self._schema.name, where=self.where, patience=self._patience
-                ) from None
+                raise sqlite_error(raw, done, store="store", where=self.where, patience=self._patience) from None
             raise self._server_error(raw) from None
         except SQLAlchemyError as error:
             raise InputError(
@@ -413,7 +379,7 @@ class Database:
         state = getattr(error, "sqlstate", None) or ""
         message = self._plain(error)
         if state in {"55P03", "57014"}:
-            return _locked(self._schema.name, self.where, self._patience)
+            return locked("store", self.where, self._patience)
         if state == "42501":
             what = f"the server denies permission: {message}"
             fix = "ask for the right to create tables"
@@ -432,18 +398,29 @@ class Database:
 class Store:
     """Base class of stores in a database; a context manager that closes it."""
 
-    _schema: ClassVar[Schema]
+    _first: ClassVar[str] = _MISSING  # fix to show if nothing is stored yet
 
-    def __init__(self, where: str | os.PathLike[str], *, wait: float = 30.0) -> None:
-        schema = self._schema
-        _ = schema.tables  # raises now if SQLAlchemy is missing
+    def __init__(self, where: str | os.PathLike[str] | None = None, *, wait: float = 30.0) -> None:
+        """Open a store, which the first write creates.
+
+        Args:
+            where: Path of a file, or ``postgresql://user:password@host/database``. If omitted, the
+                value of the environment variable ``RANKGAUGE_STORE``, or ``.rankgauge/store.db`` in
+                the current folder.
+            wait: Seconds to wait while another program holds a lock.
+
+        Raises:
+            MissingExtra: If the PostgreSQL driver is not installed.
+            InputError: If the URL is invalid.
+        """
+        where = os.environ.get("RANKGAUGE_STORE") or DEFAULT_STORE if where is None else where
         if not isinstance(where, str | os.PathLike):
             raise InputError(
                 f"got {where!r:.60}, expected a path or a URL",
-                where=schema.name,
+                where="store",
                 fix=f'pass text: {type(self).__name__}("store.db")',
             )
-        self._database = Database(os.fspath(where), schema, patience=wait)
+        self._database = Database(os.fspath(where), SCHEMA, patience=wait, first=self._first)
 
     @property
     def where(self) -> str:
@@ -455,6 +432,8 @@ class Store:
         self._database.close()
 
     def __enter__(self) -> Self:
+        """Keep connections open inside the block: opening one takes milliseconds."""
+        self._database.keep_open()
         return self
 
     def __exit__(
@@ -464,49 +443,6 @@ class Store:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.where}>"
-
-
-def is_sqlite(path: Path) -> bool:
-    """Return whether a file is an SQLite database; only SQLite opens it, as in `Database`."""
-    if not path.is_file() or not path.stat().st_size:
-        return False
-    uri = f"{path.absolute().as_uri()}?mode=ro"
-    with contextlib.closing(sqlite3.connect(uri, uri=True)) as raw:
-        try:
-            raw.execute("SELECT count(*) FROM sqlite_master")
-        except sqlite3.DatabaseError as error:
-            return error.sqlite_errorcode != sqlite3.SQLITE_NOTADB
-    return True
-
-
-def sqlite_error(error: sqlite3.Error, done: str, *, store: str, where: str, patience: float) -> InputError:
-    """Return the error to raise for an SQLite error; `done` is ``read`` or ``written``."""
-    text = f"cannot be {done}: {error}"
-    match getattr(error, "sqlite_errorcode", 0) & 0xFF:
-        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-            return _locked(store, where, patience)
-        case sqlite3.SQLITE_NOTADB:
-            text = "not an SQLite database"
-            fix = f"name another file for the {store}"
-        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
-            fix = "check that the file and its folder are writable"
-        case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
-            fix = "check the disk; earlier records are unchanged"
-        case _:
-            return _damaged(str(error), store, where)
-    return StorageError(text, where=where, fix=fix)
-
-
-def _locked(store: str, where: str, patience: float) -> StorageError:
-    return StorageError(
-        f"another program is writing to this {store} and did not finish within {patience:g} seconds",
-        where=where,
-        fix="wait until it ends, then try again; nothing was written",
-    )
-
-
-def _damaged(how: str, store: str, where: str) -> InputError:
-    return InputError(f"this {store} is damaged: {how}", where=where, fix="restore an intact copy; nothing was changed")
 
 
 def _url_of(where: str) -> URL:

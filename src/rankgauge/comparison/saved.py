@@ -13,10 +13,11 @@ from rankgauge.comparison.differences import Design, Difference, describe_differ
 from rankgauge.core.text import many
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation.result import Evaluation, settings_change
-from rankgauge.history.entries import HistoryEntry
 from rankgauge.measures.measure import Measure, parse, parse_all
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Detail, Table
+from rankgauge.store.entries import HistoryEntry
+from rankgauge.store.history import History
 
 # Both evaluations may be of the same run: name them by their order instead.
 _BEFORE, _AFTER = "before", "after"
@@ -152,13 +153,45 @@ def obstacles(before: HistoryEntry, after: HistoryEntry) -> Iterator[str]:
 
 
 def compare_saved(
-    first: tuple[HistoryEntry, Evaluation],
-    second: tuple[HistoryEntry, Evaluation],
-    wanted: Iterable[str | Measure] | None,
+    history: History,
+    before: int | HistoryEntry,
+    after: int | HistoryEntry,
+    measures: str | Measure | Iterable[str | Measure] | None = None,
     *,
-    force: bool,
+    force: bool = False,
 ) -> HistoryComparison:
-    """Compare the second evaluation with the first on their shared queries."""
+    """Compare two saved evaluations on their shared queries.
+
+    Args:
+        history: The store.
+        before: The number or the metadata of the first evaluation.
+        after: The second evaluation, compared with the first.
+        measures: The measures to compare; the first is tested, the others are only described. If
+            omitted, all shared measures, nDCG@10 first if available.
+        force: Whether to compare even if judgments, policies, or definitions differ; the result
+            then reports the differences.
+
+    Raises:
+        MismatchError: If judgments, policies, or definitions differ.
+        InputError: If the evaluations share fewer than two queries or no measure.
+
+    Example:
+        >>> import tempfile
+        >>> from rankgauge import evaluate
+        >>> qrels = {f"q{n}": {"d1": 1} for n in range(8)}
+        >>> history = History(tempfile.mkdtemp() + "/store.db")
+        >>> for ranking in (["x", "d1"], ["d1", "x"]):
+        ...     entry = history.add(evaluate(qrels, {query: ranking for query in qrels}, "RR"), qrels)
+        >>> difference = compare_saved(history, 1, 2).differences[0]
+        >>> difference.difference, difference.verdict
+        (0.5, 'better')
+    """
+    wanted = [measures] if isinstance(measures, str | Measure) else measures
+    if wanted is not None:
+        wanted = list(wanted)
+        if not wanted:
+            raise InputError("no measure was given", where="measures", fix='name one: "nDCG@10"')
+    first, second = ((entry, history.load(entry)) for entry in map(history.entry, (before, after)))
     (before, old), (after, new) = first, second
     pairs = list(_measure_pairs(before, after, wanted))
     differs = [

@@ -11,6 +11,7 @@ import scipy.stats
 from browser import Tab
 
 from rankgauge import History, InputError, evaluate, stats
+from rankgauge.comparison import trend_of
 
 QRELS = {f"q{n:02}": {"d1": 1} for n in range(40)}
 NAMES = list(QRELS)
@@ -23,7 +24,7 @@ def lost(*slipped: int) -> dict[str, list[str]]:
 
 @pytest.fixture
 def history(tmp_path):
-    with History.open(tmp_path / "history.db") as opened:
+    with History(tmp_path / "history.db") as opened:
         yield opened
 
 
@@ -36,7 +37,7 @@ def keep(history, run, measures=("RR",), qrels=None, label="", **choices):
 def follow(history, *runs, measure="RR"):
     for run in runs:
         keep(history, run, (measure,))
-    return history.trend(measure)
+    return trend_of(history, measure)
 
 
 def test_points_have_the_mean_and_the_interval_of_scipy(history):
@@ -61,10 +62,10 @@ def test_the_interval_of_a_sum_is_that_of_the_mean_times_the_queries(history):
 def test_there_is_no_interval_of_one_query_of_weights_or_of_a_geometric_mean(history):
     keep(history, lost(), queries=NAMES[:1])
     keep(history, lost(1), weights=dict.fromkeys(NAMES, 2.0))
-    assert all(map(math.isnan, history.trend("RR").lows))
+    assert all(map(math.isnan, trend_of(history, "RR").lows))
     keep(history, lost(1), ("GMAP",))
-    assert all(map(math.isnan, history.trend("GMAP").highs))
-    assert "no interval: a single query, weighted means, or a geometric mean" in (history.trend("GMAP").notes)
+    assert all(map(math.isnan, trend_of(history, "GMAP").highs))
+    assert "no interval: a single query, weighted means, or a geometric mean" in (trend_of(history, "GMAP").notes)
 
 
 def test_runs_of_other_names_are_no_change_in_time(history):
@@ -72,7 +73,7 @@ def test_runs_of_other_names_are_no_change_in_time(history):
         evaluation = evaluate(QRELS, lost(*range(lost_queries)), "RR")
         name = ("a", "b")[number % 2]
         history.add(replace(evaluation, run_name=name), QRELS)
-    trend = history.trend("RR")
+    trend = trend_of(history, "RR")
     assert [point.entry.id for point in trend.points] == [1, 3, 2, 4]
     changes = [point.change and point.change.difference for point in trend.points]
     assert changes == [None, pytest.approx(-0.05), None, 0]
@@ -89,11 +90,11 @@ def test_points_keep_their_order_and_a_run_can_be_picked(history):
             QRELS,
             time=datetime(2026, 1, day, tzinfo=UTC),
         )
-    assert [date.day for date in history.trend("RR").dates] == [3, 2, 1]
-    assert [date.day for date in history.trend("RR", run="a").dates] == [3, 2]
-    assert "2 runs, each tracked separately ('a', 'b'); choose one with --run" in (history.trend("RR").notes)
+    assert [date.day for date in trend_of(history, "RR").dates] == [3, 2, 1]
+    assert [date.day for date in trend_of(history, "RR", run="a").dates] == [3, 2]
+    assert "2 runs, each tracked separately ('a', 'b'); choose one with --run" in (trend_of(history, "RR").notes)
     with pytest.raises(InputError, match=r"no saved evaluation of a run 'c'\nfix: runs are: a, b"):
-        history.trend("RR", run="c")
+        trend_of(history, "RR", run="c")
 
 
 def vars_of(evaluation):
@@ -103,7 +104,7 @@ def vars_of(evaluation):
 def test_a_measure_that_no_entry_has_is_reported(history):
     keep(history, lost())
     with pytest.raises(InputError, match=r"no saved evaluation has AP\nfix: saved measures: RR"):
-        history.trend("AP")
+        trend_of(history, "AP")
 
 
 # ---- breaks in a line
@@ -116,7 +117,7 @@ def test_other_judgments_policies_and_queries_break_the_line(history):
     keep(history, lost(), qrels=graded, ties="input")
     keep(history, lost(), qrels=graded, ties="input", queries=NAMES[:20])
     keep(history, lost(), qrels=graded, ties="input", queries=NAMES[:20][::-1])
-    trend = history.trend("RR")
+    trend = trend_of(history, "RR")
     assert trend.breaks == (1, 2, 3)
     assert [text.partition(" (")[0] for point in trend.points for text in point.breaks] == [
         "different judgments",
@@ -132,7 +133,7 @@ def test_no_decline_is_reported_across_a_break(history):
     graded = {query: {"d1": 2} for query in QRELS}
     keep(history, lost())
     keep(history, lost(*range(40)), qrels=graded)
-    assert history.trend("RR").warnings == ()
+    assert trend_of(history, "RR").warnings == ()
 
 
 # ---- decline
@@ -193,10 +194,10 @@ def test_false_warnings_are_as_rare_as_promised(tmp_path):
     minutes.
     """
     from rankgauge import parse
-    from rankgauge.history.trend import TrendPoint, _decline, trend_of
+    from rankgauge.comparison.trend import TrendPoint, _decline
 
     measure = parse("RR")
-    with History.open(tmp_path / "h.db") as history:
+    with History(tmp_path / "h.db") as history:
         entry = keep(history, lost())
     base = evaluate(QRELS, lost(), "RR")
     rng = np.random.default_rng(7)
@@ -231,7 +232,7 @@ def test_the_commits_between_are_named(tmp_path, monkeypatch):
     git("init", "-q")
     monkeypatch.chdir(tmp_path)
     commits = []
-    with History.open(tmp_path / "history.db") as history:
+    with History(tmp_path / "history.db") as history:
         for run in (lost(), lost(*range(20))):
             (tmp_path / "a").write_text(str(len(commits)), encoding="utf-8")
             git("add", "a")
@@ -241,7 +242,7 @@ def test_the_commits_between_are_named(tmp_path, monkeypatch):
             assert (entry.commit, entry.dirty) == (commits[-1], False)
         (tmp_path / "a").write_text("changed", encoding="utf-8")
         assert keep(history, lost(*range(20))).made_at == commits[-1][:8] + "*"
-        warning = history.trend("RR").warnings[0]
+        warning = trend_of(history, "RR").warnings[0]
     assert f"commits {commits[0][:8]}..{commits[1][:8]}" in warning
 
 
@@ -318,7 +319,7 @@ def test_a_plot_is_spaced_by_date_and_broken_where_nothing_is_compared(history):
     for day, run, qrels in ((1, lost(), QRELS), (3, lost(1, 2), QRELS), (9, lost(1), more)):
         made = evaluate(qrels, run, "RR")
         history.add(made, qrels, time=datetime(2026, 1, day, 12, tzinfo=UTC))
-    trend = history.trend("RR")
+    trend = trend_of(history, "RR")
     plot = trend.plot()
     (line,) = plot.panels[0].series
     assert line.x == (0.0, 2.0, 8.0, 8.0)
@@ -338,7 +339,7 @@ def test_a_plot_of_evaluations_whose_dates_do_not_rise_is_spaced_evenly(history,
     for number, day in enumerate(days, start=1):
         time = datetime(2026, 1, day, tzinfo=UTC)
         history.add(evaluate(QRELS, lost(number), "GMAP"), QRELS, time=time)
-    plot = history.trend("GMAP").plot()
+    plot = trend_of(history, "GMAP").plot()
     (line,) = plot.panels[0].series
     assert (line.x, line.low) == ((0.0, 1.0), ())
     assert plot.panels[0].ticks == (f"1: 01-0{days[0]}", "2: 01-05")

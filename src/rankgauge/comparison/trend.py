@@ -13,13 +13,15 @@ import numpy as np
 
 from rankgauge import stats
 from rankgauge.comparison.differences import Difference
+from rankgauge.comparison.saved import difference_between, obstacles
 from rankgauge.core.text import some
+from rankgauge.errors import InputError
 from rankgauge.evaluation.result import Evaluation, about_judge
-from rankgauge.history.comparison import difference_between, obstacles
-from rankgauge.history.entries import HistoryEntry, means_of
-from rankgauge.measures.measure import Measure
+from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
+from rankgauge.store.entries import HistoryEntry, means_of
+from rankgauge.store.history import History
 
 if TYPE_CHECKING:
     from rankgauge.rendering.plot_drawing import Plot
@@ -55,7 +57,7 @@ class TrendPoint:
 
 @dataclass(frozen=True, repr=False)
 class Trend(Result):
-    """A measure over time. Returned by :meth:`History.trend`.
+    """A measure over time. Returned by :func:`trend_of`.
 
     Attributes:
         measure: Measure.
@@ -261,11 +263,43 @@ def _change_text(change: Difference | None) -> str:
     return f"{change.difference:+.3f} ({change.interval_text()})"
 
 
-def trend_of(measure: Measure, saved: Sequence[tuple[HistoryEntry, Evaluation]]) -> Trend:
-    """Compute a trend from evaluations with the measure, in the order of addition.
+def trend_of(history: History, measure: str | Measure, *, run: str | None = None) -> Trend:
+    """Track a measure over time in the order of addition.
 
-    Each run is tracked separately: a difference between runs is not a change over time.
+    A break is a change of judgments, policies, or queries: nothing is compared across it. The
+    latest evaluation is compared query by query with the first and the best since the last break
+    (paired t interval), so that a decline in many small steps is also detected. Each run is tracked
+    separately: a difference between runs is not a change over time.
+
+    Args:
+        history: The store.
+        measure: The measure.
+        run: Name of the run; if None, all runs.
+
+    Raises:
+        InputError: If no evaluation has the measure.
     """
+    measure = parse(measure)
+    entries = history.entries(run=run)
+    chosen = [entry for entry in entries if str(measure) in entry.means]
+    if run is not None and not entries:
+        names = dict.fromkeys(entry.run for entry in history.entries())
+        raise InputError(
+            f"there is no saved evaluation of a run {run!r}",
+            where=history.where,
+            fix=f"runs are: {', '.join(names) or 'none'}",
+        )
+    if not chosen:
+        names = dict.fromkeys(name for entry in entries for name in entry.means)
+        raise InputError(
+            f"no saved evaluation has {measure}",
+            where=history.where,
+            fix=f"saved measures: {', '.join(names) or 'none'}",
+        )
+    saved = [
+        (replace(entry, means={str(measure): entry.means[str(measure)]}), history.load(entry, measure))
+        for entry in chosen
+    ]
     runs: dict[str, list[tuple[HistoryEntry, Evaluation]]] = {}
     for pair in saved:
         runs.setdefault(pair[0].run, []).append(pair)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from rankgauge import History, InputError, MismatchError, compare, evaluate
+from rankgauge.comparison import compare_saved
 
 QRELS = {f"q{n:02}": {"d1": 1} for n in range(12)}
 
@@ -28,7 +29,7 @@ AFTER = [1, 2, 2, 4, 2, 0, 1, 4, 2, 3, 5, 2]
 
 @pytest.fixture
 def history(tmp_path):
-    with History.open(tmp_path / "history.db") as opened:
+    with History(tmp_path / "history.db") as opened:
         yield opened
 
 
@@ -53,7 +54,7 @@ def flips(moved: list[float]) -> float:
 
 
 def test_the_numbers_of_a_change_are_those_of_scipy_and_of_a_slow_loop(history):
-    change = history.compare(keep(history, at(BEFORE)), keep(history, at(AFTER)), "RR")
+    change = compare_saved(history, keep(history, at(BEFORE)), keep(history, at(AFTER)), "RR")
     step = change.differences[0]
     one, other = rr(BEFORE), rr(AFTER)
     moved = [b - a for a, b in zip(one, other, strict=True)]
@@ -67,7 +68,7 @@ def test_the_numbers_of_a_change_are_those_of_scipy_and_of_a_slow_loop(history):
 
 
 def test_the_first_measure_is_tested_and_the_others_are_described(history):
-    change = history.compare(keep(history, at(BEFORE)), keep(history, at(AFTER)))
+    change = compare_saved(history, keep(history, at(BEFORE)), keep(history, at(AFTER)))
     assert [str(step.measure) for step in change.differences] == ["RR", "P@1"]
     assert [step.p is None for step in change.differences] == [False, True]
     assert [step.verdict is None for step in change.differences] == [False, True]
@@ -75,29 +76,32 @@ def test_the_first_measure_is_tested_and_the_others_are_described(history):
 
 def test_ndcg_at_10_comes_first_if_both_have_it(history):
     ids = [keep(history, at(r), ("RR", "nDCG@10")) for r in (BEFORE, AFTER)]
-    assert str(history.compare(*ids).differences[0].measure) == "nDCG@10"
+    assert str(compare_saved(history, *ids).differences[0].measure) == "nDCG@10"
 
 
 @pytest.mark.slow
 @given(st.lists(st.integers(0, 5), min_size=12, max_size=12), st.permutations(range(12)))
 def test_swapping_the_evaluations_flips_the_sign(tmp_path_factory, to, order):
-    with History.open(tmp_path_factory.mktemp("h") / "h.db") as history:
+    with History(tmp_path_factory.mktemp("h") / "h.db") as history:
         one, other = keep(history, at(BEFORE)), keep(history, at(to))
         names = list(QRELS)
         mixed = {names[n]: QRELS[names[n]] for n in order}
         third = keep(history, at(to), qrels=mixed)
-        there, back = (history.compare(one, other).differences[0], history.compare(other, one).differences[0])
+        there, back = (
+            compare_saved(history, one, other).differences[0],
+            compare_saved(history, other, one).differences[0],
+        )
         assert back.difference == pytest.approx(-there.difference, abs=1e-15)
         assert (back.wins, back.losses) == (there.losses, there.wins)
         assert back.low == pytest.approx(-there.high, abs=1e-12, nan_ok=True)
-        again = history.compare(one, third).differences[0]
+        again = compare_saved(history, one, third).differences[0]
         assert again.difference == pytest.approx(there.difference, abs=1e-15)
         assert again.p == pytest.approx(there.p, abs=1e-12)
 
 
 def test_an_evaluation_is_identical_with_itself(history):
     entry = keep(history, at(BEFORE))
-    change = history.compare(entry, entry)
+    change = compare_saved(history, entry, entry)
     assert (change.differences[0].difference, change.differences[0].p) == (0, 1)
     assert change.differences[0].verdict == "identical"
     assert "identical in every query" in change.sentence
@@ -107,7 +111,7 @@ def test_an_evaluation_is_identical_with_itself(history):
     ("to", "verdict"), [([2] * 12, "worse"), ([1] * 11 + [0], "cannot tell"), ([1] * 12, "identical")]
 )
 def test_verdicts_need_agreement_of_interval_and_test(to, verdict, history):
-    change = history.compare(keep(history, at([1] * 12)), keep(history, at(to)))
+    change = compare_saved(history, keep(history, at([1] * 12)), keep(history, at(to)))
     assert change.differences[0].verdict == verdict
     assert verdict in change.sentence
 
@@ -116,7 +120,7 @@ def test_where_lower_is_better_more_is_worse(history):
     measures = ("FirstRel",)
     lower = [2, 3, 4, 3, 2, 3, 4, 3, 2, 3, 4, 1]
     ids = [keep(history, at(ranks), measures) for ranks in ([1] * 12, lower)]
-    step = history.compare(*ids).differences[0]
+    step = compare_saved(history, *ids).differences[0]
     assert step.difference > 0
     assert step.verdict == "worse"
     assert (step.wins, step.ties, step.losses) == (0, 1, 11)
@@ -127,9 +131,9 @@ def test_undefined_values_count_as_in_the_mean(history):
     run = at(BEFORE) | {"empty": ["d1"]}
     zero = [keep(history, run, qrels=qrels) for _ in range(2)]
     skip = [keep(history, run, qrels=qrels, undefined="skip") for _ in range(2)]
-    assert history.compare(*zero).differences[0].queries == 13
-    assert history.compare(*skip).differences[0].queries == 12
-    assert history.compare(*skip).differences[0].baseline_mean == skip[0].means["RR"]
+    assert compare_saved(history, *zero).differences[0].queries == 13
+    assert compare_saved(history, *skip).differences[0].queries == 12
+    assert compare_saved(history, *skip).differences[0].baseline_mean == skip[0].means["RR"]
 
 
 def test_the_numbers_are_those_of_compare(history):
@@ -144,7 +148,7 @@ def test_the_numbers_are_those_of_compare(history):
         keep(history, run, measures, qrels=qrels)
     for tested in ("nDCG@10", "FirstRel"):
         shown = [tested, *(m for m in measures if m != tested)]
-        change = history.compare(1, 2, shown)
+        change = compare_saved(history, 1, 2, shown)
         compared = compare(
             [replace(history.load(n), run_name=name) for n, name in ((1, "old"), (2, "new"))], tested=tested
         )
@@ -158,13 +162,13 @@ def test_the_numbers_are_those_of_compare(history):
             for name in ("difference", "p", "queries", "wins", "ties", "losses", "verdict"):
                 assert getattr(step, name) == getattr(found, name)
     same = compare(qrels, runs, measures, tested=["nDCG@10"])
-    assert history.compare(1, 2).differences[0].p == same.difference("new").p
+    assert compare_saved(history, 1, 2).differences[0].p == same.difference("new").p
 
 
 def test_a_neutral_measure_is_higher_or_lower(history):
     one, other = ({q: ["d1", *"abc"[:n]] for q in QRELS} for n in (1, 3))
     ids = [keep(history, run, ("NumRet",)) for run in (one, other)]
-    change = history.compare(*ids)
+    change = compare_saved(history, *ids)
     assert change.differences[0].verdict == "higher"
     assert ": higher, difference +2.000" in change.sentence
     assert "NumRet: means are sums, differences are per query" in change.notes
@@ -172,7 +176,7 @@ def test_a_neutral_measure_is_higher_or_lower(history):
 
 def test_queries_without_a_value_in_both_are_left_out_with_a_note(history):
     ids = [keep(history, at(ranks), ("FirstRel",)) for ranks in (BEFORE, [*AFTER[:-1], 0])]
-    change = history.compare(*ids)
+    change = compare_saved(history, *ids)
     assert change.differences[0].queries == 10
     assert any("queries compared: FirstRel 10" in note for note in change.notes)
 
@@ -181,7 +185,7 @@ def test_equal_names_with_different_definitions_are_compared_separately(history)
     graded = {query: {"d1": 3, "d2": 1} for query in QRELS}
     one = keep(history, at(BEFORE), ("nDCG@10",), qrels=graded)
     other = keep(history, at(AFTER), ("nDCG@10", "nDCG(gain=exp)@10"), qrels=graded)
-    change = history.compare(one, other, ["nDCG@10", "nDCG(gain=exp)@10"], force=True)
+    change = compare_saved(history, one, other, ["nDCG@10", "nDCG(gain=exp)@10"], force=True)
     assert [step.mean for step in change.differences] == [other.means["nDCG@10"], other.means["nDCG(gain=exp)@10"]]
 
 
@@ -190,7 +194,7 @@ def test_equal_names_with_different_definitions_are_compared_separately(history)
 
 def refused(history, *which, **choices) -> str:
     with pytest.raises(MismatchError) as caught:
-        history.compare(*which, **choices)
+        compare_saved(history, *which, **choices)
     assert "--force (force=True)" in str(caught.value)
     return str(caught.value)
 
@@ -200,7 +204,7 @@ def test_different_judgments_are_refused_or_compared_with_a_warning(history):
     one, other = keep(history, at(BEFORE)), keep(history, at(BEFORE), qrels=more)
     said = refused(history, one, other)
     assert f"different judgments ({one.qrels[:8]} in 1, {other.qrels[:8]} in 2)" in said
-    change = history.compare(one, other, force=True)
+    change = compare_saved(history, one, other, force=True)
     assert change.differs == (f"different judgments ({one.qrels[:8]} in 1, {other.qrels[:8]} in 2)",)
     assert change.table().notes[0].startswith("WARNING: not comparable: different judgments")
     assert change.data_table().rows[0][-1].startswith("different judgments")
@@ -214,7 +218,7 @@ def test_one_grade_is_enough_to_make_other_judgments(history):
 def test_the_same_judgments_in_another_order_are_the_same(history):
     turned = dict(reversed(QRELS.items()))
     one, other = keep(history, at(BEFORE)), keep(history, at(AFTER), qrels=turned)
-    assert history.compare(one, other).differs == ()
+    assert compare_saved(history, one, other).differs == ()
 
 
 def test_other_policies_are_refused(history):
@@ -227,7 +231,7 @@ def test_other_policies_are_refused(history):
 def test_weights_are_left_out_with_a_note(history):
     weights = {query: n + 1.0 for n, query in enumerate(QRELS)}
     one, other = (keep(history, at(r), weights=weights) for r in (BEFORE, AFTER))
-    change = history.compare(one, other)
+    change = compare_saved(history, one, other)
     assert "weights of queries are ignored: every query counts the same here" in change.notes
     assert change.differences[0].baseline_mean == pytest.approx(sum(rr(BEFORE)) / 12)
     assert "weighted by query" in refused(history, keep(history, at(BEFORE)), one)
@@ -238,24 +242,24 @@ def test_another_definition_of_a_measure_is_refused(history):
     other = keep(history, at(BEFORE), ("nDCG(gain=exp)@10",))
     said = refused(history, one, other, "nDCG@10")
     assert "different definitions (nDCG@10 in 1, nDCG(gain=exp)@10 in 2)" in said
-    assert history.compare(one, other, "nDCG@10", force=True).differs
+    assert compare_saved(history, one, other, "nDCG@10", force=True).differs
     with pytest.raises(InputError, match="have no measure in common"):
-        history.compare(one, other)
+        compare_saved(history, one, other)
 
 
 def test_a_measure_that_one_of_them_lacks_is_reported(history):
     one, other = keep(history, at(BEFORE)), keep(history, at(AFTER), ("RR",))
     with pytest.raises(InputError, match=r"P@1 was not evaluated in 2\nfix: evaluated: RR"):
-        history.compare(one, other, ["RR", "P@1"])
+        compare_saved(history, one, other, ["RR", "P@1"])
     with pytest.raises(InputError, match="no measure was given"):
-        history.compare(one, other, [])
+        compare_saved(history, one, other, [])
 
 
 def test_only_shared_queries_are_compared_with_a_note(history):
     ids = list(QRELS)
     one = keep(history, at(BEFORE), queries=ids[:8])
     other = keep(history, at(AFTER), queries=ids[3:])
-    change = history.compare(one, other)
+    change = compare_saved(history, one, other)
     moved = [b - a for a, b in zip(rr(BEFORE)[3:8], rr(AFTER)[3:8], strict=True)]
     assert change.differences[0].queries == 5
     assert change.differences[0].difference == pytest.approx(np.mean(moved))
@@ -269,18 +273,18 @@ def test_fewer_than_two_shared_queries_are_refused(shared, history):
     one = keep(history, at(BEFORE), queries=ids[:4])
     other = keep(history, at(AFTER), queries=ids[4 - shared :])
     with pytest.raises(InputError, match=r"share (0 queries|1 query) with a value of RR"):
-        history.compare(one, other)
+        compare_saved(history, one, other)
 
 
 def test_two_evaluations_of_one_ranking_are_reported_as_such(history):
     evaluation = evaluate(QRELS, at(BEFORE), "RR")
     ids = [history.add(evaluation, QRELS, run=at(BEFORE)) for _ in range(2)]
-    assert "both are evaluations of the same ranking" in history.compare(*ids).notes
+    assert "both are evaluations of the same ranking" in compare_saved(history, *ids).notes
 
 
 def test_its_notebook_table_escapes_every_text(history):
     for label in ("<b>", "&"):
         history.add(evaluate(QRELS, at(BEFORE), "RR"), QRELS, label=label)
-    page = history.compare(1, 2)._repr_html_()
+    page = compare_saved(history, 1, 2)._repr_html_()
     assert "<b>" not in page
     assert re.search(r"&lt;b&gt;", page)

@@ -1,1 +1,0 @@
-"""Database migrations of a verdict store, applied by Alembic in order of revision."""

@@ -1,1 +1,0 @@
-"""Migrations of the tables of a history, applied by Alembic in the order of their revisions."""

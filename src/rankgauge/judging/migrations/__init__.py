@@ -1,1 +1,0 @@
-"""Database migrations of a judging project, applied by Alembic in order of revision."""

@@ -1,0 +1,9 @@
+"""The store of a project: evaluations, judgments of people, and verdicts on answers in one database."""
+
+from __future__ import annotations
+
+from rankgauge.core.lazy import lazy_imports
+
+with lazy_imports(globals()):
+    from rankgauge.store.entries import HistoryEntries as HistoryEntries, HistoryEntry as HistoryEntry
+    from rankgauge.store.history import History as History
