@@ -38,7 +38,7 @@ help: ## list the targets
 # ---- targets
 
 demo: .venv/runtime.stamp ## compare two retrievers on the bundled sample, and diagnose their failures
-	.venv/bin/rankgauge bench "$(SAMPLE)/plan.toml" --store build/bench --diagnose --report report.html
+	.venv/bin/rankgauge bench "$(SAMPLE)/rankgauge.toml" --responses build/bench --diagnose --report report.html
 
 demo-judge: .venv/runtime.stamp ## judge the bundled sample in a browser: choose the best of three documents
 	.venv/bin/rankgauge judge demo --open

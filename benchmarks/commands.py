@@ -44,7 +44,7 @@ COMMANDS: tuple[tuple[str, int, float, float], ...] = (
     ("explain {qrels} {a} nDCG@10 --against-mean 0.5", 1, math.inf, math.inf),
 )
 EVALUATE = "evaluate {qrels} {a}"
-RULES = "[measures]\nAP = { margin = 0.00001 }\n"
+RULES = "[gate.measures]\nAP = { margin = 0.00001 }\n"
 
 
 def second(run: Path, folder: Path) -> Path:

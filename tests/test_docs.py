@@ -24,6 +24,7 @@ from schemas import NAMES, published
 import rankgauge
 from rankgauge.benchmark import plan as planning, plan_execution
 from rankgauge.cli.main import cli
+from rankgauge.core import project_file
 from rankgauge.measures.translation import DIALECTS
 
 ROOT = Path(__file__).parents[1]
@@ -270,11 +271,11 @@ def test_the_page_of_different_numbers_has_what_its_script_prints(data_folder, m
     assert fill_sessions(page, different.sessions()) == page
 
 
-# ---- the plan
+# ---- the project file
 
 
-def test_the_types_of_a_plan_are_on_its_page_with_all_their_options():
-    page, types = text("reference", "plan.md"), docs_script("plan_types")
+def test_the_types_of_retrievers_are_on_the_page_of_the_project_file_with_all_their_options():
+    page, types = text("reference", "project-file.md"), docs_script("plan_types")
     assert "\n".join(types.lines()) in page
     for word, name in rankgauge.retrievers.TYPES.items():
         part = page.split(f"\n#### {word}\n")[1].split("\n#")[0]
@@ -297,10 +298,13 @@ def keys_on(page: str, title: str) -> dict[str, str]:
     return {key: said for names, said in rows for key in re.findall(r"`(\w+)`", names)}
 
 
-def test_every_key_of_a_plan_is_on_its_page_with_its_default():
-    page = text("reference", "plan.md")
-    plan = keys_on(page, "Keys of the plan")
-    assert set(plan) == set(planning._TOP)  # noqa: SLF001 - no other list has them
+def test_every_key_of_the_project_file_is_on_its_page_with_its_default():
+    page = text("reference", "project-file.md")
+    plan = keys_on(page, "Keys")
+    tables = {key for key, kinds in project_file._KEYS.items() if kinds == (dict,)}  # noqa: SLF001 - no other list
+    assert set(plan) | tables == set(project_file._KEYS)  # noqa: SLF001 - no other list has them
+    assert all(f"\n## {table}\n" in page for table in tables)
+    assert keys_on(page, "gate")["max_failed"] == f"`{rankgauge.GateRules.of().max_failed}`"
     for key in ("k", "timed"):
         assert plan[key] == f"`{getattr(rankgauge.BenchmarkPlan, key)}`"
     assert set(keys_on(page, "collection")) == set(planning._COLLECTION)  # noqa: SLF001 - no other list has them
@@ -309,17 +313,19 @@ def test_every_key_of_a_plan_is_on_its_page_with_its_default():
     assert set(limits) == {one.name for one in dataclasses.fields(rankgauge.Limits)}
     for key, value in dataclasses.asdict(rankgauge.Limits()).items():
         assert value is None or limits[key] == f"`{value}`"
-    found = keys_on(page, "Configurations")
+    found = keys_on(page, "explore")
     assert set(found) == set(plan_execution._EXPLORE_KEYS)  # noqa: SLF001 - no other list has them
     for key, parameter in inspect.signature(rankgauge.explore).parameters.items():
         if key in found and parameter.default not in {None, parameter.empty, "nDCG@10"}:
             assert found[key] == f"`{parameter.default}`"
 
 
-def test_the_plan_on_its_page_can_be_carried_out(tmp_path):
-    first, _, mine, space = re.findall(r"(?ms)^```toml\n(.*?)^```", text("reference", "plan.md"))
+def test_the_project_on_its_page_can_be_run(tmp_path):
+    first, _, mine, space, gate, bands, models = re.findall(
+        r"(?ms)^```toml\n(.*?)^```", text("reference", "project-file.md")
+    )
     shutil.copytree(rankgauge.sample_path("qrels.txt").parent, tmp_path / "sample")
-    path = tmp_path / "plan.toml"
+    path = tmp_path / "rankgauge.toml"
     path.write_text(f"timed = 0\n{first}\n{space}", encoding="utf-8")
     plan = rankgauge.BenchmarkPlan.read(path)
     outcome = rankgauge.benchmark.run_plan(plan, progress=False)
@@ -328,11 +334,13 @@ def test_the_plan_on_its_page_can_be_carried_out(tmp_path):
     build = planning.PlanBuilder(plan, outcome.bench).named
     assert build("passages").settings["retriever"]["stemmer"] is None
     today = plan.options("passages")
-    for option, values in plan.explore["space"].items():
+    for option, values in plan.file.data["explore"]["space"].items():
         value = functools.reduce(lambda table, key: table[key], option.split("."), today)
         assert value in values
-    path.write_text(f"{first}\n{mine}", encoding="utf-8")
+    path.write_text("\n".join([first.split("[gate")[0], mine, gate, bands, models]), encoding="utf-8")
     assert len(rankgauge.BenchmarkPlan.read(path).retrievers) == 6
+    assert len(rankgauge.GateRules.of(path).contracts) == 1
+    assert str(rankgauge.diagnosis.Bands.of(path).bands[0].measure) == "P@5"
 
 
 # ---- pages
@@ -461,7 +469,7 @@ def test_the_demo_fits_a_screen_and_ends_with_the_report(tmp_path):
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     recipe = re.search(r"(?m)^demo:.*\n((?:\t.*\n)+)", makefile)[1]
     [words] = [shlex.split(line.replace("$(SAMPLE)", "sample")) for line in recipe.splitlines()]
-    shutil.copytree(rankgauge.sample_path("plan.toml").parent, tmp_path / "sample")
+    shutil.copytree(rankgauge.sample_path("rankgauge.toml").parent, tmp_path / "sample")
     printed = consoles.printed(shlex.join(["rankgauge", *words[1:]]), tmp_path)
     lines = printed.splitlines()
     assert len(lines) <= 60

@@ -89,8 +89,8 @@ def test_without_a_baseline_the_test_fails_and_says_how_to_make_one(tried):
     done.stdout.fnmatch_lines(["*base.json: there is no baseline yet*", "*fix: *"])
 
 
-def test_rules_come_from_pyproject_and_paths_from_the_root(tried, pytester):
-    pytester.makepyprojecttoml('[tool.rankgauge.gate.measures]\n"P@2" = {}\n')
+def test_rules_come_from_the_project_and_paths_from_the_root(tried, pytester):
+    (pytester.path / "rankgauge.toml").write_text('[gate.measures]\n"P@2" = {}\n')
     code = GATE.replace(", RULES", ', baseline="b.json"')
     tried(code.format(run="GOOD"), "--rankgauge-update-baseline").assert_outcomes(passed=1)
     assert (pytester.path / "b.json").is_file()

@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import json
+import os
 import re
 import subprocess
 import sys
@@ -227,15 +228,9 @@ limits = {{ stop_after = 1000, retries = 0 }}
 [retrievers.bm25]
 type = "bm25"
 [retrievers.http]
-type = "http"
-url = {http}
-params = {{ code = "AZUREFUNCSECRET1", size = 5 }}
-key_env = "A_KEY"
-key_header = "api-key"
-headers = {{ x-one = {header}, x-two = "{short}" }}
-body = {{ q = "{{query}}", auth = {{ pin = {body} }}, x-functions-key = "FUNCSECRET1" }}
-score = false
-version = "1"
+type = "python"
+call = "secret_retrievers:http"
+arguments = {{}}
 [retrievers.elasticsearch]
 type = "elasticsearch"
 url = {elasticsearch}
@@ -250,13 +245,33 @@ of = ["bm25", "embedded"]
 [retrievers.embedded]
 type = "dense"
 part = true
-encoder = {{ type = "openai-embeddings", url = {embeddings}, model = "small" }}
+encoder = {{ type = "python", call = "secret_retrievers:embeddings", arguments = {{}} }}
+"""
+MODULE = """
+from rankgauge.llm import EmbeddingEndpoint
+from rankgauge.retrievers import HTTPRetriever
+
+def http():
+    return HTTPRetriever(
+        {http},
+        params={{"code": "AZUREFUNCSECRET1", "size": 5}},
+        key_env="A_KEY",
+        key_header="api-key",
+        headers={{"x-one": {header}, "x-two": "{short}"}},
+        body={{"q": "{{query}}", "auth": {{"pin": {body}}}, "x-functions-key": "FUNCSECRET1"}},
+        score=None,
+        version="1",
+    )
+
+def embeddings():
+    return EmbeddingEndpoint({embeddings}, "small")
 """
 
 
 @pytest.mark.slow
-def test_nothing_that_a_benchmark_writes_holds_a_secret(tmp_path):
+def test_nothing_that_a_benchmark_writes_holds_a_secret(tmp_path, tmp_path_factory):
     """Console, report, JSON, journal, runs, and history of a run with failing queries."""
+    code = tmp_path_factory.mktemp("code")
     talk = talking("raw", 400)
     count = iter(range(10**6))
 
@@ -266,28 +281,33 @@ def test_nothing_that_a_benchmark_writes_holds_a_secret(tmp_path):
         return talk(asked)
 
     with serving(answer) as url:
-        (tmp_path / "plan.toml").write_text(
+        (tmp_path / "rankgauge.toml").write_text(
             PLAN.format(
-                sample=json.dumps(str(sample_path("plan.toml").parent)),
-                http=json.dumps(f"{with_login(url)}/find?token={quote_plus(TOKEN)}"),
+                sample=json.dumps(str(sample_path("rankgauge.toml").parent)),
                 elasticsearch=json.dumps(url),
-                embeddings=json.dumps(f"{with_login(url)}/{PATH}?token={quote_plus(TOKEN)}"),
-                header=json.dumps(HEADER),
-                body=json.dumps(BODY),
+            ),
+            encoding="utf-8",
+        )
+        (code / "secret_retrievers.py").write_text(
+            MODULE.format(
+                http=repr(f"{with_login(url)}/find?token={quote_plus(TOKEN)}"),
+                embeddings=repr(f"{with_login(url)}/{PATH}?token={quote_plus(TOKEN)}"),
+                header=repr(HEADER),
+                body=repr(BODY),
                 short=SHORT,
             ),
             encoding="utf-8",
         )
         words = "--errors empty --report report.html --as json --save --history h.db --runs runs"
         done = subprocess.run(
-            [sys.executable, "-m", "rankgauge", "bench", "plan.toml", *words.split()],
+            [sys.executable, "-m", "rankgauge", "bench", *words.split()],
             cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(code), *sys.path])},
             capture_output=True,
             text=True,
             encoding="utf-8",
             check=False,
         )
-    (tmp_path / "plan.toml").unlink()
     assert "hybrid was not run" in done.stderr
     assert "answered 400" in done.stderr
     assert "elasticsearch was not run" in done.stderr

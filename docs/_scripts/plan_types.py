@@ -1,7 +1,7 @@
-"""The types of a plan and their options, in Markdown, from signatures and docstrings.
+"""The types of retrievers in a project file and their options, in Markdown, from signatures and docstrings.
 
     python docs/_scripts/plan_types.py           print the section
-    python docs/_scripts/plan_types.py --write   write it into docs/reference/plan.md
+    python docs/_scripts/plan_types.py --write   write it into docs/reference/project-file.md
 
 A test compares the page with it.
 """
@@ -17,7 +17,7 @@ from page_tables import write_section
 
 from rankgauge import retrievers
 
-PAGE = Path(__file__).resolve().parents[1] / "reference" / "plan.md"
+PAGE = Path(__file__).resolve().parents[1] / "reference" / "project-file.md"
 BEGIN = "<!-- written by docs/_scripts/plan_types.py -->\n"
 END = "<!-- end -->\n"
 KINDS = (("Retrievers", "search"), ("Encoders", "encode_queries"), ("Rerankers", "rerank"), ("Chunkers", "__call__"))

@@ -66,7 +66,8 @@ class Gatekeeper:
         Args:
             qrels: The judgments; or an evaluation, for example of answers, without a run.
             run: The run.
-            rules: The rules; default: those in ``pyproject.toml``.
+            rules: The rules; default: those in ``rankgauge.toml`` in pytest's root
+                directory or above it.
             baseline: A baseline or its path; default: the path in the rules. None checks only
                 contracts and floors.
             anchor: A second baseline; default: that of the rules, else the one written with the
@@ -80,9 +81,10 @@ class Gatekeeper:
             The result; None if a baseline was written instead.
         """
         from rankgauge import Baseline, Evaluation, GateRules, InputError, RankgaugeError, gate
+        from rankgauge.core import find_project_file
         from rankgauge.gates import update_baseline
 
-        wanted = GateRules.find(self._root) if rules is None else GateRules.of(self._path(rules))
+        wanted = GateRules.of(find_project_file(self._root) if rules is None else self._path(rules))
         shared = isinstance(baseline, str) and not baseline
         held = self._path(wanted.baseline if shared else baseline)
         fixed = self._path(wanted.anchor if anchor is None else anchor)

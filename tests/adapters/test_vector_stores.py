@@ -61,7 +61,7 @@ def test_an_example_is_exact_and_its_responses_are_reused(names, title, library)
     bench, run = names["bench"], names["run"]
     assert not run.failures
     assert_exact(bench, run)
-    names["bench"] = Benchmark(sample_path("plan.toml").parent, k=10, store="responses")
+    names["bench"] = Benchmark(sample_path("rankgauge.toml").parent, k=10, store="responses")
     exec("def search(texts, k):\n    raise AssertionError('the responses are in the store')", names)
     run_section("Run the function", names)
     assert names["run"].run == run.run
@@ -69,10 +69,10 @@ def test_an_example_is_exact_and_its_responses_are_reused(names, title, library)
 
 def test_the_plan_runs_a_function_of_a_module_beside_it(tmp_path):
     (table,) = re.findall(r"(?ms)^```toml\n(.*?)^```", PAGE.read_text("utf-8"))
-    folder = sample_path("plan.toml").parent
-    (tmp_path / "plan.toml").write_text(f'collection = "{folder}"\ntimed = 0\n{table}')
+    folder = sample_path("rankgauge.toml").parent
+    (tmp_path / "rankgauge.toml").write_text(f'collection = "{folder}"\ntimed = 0\n{table}')
     (tmp_path / "vector_search.py").write_text("def search(texts, k):\n    return [['fees']] * len(texts)")
-    found = run_plan(BenchmarkPlan.read(tmp_path / "plan.toml"), progress=False)
+    found = run_plan(BenchmarkPlan.read(tmp_path / "rankgauge.toml"), progress=False)
     run = found.bench.runs["vectors"]
     assert not run.failures
     assert run.settings["retriever"]["store"] == "qdrant 1.20"

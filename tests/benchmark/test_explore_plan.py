@@ -8,7 +8,7 @@ from rankgauge import BenchmarkPlan, Qrels, RankgaugeError, evaluate, sample_pat
 from rankgauge.benchmark import explore_plan
 from rankgauge.benchmark.plan import PlanBuilder
 
-SAMPLE = sample_path("plan.toml")
+SAMPLE = sample_path("rankgauge.toml")
 HEAD = f"collection = '{SAMPLE.parent}'\ntimed = 0\n"
 PLANNED = """
     [retrievers.bm25]
@@ -25,7 +25,7 @@ PLANNED = """
 @pytest.fixture
 def plan(tmp_path):
     def written(explore, retrievers=PLANNED):
-        path = tmp_path / "plan.toml"
+        path = tmp_path / "rankgauge.toml"
         text = textwrap.dedent(retrievers) + textwrap.dedent(explore)
         path.write_text(HEAD + text, encoding="utf-8")
         return BenchmarkPlan.read(path)
@@ -77,12 +77,12 @@ def test_values_are_those_of_the_retriever_that_the_configuration_describes(plan
 @pytest.mark.parametrize(
     ("explore", "said"),
     [
-        ("", "the plan has no"),
-        ("[explore]\nretriever = 'bm25'", "the plan has no"),
+        ("", "no retriever and space"),
+        ("[explore]\nretriever = 'bm25'", "no retriever and space"),
         ("[explore]\nretriever = 'bm52'\n[explore.space]\nk1 = [1]", "'bm52'"),
         ("[explore]\nretriver = 'bm25'\n[explore.space]\nk1 = [1]", "'retriver'"),
-        ("[explore]\nretriever = 'bm25'\n[explore.space]\nk1 = 1", "got 1 for k1"),
-        ("[explore]\nretriever = 'bm25'\n[explore.space]\nk1 = []", "got [] for k1"),
+        ("[explore]\nretriever = 'bm25'\n[explore.space]\nk1 = 1", "explore.space.k1: got 1"),
+        ("[explore]\nretriever = 'bm25'\n[explore.space]\nk1 = []", "explore.space.k1: got []"),
         ("[explore]\nretriever = 'both'\n[explore.space]\n'of.7.k1' = [1]", "'of.7' is not part of the retriever"),
         ("[explore]\nretriever = 'bm25'\n[explore.space]\nk11 = [1]", "k11"),
     ],

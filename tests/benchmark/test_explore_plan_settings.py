@@ -8,7 +8,7 @@ from rankgauge import BenchmarkPlan, FormatError, UnknownName, sample_path
 from rankgauge.benchmark import explore_plan
 
 PLAN = f"""
-collection = '{sample_path("plan.toml").parent}'
+collection = '{sample_path("rankgauge.toml").parent}'
 k = 10
 timed = 0
 [retrievers.bm25]
@@ -34,7 +34,7 @@ call = "statistics:mean"
 @pytest.fixture
 def explored(tmp_path):
     def run(text):
-        path = tmp_path / "plan.toml"
+        path = tmp_path / "rankgauge.toml"
         path.write_text(PLAN + textwrap.dedent(text), encoding="utf-8")
         found, _ = explore_plan(BenchmarkPlan.read(path), progress=False)
         return found
@@ -94,5 +94,8 @@ def test_a_setting_that_no_retriever_has_is_refused_before_anything_is_run(explo
 
 
 def test_unknown_settings_of_today_are_requested(explored):
-    with pytest.raises(FormatError, match=r"current value of 'size'\nfix: also write it in \[retrievers.mine"):
+    with pytest.raises(
+        FormatError,
+        match=r"explore.space.size: the project has no current value\nfix: also write it in \[retrievers.mine",
+    ):
         explored('retriever = "mine"\n[explore.space]\nsize = [1, 2]\n')

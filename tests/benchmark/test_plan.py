@@ -11,7 +11,7 @@ from rankgauge import BenchmarkPlan, InputError, RankgaugeError, sample_path
 from rankgauge.benchmark import run_plan
 from rankgauge.benchmark.plan import PlanBuilder
 
-SAMPLE = sample_path("plan.toml")
+SAMPLE = sample_path("rankgauge.toml")
 HEAD = f"collection = '{SAMPLE.parent}'\n"
 THREE = f"""
     {HEAD}
@@ -30,7 +30,7 @@ THREE = f"""
 @pytest.fixture
 def write(tmp_path):
     def written(text):
-        path = tmp_path / "plan.toml"
+        path = tmp_path / "rankgauge.toml"
         path.write_text(textwrap.dedent(text), encoding="utf-8")
         return path
 
@@ -125,8 +125,8 @@ def test_options_inside_parts_are_explored(write):
 @pytest.mark.parametrize(
     ("explore", "said"),
     [
-        ("", "the plan has no"),
-        ("[explore]\nretriever = 'bm25'", "the plan has no"),
+        ("", "no retriever and space"),
+        ("[explore]\nretriever = 'bm25'", "no retriever and space"),
         ("[explore]\nretriver = 'bm25'", "'retriver'"),
         ("[explore]\nretriever = 'bm52'\nspace = { b = [1] }", "'bm52'"),
         ("[explore]\nretriever = 'bm25'\nspace = { b = 0.5 }", "list of values"),
@@ -144,11 +144,10 @@ def test_faults_of_a_search_are_named(write, explore, said):
     assert said in str(caught.value)
 
 
-def test_every_key_is_read(write, tmp_path):
+def test_every_key_is_read(write):
     plan = BenchmarkPlan.read(
         write(f"""
         k = 7
-        store = "kept"
         measures = ["RR", "P@3"]
         baseline = "mine"
         timed = 0
@@ -168,7 +167,6 @@ def test_every_key_is_read(write, tmp_path):
         """)
     )
     assert (plan.k, plan.measures, plan.baseline, plan.timed) == (7, ("RR", "P@3"), "mine", 0)
-    assert plan.store == tmp_path / "kept"
     assert plan.limits == rankgauge.Limits(concurrency=3, timeout=2)
     bm25, mine = plan.retrievers
     assert bm25.part
@@ -202,9 +200,11 @@ def test_false_disables_an_option_that_is_a_name_otherwise(write, tmp_path):
         run_plan(BenchmarkPlan.read(empty), progress=False)
 
 
-def test_the_store_is_next_to_the_plan_by_default(write, tmp_path):
-    text = f'{HEAD}[retrievers.a]\ntype = "random"\n'
-    assert BenchmarkPlan.read(write(text)).store == tmp_path / "plan.runs"
+def test_responses_are_in_the_private_folder_of_the_project(write, tmp_path):
+    run_plan(BenchmarkPlan.read(write(f'{HEAD}timed = 0\n[retrievers.a]\ntype = "random"\n')), progress=False)
+    assert list((tmp_path / ".rankgauge" / "runs").iterdir())
+    assert (tmp_path / ".rankgauge").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / ".rankgauge" / ".gitignore").read_text() == "*\n"
 
 
 def test_a_user_function_is_called(write, tmp_path):
@@ -381,7 +381,7 @@ def test_a_class_that_is_named_in_a_plan_is_made_an_object(write, tmp_path):
 
 def test_a_missing_plan_is_named():
     with pytest.raises(InputError, match="there is no such file"):
-        BenchmarkPlan.read("no-such-plan.toml")
+        BenchmarkPlan.read("no-such-rankgauge.toml")
 
 
 def test_a_retriever_that_cannot_run_does_not_stop_the_others(write):

@@ -16,7 +16,7 @@ from schemas import strict
 
 import rankgauge
 
-PLAN = str(rankgauge.sample_path("plan.toml"))
+PLAN = str(rankgauge.sample_path("rankgauge.toml"))
 FOLDER = str(rankgauge.sample_path("qrels.txt").parent)
 
 
@@ -24,13 +24,13 @@ FOLDER = str(rankgauge.sample_path("qrels.txt").parent)
 def bench(tmp_path):
     def run(*words, plan=PLAN):
         store = str(tmp_path / "st")
-        return command.run("bench", plan, "--store", store, *words, cwd=tmp_path)
+        return command.run("bench", plan, "--responses", store, *words, cwd=tmp_path)
 
     return run
 
 
 def planned(tmp_path, text):
-    path = tmp_path / "plan.toml"
+    path = tmp_path / "rankgauge.toml"
     path.write_text(f"collection = '{FOLDER}'\ntimed = 0\n" + textwrap.dedent(text))
     return str(path)
 
@@ -142,7 +142,7 @@ def test_repeats_are_reported(bench):
 
 
 def test_configurations_are_explored_and_chosen(tmp_path):
-    words = ["explore", PLAN, "--store", str(tmp_path), "--timed", "0"]
+    words = ["explore", PLAN, "--responses", str(tmp_path), "--timed", "0"]
     done = command.run(*words, "--full")
     assert done.returncode == 0, done.stderr
     for said in (
@@ -252,7 +252,7 @@ def test_an_interrupted_command_names_its_store_and_resumes(tmp_path):
         "import time\n\ndef search(text):\n    time.sleep(0.1)\n    return ['loans-renewing']\n"
     )
     plan = planned(tmp_path, '[retrievers.slow]\ntype = "python"\ncall = "slow_for_the_command:search"')
-    command = [sys.executable, "-m", "rankgauge", "bench", plan, "--store", str(tmp_path / "st")]
+    command = [sys.executable, "-m", "rankgauge", "bench", plan, "--responses", str(tmp_path / "st")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
@@ -302,3 +302,32 @@ def test_a_server_that_cannot_be_reached_has_no_numbers_and_hides_none(bench, tm
             said = rf"{name} was not run: run '{name}': \d+ of 30 queries failed"
             assert re.search(said, done.stderr)
         assert "the server cannot be reached" in done.stderr
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can give files away")
+def test_code_of_another_user_is_run_only_if_trusted(tmp_path):
+    (tmp_path / "code_of_another_user.py").write_text(
+        "import pathlib\n\npathlib.Path(__file__).with_name('imported').touch()\n\n"
+        "def search(text):\n    return ['loans-renewing']\n"
+    )
+    table = '[retrievers.mine]\ntype = "python"\ncall = "code_of_another_user:search"\n'
+    explored = '[explore]\nretriever = "mine"\n[explore.space]\ncall = ["code_of_another_user:search"]\n'
+    path = tmp_path / "rankgauge.toml"
+    path.write_text(f"collection = '{FOLDER}'\ntimed = 0\n{table}{explored}")
+    os.chown(path, 12345, -1)
+    rankgauge.BenchmarkPlan.read(path).check()
+    rankgauge.GateRules.of(path)
+    for words in (["bench"], ["explore"], ["gate", "mine", "--update-baseline"]):
+        done = command.run(*words, cwd=tmp_path)
+        assert done.returncode == 2
+        assert "rankgauge.toml: this file belongs to another user" in done.stderr
+        assert not (tmp_path / "imported").exists()
+    assert command.run("gate", "mine", "--update-baseline", "--trust", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "imported").exists()
+
+
+def test_without_a_project_the_error_names_the_command_that_creates_one(tmp_path):
+    for name in ("bench", "explore"):
+        done = command.run(name, cwd=tmp_path)
+        assert done.returncode == 2
+        assert "there is no rankgauge.toml in this folder or above it\nfix: create one: rankgauge init" in done.stderr

@@ -11,13 +11,12 @@ FOLDER = rankgauge.sample_path("qrels.txt").parent
 QRELS, BM25, KEYWORD = (str(FOLDER / name) for name in ("qrels.txt", "runs/bm25.run", "runs/keyword.run"))
 
 
-def run(*words):
-    return command.run("diagnose", *words)
+def run(*words, folder=None):
+    return command.run("diagnose", *words, cwd=folder)
 
 
 def test_it_prints_the_result_of_the_library(tmp_path):
-    bands = tmp_path / "bands.toml"
-    bands.write_text("[bands]\nP = [0.1, 0.2, 0.25]\n")
+    (tmp_path / "rankgauge.toml").write_text("[bands]\nP = [0.1, 0.2, 0.25]\n")
     done = run(
         QRELS,
         BM25,
@@ -37,10 +36,9 @@ def test_it_prints_the_result_of_the_library(tmp_path):
         "2",
         "--rerank-depth",
         "10",
-        "--bands",
-        str(bands),
         "--as",
         "json",
+        folder=tmp_path,
     )
     assert (done.returncode, done.stderr) == (0, "")
     found = rankgauge.diagnose(
@@ -79,7 +77,6 @@ def test_full_shows_all_sections():
     [
         (["--collection", "no-such-folder"], "there is no such file or folder"),
         (["--group-by", "type"], "no query has a field 'type'"),
-        (["--bands", "none.toml"], "there is no such file"),
         (["-m", "nDGC@10"], "did you mean"),
         (["-k", "0"], "Invalid value for '-k'"),
         (["--also", "none.run"], "none.run"),

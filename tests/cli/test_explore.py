@@ -40,9 +40,9 @@ class Slow:
 @pytest.fixture
 def started(tmp_path):
     def run(text, *words):
-        (tmp_path / "plan.toml").write_text(text)
+        (tmp_path / "rankgauge.toml").write_text(text)
         return subprocess.Popen(
-            [sys.executable, "-m", "rankgauge", "explore", "plan.toml", *words],
+            [sys.executable, "-m", "rankgauge", "explore", "rankgauge.toml", *words],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -84,7 +84,7 @@ retriever = "slow"
 [explore.space]
 "arguments.size" = {list(range(1, 40))}
 """)
-    store = tmp_path / "plan.runs"
+    store = tmp_path / ".rankgauge" / "runs"
     while process.poll() is None and len(list(store.glob("*"))) < 3:
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)

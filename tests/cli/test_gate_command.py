@@ -50,7 +50,7 @@ def test_strict_ends_with_3_if_inconclusive(gate, tmp_path):
     half = [line if int(line[1:3]) > 4 else None for line in Path(BM25).read_text(encoding="utf-8").splitlines()]
     worse = [line for line in Path(KEYWORD).read_text(encoding="utf-8").splitlines() if int(line[1:3]) <= 4]
     (tmp_path / "mixed.run").write_text("\n".join([*filter(None, half), *worse, ""]))
-    (tmp_path / "rules.toml").write_text('[measures]\n"nDCG@10" = { margin = 0.02 }\n')
+    (tmp_path / "rules.toml").write_text('[gate.measures]\n"nDCG@10" = { margin = 0.02 }\n')
     words = ("mixed.run", "--rules", "rules.toml")
     done = gate(*words)
     assert done.returncode == 0, done.stdout
@@ -63,15 +63,15 @@ def test_strict_ends_with_3_if_inconclusive(gate, tmp_path):
 def test_incomparable_evaluations_end_with_4(gate, tmp_path):
     stored = json.loads((tmp_path / "gate-baseline.json").read_text(encoding="utf-8"))
     assert stored["run"] == "bm25"
-    (tmp_path / "rules.toml").write_text('[measures]\n"AP" = {}\n')
+    (tmp_path / "rules.toml").write_text('[gate.measures]\n"AP" = {}\n')
     done = gate(KEYWORD, "--rules", "rules.toml")
     assert done.returncode == 4
     assert "the baseline has no AP" in done.stdout
 
 
 @pytest.mark.usefixtures("baseline")
-def test_rules_are_found_in_pyproject(gate, tmp_path):
-    (tmp_path / "pyproject.toml").write_text('[tool.rankgauge.gate.measures]\n"nDCG@10" = { margin = 0.3 }\n')
+def test_rules_are_found_in_the_project(gate, tmp_path):
+    (tmp_path / "rankgauge.toml").write_text('[gate.measures]\n"nDCG@10" = { margin = 0.3 }\n')
     done = gate(KEYWORD)
     assert done.returncode == 0
     assert "worse than the baseline, but within the margin" in " ".join(done.stdout.split())
@@ -116,7 +116,7 @@ def test_latency_is_read_from_two_files(gate, tmp_path):
     rows = "".join(f"q{n},{0.01 + n / 10_000}\n" for n in range(100))
     (tmp_path / "old.csv").write_text("query,latency\n" + rows)
     (tmp_path / "new.csv").write_text(rows)
-    (tmp_path / "rules.toml").write_text("[latency]\np95 = 1.1\n")
+    (tmp_path / "rules.toml").write_text("[gate.latency]\np95 = 1.1\n")
     words = (BM25, "--rules", "rules.toml", "--latency", "old.csv", "new.csv")
     done = gate(*words)
     assert done.returncode == 0, done.stderr
@@ -168,27 +168,26 @@ def test_a_summary_that_cannot_be_written_is_named(gate):
     assert "error: nowhere/summary: cannot be written" in done.stderr
 
 
-def test_a_plan_with_one_retriever_needs_no_name(tmp_path):
-    def gate(*words):
-        return command.run("gate", *words, cwd=tmp_path)
+def test_a_retriever_of_the_project_is_run_and_gated(tmp_path):
+    def gate(*words, folder=tmp_path):
+        return command.run("gate", *words, cwd=folder)
 
+    assert "name the run: rankgauge gate QRELS RUN" in gate("dense").stderr
     dense = '[retrievers.dense]\ntype = "dense"\nencoder = { type = "hashing" }\n'
-    one = f'collection = "{rankgauge.sample_path("qrels.txt").parent}"\n{dense}'
-    (tmp_path / "one.toml").write_text(one, encoding="utf-8")
-    two = one + dense.replace("dense]", "other]")
-    (tmp_path / "two.toml").write_text(two, encoding="utf-8")
-    done = gate("one.toml", "--update-baseline")
-    assert done.returncode == 0
+    text = f'collection = "{rankgauge.sample_path("qrels.txt").parent}"\n{dense}{dense.replace("dense]", "other]")}'
+    (tmp_path / "rankgauge.toml").write_text(text, encoding="utf-8")
+    done = gate("dense", "--update-baseline")
     assert done.stdout.startswith("wrote gate-baseline.json: dense, 30 queries")
-    assert "IDENTICAL" in gate("one.toml").stdout
-    for words, said in (
-        (["two.toml"], "the plan has 2 retrievers"),
-        (["two.toml"], "name one of them after the plan: dense, other"),
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    assert "IDENTICAL: other" in gate("other", folder=inner).stdout
+    for words, message in (
+        (["densse"], "unknown retriever of the project 'densse'\nfix: did you mean dense?"),
         ([QRELS], "name the run: rankgauge gate QRELS RUN"),
     ):
         done = gate(*words)
         assert done.returncode == 2
-        assert said in done.stderr
+        assert message in done.stderr
 
 
 # ---- replacing a baseline
@@ -261,6 +260,6 @@ def test_a_damaged_or_incomparable_baseline_is_replaced_with_a_message(gate, tmp
 
 @pytest.mark.usefixtures("baseline")
 def test_a_broken_floor_fails_an_update(gate, tmp_path):
-    (tmp_path / "rules.toml").write_text('[measures]\n"nDCG@10" = { margin = 0.02, floor = 0.9 }\n')
+    (tmp_path / "rules.toml").write_text('[gate.measures]\n"nDCG@10" = { margin = 0.02, floor = 0.9 }\n')
     done = gate(BM25, "--update-baseline", "--rules", "rules.toml")
     assert "the gate fails: FAIL: nDCG@10 0.6390 → 0.6390" in done.stderr

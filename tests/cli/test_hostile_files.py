@@ -15,7 +15,7 @@ def folder(tmp_path):
     (tmp_path / "qrels.txt").write_text(f"{QUERY} 0 d1 1\nq2 0 d2 1\n", encoding="utf-8")
     (tmp_path / NAME).write_text(LINES, encoding="utf-8")
     (tmp_path / "b.run").write_text(LINES.replace("d1", "d3"), encoding="utf-8")
-    (tmp_path / "rules.toml").write_text('depth = "any"\n[measures]\n"RR" = { margin = 0.1 }\n')
+    (tmp_path / "rules.toml").write_text('[gate]\ndepth = "any"\n[gate.measures]\n"RR" = { margin = 0.1 }\n')
     return tmp_path
 
 

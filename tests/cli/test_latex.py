@@ -8,7 +8,7 @@ from command import run
 
 import rankgauge
 
-FOLDER = rankgauge.sample_path("plan.toml").parent
+FOLDER = rankgauge.sample_path("rankgauge.toml").parent
 QRELS, KEYWORD, BM25 = (FOLDER / name for name in ("qrels.txt", "runs/keyword.run", "runs/bm25.run"))
 ANSWERS = FOLDER / "answers" / "prompt-1.jsonl"
 _LOG = (FOLDER / "log" / "searches.jsonl.gz", "--mapping", FOLDER / "log" / "mapping.toml")
@@ -26,7 +26,7 @@ _COMMANDS = {
     "reliability": ("reliability", QRELS, KEYWORD, BM25),
     "measures": ("measures",),
     "collection": ("collection", "info", FOLDER),
-    "bench": ("bench", FOLDER / "plan.toml", "--diagnose"),
+    "bench": ("bench", FOLDER / "rankgauge.toml", "--diagnose"),
     "answers evaluate": ("answers", "evaluate", ANSWERS),
     "history list": ("history", "list"),
     "history compare": ("history", "compare", "1", "2", "--full"),

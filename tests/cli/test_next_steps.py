@@ -72,7 +72,7 @@ def fail_with_losses(folder):
 def fail_without_losses(folder):
     folder.run_file("low.run", 400, worse=range(100))
     folder.baseline("q.txt low.run")
-    rules = '[measures]\n"nDCG@10" = { margin = 0.02, floor = 0.95 }\n'
+    rules = '[gate.measures]\n"nDCG@10" = { margin = 0.02, floor = 0.95 }\n'
     (folder.path / "rules.toml").write_text(rules, encoding="utf-8")
     text = folder("gate q.txt low.run --rules rules.toml", 1)
     folder("gate q.txt good.run --rules rules.toml")
@@ -300,9 +300,9 @@ def imported(folder):
 
 
 def bench(folder):
-    text = folder("bench sample/plan.toml")
-    diagnosed = folder("bench sample/plan.toml --diagnose")
-    assert "latency" in folder("bench sample/plan.toml --diagnose --full")
+    text = folder("bench sample/rankgauge.toml")
+    diagnosed = folder("bench sample/rankgauge.toml --diagnose")
+    assert "latency" in folder("bench sample/rankgauge.toml --diagnose --full")
     assert "likely cause" in diagnosed
     assert "--full (full=True)" in " ".join(diagnosed.split())
     return text, {}
@@ -405,7 +405,7 @@ _SCENARIOS = dict(
 @pytest.mark.parametrize("state", NEXT_STEPS)
 def test_a_next_step_does_what_it_says(state, tmp_path):
     folder = Folder(tmp_path)
-    (folder.path / "sample.toml").write_text('[measures]\n"nDCG@10" = { margin = 0.04 }\n')
+    (folder.path / "sample.toml").write_text('[gate.measures]\n"nDCG@10" = { margin = 0.04 }\n')
     text, words = _SCENARIOS[state](folder)
     assert plain(next_step(state, **words)) in plain(text)
 

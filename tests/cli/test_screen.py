@@ -42,9 +42,9 @@ explain QRELS KEYWORD nDCG@10 --against ranx
 explain QRELS KEYWORD nDCG@10 --against-mean 0.55
 reliability QRELS BM25 KEYWORD
 bench sample
-bench sample/plan.toml
-bench sample/plan.toml --diagnose
-bench sample/plan.toml --only bm25
+bench sample/rankgauge.toml
+bench sample/rankgauge.toml --diagnose
+bench sample/rankgauge.toml --only bm25
 explore explore.toml
 collection info sample
 gate QRELS KEYWORD
@@ -160,7 +160,7 @@ def prepared(folder, command):
             done(folder, "logs import SEARCHES log")
             write_clicks(folder / "clicks.parquet")
         case "explore":
-            plan = (folder / "sample/plan.toml").read_text()
+            plan = (folder / "sample/rankgauge.toml").read_text()
             (folder / "explore.toml").write_text(plan.replace('"."', '"sample"'))
         case "judge":
             judge(folder)

@@ -54,10 +54,9 @@ def test_given_bands_replace_or_extend_the_defaults(tmp_path):
     assert level("R@5", 0.2, given) == "Poor"
     assert level("AP", 0.4, given) == "Excellent"
     assert level("P@7", 0.2, Bands.of(given, k=7)) == "Good"
-    for table in ("[bands]", "[tool.rankgauge.bands]"):
-        path = tmp_path / "bands.toml"
-        path.write_text(f'{table}\nP = [0.1, 0.2, 0.3]\n"AP" = [0.2, 0.3, 0.4]\n')
-        assert Bands.of(path) == Bands.of(str(path)) == Bands.of(given)
+    path = tmp_path / "rankgauge.toml"
+    path.write_text('[bands]\nP = [0.1, 0.2, 0.3]\n"AP" = [0.2, 0.3, 0.4]\n')
+    assert Bands.of(path) == Bands.of(str(path)) == Bands.of(given)
     assert parse("AP") in Bands.of(given).measures
 
 
@@ -86,26 +85,16 @@ def test_measures_without_bands_are_refused():
         Bands.of({"FirstRel": [0.1, 0.2, 0.3]})
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "no table of bands"),
-        ("[bands", "not valid TOML"),
-        ("bands = 3", "no table of bands"),
-        ("tool = 3", "no table of bands"),
-    ],
-)
-def test_a_file_without_bands_is_refused(tmp_path, text, said):
-    path = tmp_path / "a.toml"
-    path.write_text(text)
-    with pytest.raises(InputError, match=said):
-        Bands.of(path)
-    with pytest.raises(InputError, match="no such file"):
-        Bands.of(tmp_path / "none.toml")
-    with pytest.raises(InputError, match="cannot be read"):
-        Bands.of(tmp_path)
-    path.write_bytes(b"\xff\xfe")
-    with pytest.raises(InputError, match="not UTF-8"):
-        Bands.of(path)
+def test_bands_of_a_project_file_are_refused_with_their_line(tmp_path):
+    path = tmp_path / "rankgauge.toml"
+    for text, message in (
+        ("[bands]\nP = [0.3, 0.2, 0.5]", "line 2, bands.P: bands of P: got"),
+        ("k = 5\nbands = 3", "line 2, bands: got 3"),
+    ):
+        path.write_text(text)
+        with pytest.raises(InputError, match=message):
+            Bands.of(path)
+    path.write_text("k = 5")
+    assert Bands.of(path) == Bands.of()
     with pytest.raises(InputError, match="got int for the bands"):
         Bands.of(3)

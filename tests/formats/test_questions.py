@@ -109,13 +109,12 @@ def test_a_collection_of_other_documents_is_not_silently_ignored(notes, tmp_path
     assert "none of the 2 documents of the run is in the collection, such as 'd1'" in " ".join(printed.stdout.split())
 
 
-def test_a_plan_or_a_folder_is_gated_by_the_name_of_a_retriever(notes, tmp_path):
+def test_a_folder_of_notes_is_gated_by_the_name_of_a_retriever(notes, tmp_path):
     (notes / "questions.csv").write_text("question,relevant\nweek,refunds.md\nask us,late.txt\n")
-    (tmp_path / "plan.toml").write_text('collection = "notes"\n[retrievers.mine]\ntype = "bm25"\n')
-    made = run("gate", "plan.toml", "mine", "--update-baseline", cwd=tmp_path)
+    (tmp_path / "rankgauge.toml").write_text('collection = "notes"\n[retrievers.mine]\ntype = "bm25"\n')
+    made = run("gate", "mine", "--update-baseline", cwd=tmp_path)
     assert made.returncode == 0, made.stderr
     assert "2 queries are too few for your margin of 0.02" in made.stderr
-    assert run("gate", "plan.toml", "mine", cwd=tmp_path).stdout.startswith("IDENTICAL: mine")
-    assert run("gate", "notes", "bm25", cwd=tmp_path).stdout.startswith("IDENTICAL: bm25")
-    done = run("gate", "plan.toml", "other", cwd=tmp_path)
-    assert "unknown retriever of the plan 'other'" in done.stderr
+    assert run("gate", "mine", cwd=tmp_path).stdout.startswith("IDENTICAL: mine")
+    done = run("gate", "other", cwd=tmp_path)
+    assert "unknown retriever of the project 'other'" in done.stderr

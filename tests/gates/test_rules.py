@@ -2,35 +2,36 @@
 
 import pytest
 
-from rankgauge import FormatError, GateRules, InputError, UnknownName
+from rankgauge import GateRules, InputError, UnknownName
 from rankgauge.gates.rules import Contract
 
 WHOLE = """\
+[gate]
 queries = "intersection"
 depth = "any"
 max_failed = 0.01
 baseline = "base.json"
 anchor = "release.json"
 
-[measures]
+[gate.measures]
 "nDCG@10" = { margin = 0.03, floor = 0.5 }
 "R@100" = {}
 "FirstRel" = { margin = 1.5 }
 
-[[contracts]]
+[[gate.contracts]]
 query = "q1"
 must_rank_at_most = { "d1" = 3 }
 must_include = ["d2"]
 forbidden = ["d9"]
 k = 5
 
-[latency]
+[gate.latency]
 p95 = 1.2
 """
 
 
 def test_a_file_is_read_whole(tmp_path):
-    path = tmp_path / "gate.toml"
+    path = tmp_path / "rankgauge.toml"
     path.write_text(WHOLE, encoding="utf-8")
     rules = GateRules.of(path)
     assert [(str(g.measure), g.margin, g.floor) for g in rules.measures] == [
@@ -45,30 +46,19 @@ def test_a_file_is_read_whole(tmp_path):
     assert rules.anchor == str(tmp_path / "release.json")
 
 
-def test_pyproject_has_the_same_keys_in_its_table(tmp_path):
-    inner = WHOLE.replace("[measures]", "[tool.rankgauge.gate.measures]")
-    inner = inner.replace("[[contracts]]", "[[tool.rankgauge.gate.contracts]]")
-    inner = inner.replace("[latency]", "[tool.rankgauge.gate.latency]")
-    path = tmp_path / "pyproject.toml"
-    path.write_text(f"[project]\nname = 'x'\n\n[tool.rankgauge.gate]\n{inner}", encoding="utf-8")
-    other = tmp_path / "gate.toml"
-    other.write_text(WHOLE, encoding="utf-8")
-    found, wanted = GateRules.find(tmp_path), GateRules.of(other)
-    assert found.measures == wanted.measures
-    assert found.contracts == wanted.contracts
-    assert (found.baseline, found.latency) == (wanted.baseline, wanted.latency)
-
-
-def test_without_rules_one_measure_is_gated(tmp_path):
-    for rules in (GateRules.of(), GateRules.find(tmp_path)):
-        assert [(str(g.measure), g.margin) for g in rules.measures] == [("nDCG@10", 0.02)]
+def test_without_rules_the_measure_that_decides_is_gated(tmp_path):
+    path = tmp_path / "rankgauge.toml"
+    path.write_text("measures = ['RR', 'P@5']\n")
+    for rules, measure in ((GateRules.of(), "nDCG@10"), (GateRules.of(path), "RR")):
+        assert [(str(gated.measure), gated.margin) for gated in rules.measures] == [(measure, 0.02)]
         assert (rules.queries, rules.contracts, rules.source) == ("same", (), "defaults")
+    assert rules.baseline == str(tmp_path / "gate-baseline.json")
 
 
 @pytest.mark.parametrize(
     ("given", "error", "said"),
     [
-        ({"measure": {}}, UnknownName, "rules: unknown key of the rules 'measure'\nfix: did"),
+        ({"measure": {}}, UnknownName, "rules, measure: unknown key of the rules 'measure'\nfix: did"),
         ({"measures": ["nDCG@10"]}, InputError, "rules, measures: ['nDCG@10'] is not valid"),
         ({"measures": {}}, InputError, "no measure is gated"),
         ({"measures": {"nDGC@10": {}}}, UnknownName, "did you mean nDCG"),
@@ -124,30 +114,24 @@ def test_a_mistake_is_reported_with_its_position_and_a_fix(given, error, said):
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("text", "message"),
     [
-        ("gate.toml", "nDCG@10 = 1", "gate.toml, line 1, column 5: not valid TOML"),
-        ("gate.toml", b"\xff", "not UTF-8"),
-        ("pyproject.toml", "[tool.other]", "there is no table [tool.rankgauge.gate]"),
-        ("pyproject.toml", "[tool.rankgauge]\ngate = 3", "3 is not valid"),
-        ("pyproject.toml", "[tool.rankgauge.gates]\ndepth = 'any'", "unknown table of [tool.rankgauge]"),
-        ("pyproject.toml", "[tool]\nrankgauge = 3", "pyproject.toml, tool.rankgauge: 3 is not valid"),
-        ("missing.toml", None, "there is no such file"),
+        ("[gate]\ndepth = 3", "rankgauge.toml, line 2, gate.depth: 3 is not valid"),
+        ("[gate.measures]\n'RR' = {}\n'nDCG@10' = { margin = 2 }", "line 3, gate.measures.nDCG@10.margin: a margin"),
+        ("[gate.measure]\n'RR' = {}", "line 1, gate.measure: unknown key of the rules 'measure'"),
+        (
+            "[[gate.contracts]]\nquery = 'q1'\nforbidden = ['d1']\n[[gate.contracts]]\nk = 3",
+            "line 4, gate.contracts.2: the contract has no query",
+        ),
+        ("gates = { depth = 'any' }", "unknown key of the project 'gates'\nfix: did you mean gate"),
+        ("[tool.rankgauge.gate]\ndepth = 'any'", "unknown key of the project 'tool'"),
+        (None, "there is no such file"),
     ],
 )
-def test_a_file_without_rules_is_reported(tmp_path, name, text, said):
-    path = tmp_path / name
+def test_a_mistake_in_a_project_file_is_reported_with_its_line(tmp_path, text, message):
+    path = tmp_path / "rankgauge.toml"
     if text is not None:
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises((FormatError, InputError, UnknownName)) as raised:
+        path.write_text(text)
+    with pytest.raises((InputError, UnknownName)) as raised:
         GateRules.of(path)
-    assert said in str(raised.value)
-
-
-def test_rules_under_an_unknown_name_are_not_ignored(tmp_path):
-    path = tmp_path / "pyproject.toml"
-    path.write_text("[tool.rankgauge.gates.measures]\n'RR' = { margin = 0.05 }\n")
-    with pytest.raises(UnknownName, match=r"unknown table of .* 'gates'\nfix: did you mean gate"):
-        GateRules.find(tmp_path)
-    path.write_text("[tool.rankgauge.bands]\n'P@5' = [0.3, 0.5, 0.7]\n")
-    assert GateRules.find(tmp_path).source == "defaults"
+    assert message in str(raised.value)

@@ -44,7 +44,7 @@ def several():
 
 def bench():
     """A benchmark of two retrievers."""
-    plan = rankgauge.BenchmarkPlan.read(FOLDER / "plan.toml")
+    plan = rankgauge.BenchmarkPlan.read(FOLDER / "rankgauge.toml")
     with tempfile.TemporaryDirectory() as store:
         outcome = rankgauge.benchmark.run_plan(plan, store=store, timed=0)
         found = outcome.bench.compare(plan.measures)

@@ -180,30 +180,34 @@ def explore_plan(
         FormatError: If the table is missing or does not match the retriever.
         UnknownName: For an unknown key, retriever, or option.
     """
-    settings = plan.explore
-    for key in settings:
-        known_name("key of explore", key, _EXPLORE_KEYS)
+    file = plan.file
+    settings = file.value({}, "explore")
+    file.check_keys("explore", _EXPLORE_KEYS, "explore")
     name, space = settings.get("retriever"), settings.get("space")
     if not isinstance(name, str) or not isinstance(space, Mapping) or not space:
-        raise FormatError(
-            "the plan has no [explore]",
-            path=str(plan.path),
+        raise file.error(
+            "the project has no retriever and space to explore",
+            "explore",
             fix='write [explore] with retriever = "bm25", and [explore.space] with k1 = [0.9, 1.2]',
         )
     plan.check()
     today = plan.options(name)
     for setting, values in space.items():
         if not isinstance(values, list) or not values:
-            raise FormatError(
-                f"explore.space: got {values!r:.60} for {setting}",
-                path=str(plan.path),
+            raise file.error(
+                f"got {values!r:.60}",
+                "explore",
+                "space",
+                setting,
                 fix=f'use a list of values: "{setting}" = [1, 2]',
             )
     for outer, inner in itertools.permutations(space, 2):
         if inner.startswith(f"{outer}."):  # it would be overwritten
-            raise FormatError(
-                f"explore.space: {inner!r} is a part of {outer!r}, which is also varied",
-                path=str(plan.path),
+            raise file.error(
+                f"{inner!r} is a part of {outer!r}, which is also varied",
+                "explore",
+                "space",
+                inner,
                 fix=f"remove one of them, or list whole tables for {outer}",
             )
     start = {setting: _read(plan, name, today, setting) for setting in space}
@@ -217,7 +221,7 @@ def explore_plan(
             for part in parts:
                 inner = _inside(inner, part)
             inner[int(last) if isinstance(inner, list) else last] = value
-        return PlanBuilder(plan, bench).value("", table, "explore")
+        return PlanBuilder(plan, bench).value("", table, ("explore",))
 
     exploration = explore(
         build,
@@ -234,12 +238,13 @@ def explore_plan(
 def _read(plan: BenchmarkPlan, name: str, table: Any, setting: str) -> Any:
     """Return the current value of a setting: that of the plan, or the default."""
     *parts, last = setting.split(".")
+    keys = ("explore", "space", setting)
     for place, part in enumerate(parts):
         table = _inside(table, part)
         if table is None:
-            raise FormatError(
-                f"explore.space: {'.'.join(parts[: place + 1])!r} is not part of the retriever",
-                path=str(plan.path),
+            raise plan.file.error(
+                f"{'.'.join(parts[: place + 1])!r} is not part of the retriever",
+                *keys,
                 fix="name an option, with dots for parts: part.option",
             )
     value = _inside(table, last)
@@ -249,12 +254,13 @@ def _read(plan: BenchmarkPlan, name: str, table: Any, setting: str) -> Any:
     kind = table.get("type") if isinstance(table, Mapping) else None
     if isinstance(kind, str) and kind in retrievers.TYPES:
         parameters = inspect.signature(getattr(retrievers, retrievers.TYPES[kind])).parameters
-        known_name(f"option of {kind}", last, parameters, where=f"{plan.path}, explore.space")
+        with plan.file.at(*keys):
+            known_name(f"option of {kind}", last, parameters)
         default = parameters[last].default
     if default is inspect.Parameter.empty:
-        raise FormatError(
-            f"explore.space: the plan has no current value of {setting!r}",
-            path=str(plan.path),
+        raise plan.file.error(
+            "the project has no current value",
+            *keys,
             fix=f"also write it in [retrievers.{name}]",
         )
     return default

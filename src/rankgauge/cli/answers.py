@@ -176,8 +176,8 @@ def gate(
     judging: _Judging,
     values: _Values,
     rules: str | None = option(
-        f"A TOML file of rules.  [default: each -m and --criterion ({_PRIMARY} if there is none) "
-        "with a margin of 0.02]",
+        "A project file with rules in its table [gate].  [default: each -m and --criterion "
+        f"({_PRIMARY} if there is none) with a margin of 0.02]",
         "FILE",
     ),
     baseline: str = option("The baseline to compare with.", "FILE", default="answers-baseline.json"),

@@ -21,7 +21,7 @@ from rankgauge.cli.output import (
     working,
     write_report,
 )
-from rankgauge.cli.parameters import Count, Positive, argument, command, option
+from rankgauge.cli.parameters import Count, Positive, command, option
 from rankgauge.core.escaping import for_terminal
 
 _ERROR = 2
@@ -30,10 +30,10 @@ _ERROR = 2
 @command()
 def bench(
     *,
-    path: str = argument("PLAN"),
+    path: str | None = options.project,
     only: tuple[str, ...] = option("Run only this retriever; repeat for more.", "NAME"),
     measures: tuple[str, ...] = options.measures(
-        "A measure; repeat for more. The differences of the first are tested.  [default: those of the plan]"
+        "A measure; repeat for more. The differences of the first are tested.  [default: those of the project]"
     ),
     baseline: str | None = options.baseline,
     resume: bool | None = option(
@@ -52,11 +52,10 @@ def bench(
         default=1,
     ),
     timed: Count | None = option(
-        "Time N queries, one at a time, after the run; 0 for none.  [default: as in the plan]", "N"
+        "Time N queries, one at a time, after the run; 0 for none.  [default: as in the project]", "N"
     ),
-    folder: str | None = option(
-        "The folder in which responses are stored.  [default: as in the plan]", "--store FOLDER"
-    ),
+    responses: str | None = options.responses,
+    trust: bool = options.trust,
     runs_folder: str | None = option(
         "Write each run to this folder as NAME.run, with a header that describes its origin.", "--runs FOLDER"
     ),
@@ -72,40 +71,31 @@ def bench(
     saving: options.Saving,
     out: Output = output_format("Show all differences, latency, cost, and the whole diagnosis."),
 ) -> int:
-    """Run the retrievers of PLAN over its collection and compare them.
+    """Run the retrievers of a project over its collection and compare them.
 
-    PLAN is a TOML file, or a folder of documents and questions, on which BM25 (needs
-    rankgauge[bm25]) and hashed dense vectors are run. Responses are stored as they arrive: to
-    resume after an interruption, repeat the command.
-
-    \b
-    A plan:
-      collection = "handbook"
-      measures = ["nDCG@10", "R@10"]
-      [retrievers.bm25]
-      type = "bm25"
-      [retrievers.dense]
-      type = "dense"
-      encoder = { type = "hashing" }
+    PROJECT is a project file or its folder (default: the project of the current folder or of one
+    above it; rankgauge init creates one), or a folder of documents and questions, on which BM25
+    (needs rankgauge[bm25]) and hashed dense vectors are run. Responses are stored as they arrive:
+    to resume after an interruption, repeat the command.
 
     \b
     Examples:
+      rankgauge bench
       rankgauge bench handbook --diagnose
-      rankgauge bench plan.toml
-      rankgauge bench plan.toml --only dense --fresh --diagnose
-      rankgauge bench plan.toml --runs runs --report report.html --save
+      rankgauge bench --only dense --fresh --diagnose
+      rankgauge bench --runs runs --report report.html --save
     """
     kept = saving.open()
     if failed and resume is False:
         raise click.UsageError("--fresh runs every query again: omit --failed")
     _check_targets(page, runs_folder)
-    plan = rankgauge.BenchmarkPlan.read(path)
+    plan = rankgauge.BenchmarkPlan.read(path, trust=trust)
     plan = plan.with_measures(measures) if measures else plan
     _check_names(plan, baseline, diagnosed)
     rerun: Literal["missing", "failed", "resume", "all"] = "failed" if failed else "missing"
     if resume is not None:
         rerun = "resume" if resume else "all"
-    outcome = _ran(plan, only, rerun, folder, timed=timed)
+    outcome = _ran(plan, only, rerun, responses, timed=timed)
     benchmark = outcome.bench
     for name, error in outcome.failed.items():
         click.echo(f"error: {for_terminal(name)} was not run: {error}\n", err=True)
@@ -147,7 +137,7 @@ def _check_names(plan: rankgauge.BenchmarkPlan, baseline: str | None, diagnosed:
     for place, name in asked.items():
         if name is not None and name not in known:
             raise rankgauge.InputError(
-                f"unknown retriever of the plan {name!r}", where=place, fix=f"retrievers are: {', '.join(known)}"
+                f"unknown retriever of the project {name!r}", where=place, fix=f"retrievers are: {', '.join(known)}"
             )
 
 
@@ -264,22 +254,23 @@ def _write(
 @command()
 def explore(
     *,
-    path: str = argument("PLAN"),
-    store: str | None = option("The folder in which responses are stored.  [default: as in the plan]", "FOLDER"),
+    path: str | None = options.project,
+    responses: str | None = options.responses,
+    trust: bool = options.trust,
     timed: Count = option("Time N queries, one at a time, with each configuration; 0 for none.", "N", default=50),
     k: Positive = option("The cut-off for failure patterns of the current and the best configuration.", default=5),
     out: Output = output_format(
         "Show all configurations, failure patterns of the current and the best one, and single settings."
     ),
 ) -> None:
-    """Try the configurations in the table [explore] of PLAN, and choose the best.
+    """Try the configurations in the table [explore] of a project, and choose the best.
 
     The best configuration is chosen on one part of the queries and compared with the current
     configuration on the other part, because the best of many is partly luck. After an interruption
     or at the time limit, the results so far are printed; to continue, repeat the command.
 
     \b
-    In a plan:
+    In the project:
       [explore]
       retriever = "bm25"
       method = "grid"
@@ -289,8 +280,9 @@ def explore(
 
     \b
     Examples:
-      rankgauge explore plan.toml
-      rankgauge explore plan.toml --as markdown
+      rankgauge explore
+      rankgauge explore handbook/rankgauge.toml --as markdown
     """
-    exploration, bench = rankgauge.benchmark.explore_plan(rankgauge.BenchmarkPlan.read(path), store=store, timed=timed)
+    plan = rankgauge.BenchmarkPlan.read(path, trust=trust)
+    exploration, bench = rankgauge.benchmark.explore_plan(plan, store=responses, timed=timed)
     out.print(exploration, rankgauge.reports.Options(collection=bench.collection, k=k))

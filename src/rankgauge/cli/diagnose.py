@@ -32,9 +32,6 @@ def diagnose(
     ),
     depth: Positive = option("The number of documents that a reranker would receive.", "--rerank-depth", default=100),
     group_by: str | None = option("A field of the queries: show a mean for each of its values.", "FIELD"),
-    bands: str | None = option(
-        'A TOML file with [bands], or pyproject.toml with [tool.rankgauge.bands]: "P@5" = [0.3, 0.5, 0.7].', "FILE"
-    ),
     also: str | None = option(
         "Another run, to measure the potential of both together. If it is not deeper than "
         "RUN, it rules out depth as a cause.",
@@ -48,9 +45,9 @@ def diagnose(
 ) -> None:
     """Diagnose RUN on the judgments QRELS: likely causes of its errors, and suggested fixes.
 
-    Prints quality in bands and the likely causes. --full adds the worst queries, the potential gain
-    of each fix if it retrieved the missed documents at the top, other cut-offs, thresholds, and the
-    distribution over queries.
+    Prints quality in bands (those in the table [bands] of the project, if there is one) and the
+    likely causes. --full adds the worst queries, the potential gain of each fix if it retrieved the
+    missed documents at the top, other cut-offs, thresholds, and the distribution over queries.
 
     \b
     Examples:
@@ -69,7 +66,7 @@ def diagnose(
             rel=rel,
             worst=worst,
             depth=depth,
-            bands=bands,
+            bands=rankgauge.core.find_project_file(),
             group_by=group_by,
             also=None if also is None else formats.run(also),
             drift=None if drift is None else drift_finding(read_drift(drift)),

@@ -31,12 +31,14 @@ _CUT = "\n\n(truncated: the summary of a step is limited to 1 MiB)\n"
 @command()
 def gate(
     *,
-    qrels: str = argument("QRELS|PLAN|EVALUATION"),
-    run: str | None = argument("RUN|NAME"),
+    qrels: str = argument("QRELS|EVALUATION|NAME"),
+    run: str | None = argument("[RUN]"),
     rules: str | None = option(
-        "A TOML file of rules.  [default: [tool.rankgauge.gate] in pyproject.toml, else nDCG@10 with a margin of 0.02]",
+        "The project file with the rules, in its table [gate].  [default: that of the current folder "
+        "or of one above it; without one, nDCG@10 with a margin of 0.02]",
         "FILE",
     ),
+    trust: bool = options.trust,
     baseline: str | None = option(
         "The baseline to compare with.  [default: as in the rules, else gate-baseline.json]", "FILE"
     ),
@@ -59,8 +61,7 @@ def gate(
 ) -> None:
     """Compare RUN with a baseline by rules, on the judgments QRELS.
 
-    For a PLAN (a TOML file or a folder: see rankgauge bench), the retriever NAME is run, reusing
-    stored responses. NAME may be omitted if the plan has one retriever.
+    In a project, NAME is one of its retrievers, which is run, reusing stored responses.
 
     An EVALUATION in JSON, such as that of answers, is compared without RUN.
 
@@ -78,18 +79,19 @@ def gate(
       rankgauge gate qrels.txt main.run --update-baseline
       rankgauge gate qrels.txt branch.run
       rankgauge gate qrels.txt branch.run --anchor release-1.json --strict --github
-      rankgauge gate plan.toml dense
+      rankgauge gate dense
     """
     if page:
         check_writable(page)
-    wanted = rankgauge.GateRules.of(rules) if rules else rankgauge.GateRules.find()
+    project = rules or rankgauge.core.find_project_file()
+    wanted = rankgauge.GateRules.of(project)
     alone = read_evaluations([qrels]) if run is None else []
     judgments: Any
     candidate: Any
     if alone:
         judgments, candidate = alone[0], None
-    elif run is None or _is_plan(qrels, run):
-        judgments, candidate = _run_of_plan(qrels, run)
+    elif run is None:
+        judgments, candidate = _retriever_run(project, qrels, trust=trust)
     else:
         judgments = formats.read_qrels(qrels)
         candidate = formats.run(run)
@@ -132,28 +134,13 @@ def gate(
     click.get_current_context().exit(result.exit_code(strict=gating.strict))
 
 
-def _is_plan(qrels: str, run: str) -> bool:
-    """Return whether the path is a plan file, or a folder without a run file."""
-    named = run != "-" and not Path(run).suffix and not Path(run).exists()
-    return qrels.endswith(".toml") or (named and Path(qrels).is_dir())
-
-
-def _run_of_plan(path: str, name: str | None) -> tuple[rankgauge.Qrels, rankgauge.Run]:
-    """Return the judgments of a plan and the run of one of its retrievers."""
-    if name is None and not (path.endswith(".toml") or Path(path).is_dir()):
+def _retriever_run(project: str | Path | None, name: str, *, trust: bool) -> tuple[rankgauge.Qrels, rankgauge.Run]:
+    """Return the judgments of a project and the run of one of its retrievers."""
+    if project is None or Path(name).is_file():
         raise click.UsageError("name the run: rankgauge gate QRELS RUN")
-    plan = rankgauge.BenchmarkPlan.read(path)
-    if name is None:
-        names = [retriever.name for retriever in plan.retrievers]
-        if len(names) > 1:
-            raise rankgauge.InputError(
-                f"the plan has {len(names)} retrievers",
-                where=path,
-                fix=f"name one of them after the plan: {', '.join(names)}",
-            )
-        (name,) = names
-    outcome = rankgauge.benchmark.run_plan(plan, only=[name], timed=0)
-    return outcome.bench.qrels, outcome.bench.runs[name].ranked()
+    plan = rankgauge.BenchmarkPlan.read(project, trust=trust)
+    bench = rankgauge.benchmark.run_plan(plan, only=[name], timed=0).bench
+    return bench.qrels, bench.runs[name].ranked()
 
 
 def _add_summary(result: rankgauge.gates.GateResult) -> None:

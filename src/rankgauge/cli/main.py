@@ -79,7 +79,7 @@ _CUTOFF = ("--measure", "write the cut-off in the name of the measure: -m nDCG@1
 _MEASURE = ("--measure", "write -m NAME, such as -m nDCG@10")
 _RULES = (
     "--rules",
-    ('write it in a rules file (--rules FILE): the lines [measures] and "nDCG@10" = { margin = 0.02 }'),
+    'write it in rankgauge.toml: the lines [gate.measures] and "nDCG@10" = { margin = 0.02 }',
 )
 _OTHER_NAMES = {
     "-k": _CUTOFF,

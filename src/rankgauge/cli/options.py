@@ -12,7 +12,7 @@ import click
 
 import rankgauge
 from rankgauge.cli.output import print_message
-from rankgauge.cli.parameters import option
+from rankgauge.cli.parameters import argument, option
 
 _MARK = '"rankgauge/evaluation/'
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
@@ -164,6 +164,9 @@ documents = option(
     "The documents: a folder, an archive, a file, or a collection of another library.", "--collection FOLDER"
 )
 gate_report = option("Write an HTML page: the verdict, the next step, checks, and losses.", "--report FILE")
+project = argument("[PROJECT]")
+responses = option("The folder in which responses are stored.  [default: .rankgauge/runs in the project]", "FOLDER")
+trust = option("Run the code of a project file that belongs to another user.")
 baseline = option("The run to compare the others with.  [default: the first]", "NAME")
 
 

@@ -13,6 +13,11 @@ with lazy_imports(globals()):
         Location as Location,
     )
     from rankgauge.core.policies import Policies as Policies
+    from rankgauge.core.project_file import (
+        PROJECT_FILE as PROJECT_FILE,
+        ProjectFile as ProjectFile,
+        find_project_file as find_project_file,
+    )
     from rankgauge.core.recommendations import (
         NEXT_STEPS as NEXT_STEPS,
         USE_CASES as USE_CASES,

@@ -1,14 +1,13 @@
-"""Atomic writes, private files, and reading of whole text and TOML files."""
+"""Atomic writes, private files, and reading of whole text files."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from rankgauge.errors import FormatError, InputError, RankgaugeError
 
@@ -114,18 +113,3 @@ def read_text(
     except (OSError, ValueError) as error:  # a path with a NUL raises ValueError
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"cannot be read: {reason}", where=str(path), fix="name a file") from None
-
-
-def read_toml(path: str | os.PathLike[str], *, missing: str, fix: str) -> dict[str, Any]:
-    """Return the content of a TOML file; `missing` and `fix` are the fixes shown in errors."""
-    import tomllib
-
-    text = read_text(path, fix=missing)
-    try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        match = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
-        line, column = (int(match[1]), int(match[2])) if match else (0, 0)
-        raise FormatError(
-            f"not valid TOML: {re.sub(r' [(]at .*', '', str(error))}", path=str(path), line=line, column=column, fix=fix
-        ) from None

@@ -6,13 +6,12 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from rankgauge.core.exact_sum import TOLERANCE
-from rankgauge.core.files import read_toml
+from rankgauge.core.project_file import ProjectFile
 from rankgauge.diagnosis.ranked_queries import RankedQuery
 from rankgauge.diagnosis.terms import Texts, words
 from rankgauge.errors import InputError, UnknownName
@@ -30,7 +29,6 @@ _DEFAULTS = {
 }
 # Parameters of the measures of the defaults.
 _WORDS = {"P": ("k", "rel"), "R": ("k", "rel"), "Success": ("k", "rel"), "RR": ("rel",), "nDCG": ("k",)}
-_TABLE = '[bands] and "P@5" = [0.3, 0.5, 0.7]'
 
 
 @dataclass(frozen=True)
@@ -81,15 +79,13 @@ class Bands:
 
         Args:
             given: A mapping of measure to three bounds, such as ``{"P@5": (0.2, 0.4, 0.6)}``; the
-                path of a TOML file with a table ``[bands]`` (in pyproject.toml:
-                ``[tool.rankgauge.bands]``); or `Bands`. The names ``P``, ``R``, ``Success``,
+                path of a project file with a table ``[bands]``; or `Bands`. The names ``P``, ``R``, ``Success``,
                 ``RR``, and ``nDCG`` without a cut-off replace the default bands of that name.
             k: The cut-off of the defaults.
             rel: The relevance level of the defaults.
 
         Raises:
-            InputError: If there is no such file or table, or bounds are not three increasing
-                numbers.
+            InputError: If there is no such file, or bounds are not three increasing numbers.
             UnknownName: For an unknown measure, or one for which higher is not better.
 
         Example:
@@ -98,7 +94,14 @@ class Bands:
             >>> Bands.of({"P": (0.1, 0.2, 0.3)}).bands[0].good
             0.2
         """
-        bands = (_band(*item, k, rel) for item in (*_DEFAULTS.items(), *_items(given)))
+        bands = [_band(*item, k, rel) for item in _DEFAULTS.items()]
+        if isinstance(given, str | os.PathLike):
+            file = ProjectFile.read(given)
+            for name, values in file.value({}, "bands").items():
+                with file.at("bands", name):
+                    bands.append(_band(name, values, k, rel))
+        else:
+            bands += [_band(*item, k, rel) for item in _items(given)]
         return cls(tuple({band.measure: band for band in bands}.values()))
 
     def __iter__(self) -> Iterator[Band]:
@@ -140,29 +143,13 @@ def _items(bands: Any) -> list[tuple[str, Any]]:
         return []
     if isinstance(bands, Bands):
         return [(str(b.measure), (b.acceptable, b.good, b.excellent)) for b in bands]
-    if isinstance(bands, str | os.PathLike):
-        bands = _read(Path(bands))
     if not isinstance(bands, Mapping):
         raise InputError(
             f"got {type(bands).__name__} for the bands",
             where="bands",
-            fix='pass a mapping {"P@5": (0.3, 0.5, 0.7)} or the path of a TOML file',
+            fix='pass a mapping {"P@5": (0.3, 0.5, 0.7)} or the path of a project file',
         )
     return [(str(name), values) for name, values in bands.items()]
-
-
-def _read(path: Path) -> Mapping[str, Any]:
-    """Return the table ``[bands]`` or ``[tool.rankgauge.bands]`` of a TOML file."""
-    data: Any = read_toml(path, missing="check the path", fix=f"write {_TABLE}")
-    for key in ("bands",) if "bands" in data else ("tool", "rankgauge", "bands"):
-        data = data.get(key) if isinstance(data, Mapping) else None
-    if not isinstance(data, Mapping):
-        raise InputError(
-            "there is no table of bands",
-            where=str(path),
-            fix=f"write {_TABLE}; in pyproject.toml: [tool.rankgauge.bands]",
-        )
-    return data
 
 
 def _band(name: str, values: Any, k: int, rel: float) -> Band:

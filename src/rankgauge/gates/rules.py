@@ -1,4 +1,4 @@
-"""Rules of a gate: measures with margins, contracts, and limits, read from TOML."""
+"""Rules of a gate: measures with margins, contracts, and limits, read from a project file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rankgauge.core.arguments import is_number
-from rankgauge.core.files import read_toml
+from rankgauge.core.project_file import ProjectFile
 from rankgauge.errors import InputError, RankgaugeError, UnknownName
 from rankgauge.measures.measure import Measure, parse
 
@@ -22,8 +22,6 @@ _DEFAULT_BASELINE = "gate-baseline.json"
 _MOST_K = 10**9
 _QUANTILES = ("p50", "p95")
 _MOST_RATIO = 2.0
-# Below [tool.rankgauge] in pyproject.toml.
-_TABLES = ("gate", "bands")
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,7 @@ class GateRules:
             ``p95``).
         baseline: Path of the baseline.
         anchor: Path of a second, fixed baseline, such as the last release.
-        source: Path of the rules file.
+        source: Path of the project file.
 
     Example:
         >>> rules = GateRules.of({"measures": {"nDCG@10": {"margin": 0.03}, "R@100": {}}})
@@ -98,38 +96,26 @@ class GateRules:
         """Read rules from any source.
 
         Args:
-            source: None (the defaults), a mapping with the keys of the file, the path of a TOML
-                file (in ``pyproject.toml``, the table ``[tool.rankgauge.gate]``), or rules.
+            source: None (the defaults), the path of a project file with a table ``[gate]`` (without
+                it, the defaults), a mapping with the keys of this table, or rules.
 
         Raises:
-            FormatError: If the file is not valid TOML.
-            InputError: If the file or table does not exist, or a value is invalid.
+            FormatError: If the file is not a valid project file.
+            InputError: If the file does not exist, or a value is invalid.
             UnknownName: If a key or measure is unknown.
         """
         if isinstance(source, GateRules):
             return source
         if source is None or isinstance(source, Mapping):
-            return _rules(_Entry(source or {}, "rules"), Path())
+            return _rules(_Entry(source or {}))
         if isinstance(source, str | os.PathLike):
-            path = Path(source)
-            return _rules(_Entry(_table(path), str(path)), path.parent)
+            file = ProjectFile.read(source)
+            return _rules(_Entry(file.value({}, "gate"), file, ("gate",)))
         raise InputError(
             f"got {type(source).__name__} for the rules",
             where="rules",
             fix='pass a path or a mapping: {"measures": {"nDCG@10": {"margin": 0.02}}}',
         )
-
-    @classmethod
-    def find(cls, folder: str | os.PathLike[str] = ".") -> GateRules:
-        """Read the rules in the ``pyproject.toml`` of a folder, or return the defaults.
-
-        Raises:
-            UnknownName: If ``[tool.rankgauge]`` has an unknown table, such as ``gates``.
-        """
-        path = Path(folder) / "pyproject.toml"
-        if path.is_file() and _inner(_read(path), path) is not None:
-            return cls.of(path)
-        return cls.of()
 
 
 @dataclass(frozen=True)
@@ -137,15 +123,17 @@ class _Entry:
     """A value of the rules, with its file and its keys for messages."""
 
     value: Any
-    source: str
+    file: ProjectFile | None = None
     keys: tuple[str, ...] = ()
 
     @property
     def where(self) -> str:
-        return f"{self.source}, {'.'.join(self.keys)}" if self.keys else self.source
+        if self.file is not None:
+            return self.file.where(*self.keys)
+        return ", ".join(filter(None, ("rules", ".".join(self.keys))))
 
     def at(self, key: str, value: Any) -> _Entry:
-        return _Entry(value, self.source, (*self.keys, key))
+        return _Entry(value, self.file, (*self.keys, key))
 
     def invalid(self, fix: str) -> InputError:
         return InputError(f"{self.value!r:.60} is not valid", where=self.where, fix=fix)
@@ -157,7 +145,7 @@ class _Entry:
         values = {str(key): value for key, value in self.value.items()}
         for key in values:
             if defaults is not None and key not in defaults:
-                raise UnknownName.of("key of the rules", key, list(defaults), where=self.where)
+                raise UnknownName.of("key of the rules", key, defaults, where=self.at(key, None).where)
         return {key: self.at(key, value) for key, value in {**(defaults or {}), **values}.items()}
 
     def values(self, fix: str) -> Iterable[Any]:
@@ -190,7 +178,7 @@ class _Entry:
         return self.value
 
     def path(self, folder: Path) -> str | None:
-        """Return a path relative to the rules file."""
+        """Return a path relative to the project file."""
         if self.value is None:
             return None
         if not isinstance(self.value, str) or not self.value:
@@ -198,43 +186,11 @@ class _Entry:
         return str(folder / self.value)
 
 
-def _read(path: Path) -> Mapping[str, Any]:
-    return read_toml(
-        path,
-        missing="check the path of the rules",
-        fix='fix the line; names with signs need quotes: "nDCG@10" = { margin = 0.02 }',
-    )
-
-
-def _inner(whole: Mapping[str, Any], path: Path) -> Any:
-    """Return the table ``[tool.rankgauge.gate]``; None if it does not exist."""
-    tools = whole.get("tool", {})
-    ours = tools.get("rankgauge", {}) if isinstance(tools, Mapping) else {}
-    entry = _Entry(ours, str(path), ("tool", "rankgauge"))
-    for name in entry.table("[tool.rankgauge.gate]"):
-        # If the table were misnamed, the gate would silently use the defaults.
-        if name not in _TABLES:
-            raise UnknownName.of("table of [tool.rankgauge]", name, _TABLES, where=entry.where)
-    return ours.get("gate")
-
-
-def _table(path: Path) -> Any:
-    whole = _read(path)
-    if path.name != "pyproject.toml":
-        return whole
-    table = _inner(whole, path)
-    if table is None:
-        raise InputError(
-            "there is no table [tool.rankgauge.gate]",
-            where=str(path),
-            fix='add one: [tool.rankgauge.gate.measures], then "nDCG@10" = { margin = 0.02 }',
-        )
-    return table
-
-
-def _rules(rules: _Entry, folder: Path) -> GateRules:
+def _rules(rules: _Entry) -> GateRules:
+    folder = Path() if rules.file is None else rules.file.path.parent
+    measure = _DEFAULT_MEASURE if rules.file is None else next(iter(rules.file.value([], "measures")), _DEFAULT_MEASURE)
     defaults: dict[str, Any] = {
-        "measures": {_DEFAULT_MEASURE: {}},
+        "measures": {str(measure): {}},
         "contracts": (),
         "queries": "same",
         "depth": "same",
@@ -258,7 +214,7 @@ def _rules(rules: _Entry, folder: Path) -> GateRules:
         latency=_latency(table["latency"]),
         baseline=table["baseline"].path(folder) or str(folder / _DEFAULT_BASELINE),
         anchor=table["anchor"].path(folder),
-        source=rules.source if rules.value else "defaults",
+        source="defaults" if not rules.value else str(rules.file.path) if rules.file else "rules",
     )
 
 

@@ -1,0 +1,276 @@
+"""The project file ``rankgauge.toml``: its keys, typed values, and errors with the line of a key.
+
+Each package reads its own section. Nothing here imports code that a file names.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rankgauge.core.arguments import known_name
+from rankgauge.core.files import read_text
+from rankgauge.core.redaction import looks_secret
+from rankgauge.errors import FormatError, InputError, RankgaugeError
+
+PROJECT_FILE = "rankgauge.toml"
+_VERSION = 1
+_KEYS: Mapping[str, tuple[type, ...]] = {
+    "version": (int,),
+    "collection": (str, dict),
+    "measures": (list,),
+    "k": (int,),
+    "timed": (int,),
+    "baseline": (str,),
+    "store": (str,),
+    "texts": (bool,),
+    "log": (str,),
+    **dict.fromkeys(("bands", "explore", "gate", "judging", "limits", "models", "retrievers"), (dict,)),
+}
+_WORDS = {
+    str: "text in quotes",
+    int: "a whole number",
+    float: "a number",
+    list: "a list",
+    dict: "a table",
+    bool: "true or false",
+}
+_DEEPEST = 30
+
+
+def find_project_file(folder: str | os.PathLike[str] = ".") -> Path | None:
+    """Return the project file in a folder, or in the nearest folder above it; None if there is none.
+
+    Example:
+        >>> import tempfile
+        >>> find_project_file(tempfile.mkdtemp()) is None
+        True
+    """
+    start = Path(folder)
+    paths = (start.joinpath(*[".."] * up, PROJECT_FILE) for up in range(len(start.resolve().parents) + 1))
+    return next(filter(os.path.lexists, paths), None)
+
+
+def data_folder(folder: Path) -> Path:
+    """Return the folder ``.rankgauge`` of a project; a new one is private and ignored by Git.
+
+    Raises:
+        InputError: If it cannot be created.
+    """
+    path = folder / ".rankgauge"
+    try:
+        path.mkdir(mode=0o700, exist_ok=True)
+        with suppress(FileExistsError), (path / ".gitignore").open("x") as stream:
+            stream.write("*\n")
+    except OSError as error:
+        raise InputError(
+            f"cannot be created: {error.strerror or error}", where=str(path), fix="check the permissions of the folder"
+        ) from None
+    return path
+
+
+@dataclass(frozen=True)
+class ProjectFile:
+    """A project file whose version, top-level keys, and types were checked.
+
+    Attributes:
+        path: The file; relative paths in it begin in its folder.
+        data: Its keys and tables.
+        text: Its text.
+    """
+
+    path: Path
+    data: Mapping[str, Any]
+    text: str
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> ProjectFile:
+        """Read a project file, or that in a folder.
+
+        Raises:
+            FormatError: If the file is not valid TOML, has a later version, a value has the wrong
+                type, or a value looks like a password or a key.
+            UnknownName: For an unknown key; the message suggests similar names.
+        """
+        place = Path(path)
+        if place.is_dir() and place.name != PROJECT_FILE:
+            place /= PROJECT_FILE
+        if place.suffix.lower() not in {".toml", ""} and place.is_file():
+            raise FormatError(
+                "this is not a project file: expected TOML", path=str(place), fix=f"pass a file such as {PROJECT_FILE}"
+            )
+        text = read_text(place, fix="check the path, or create a project: rankgauge init")
+        file = cls(place, _parse(text, str(place)), text)
+        version = file.data.get("version", _VERSION)
+        if version != _VERSION:
+            raise file.error(
+                f"got {version!r:.20}, but this rankgauge reads version {_VERSION}",
+                "version",
+                fix=f"pip install --upgrade rankgauge, or write version = {_VERSION}",
+            )
+        file.check_keys("the project", _KEYS)
+        for key, kinds in _KEYS.items():
+            file.value(None, key, kinds=kinds)
+        file._refuse_secrets()
+        return file
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the file, as an absolute path."""
+        return self.path.resolve().parent
+
+    @property
+    def store(self) -> str:
+        """The path or URL of the store."""
+        store = str(self.value(".rankgauge/store.db", "store"))
+        return store if "://" in store else str(self.folder / store)
+
+    @property
+    def texts(self) -> bool:
+        """Whether saved evaluations keep texts."""
+        return bool(self.value(True, "texts"))  # noqa: FBT003 - the default
+
+    @property
+    def log(self) -> Path | None:
+        """The folder of the production log; None without one."""
+        log = self.value(None, "log", kinds=(str,))
+        return None if log is None else self.folder / log
+
+    def value(self, default: Any, *keys: str, kinds: tuple[type, ...] = ()) -> Any:
+        """Return the value of a key, with the type of the default or one of `kinds`.
+
+        Raises:
+            FormatError: If the value has another type.
+        """
+        value = _inside(self.data, keys)
+        kinds = kinds or (type(default),)
+        if value is None:
+            return default
+        # A boolean is not a number.
+        if isinstance(value, kinds) and (bool in kinds) == isinstance(value, bool):
+            return value
+        raise self.error(f"got {value!r:.60}", *keys, fix=f"use {' or '.join(_WORDS[kind] for kind in kinds)}")
+
+    def check_keys(self, table: str, known: Iterable[str], *keys: str) -> None:
+        """Raise `UnknownName` for the first unknown key of a table."""
+        for key in self.value({}, *keys) if keys else self.data:
+            with self.at(*keys, key):
+                known_name(f"key of {table}", key, known)
+
+    def where(self, *keys: str) -> str:
+        r"""Return the location of a key for messages: path, line, and dotted name.
+
+        Example:
+            >>> text = "[retrievers.dense]\nencoder = { type = 'hashing' }"
+            >>> ProjectFile(Path("rankgauge.toml"), tomllib.loads(text), text).where("retrievers", "dense", "encoder")
+            'rankgauge.toml, line 2, retrievers.dense.encoder'
+        """
+        line = self.line(*keys)
+        name = ".".join(f'"{key}"' if "." in key else key for key in keys)
+        return ", ".join(filter(None, (str(self.path), f"line {line}" if line else "", name)))
+
+    def line(self, *keys: str) -> int:
+        """Return the line of a key, or of the table that lacks it, from 1; 0 if the file has neither.
+
+        The numbers of list items begin at 1.
+        """
+        while keys and _inside(self.data, keys) is None:
+            keys = keys[:-1]
+        if not keys:
+            return 0
+        lines = self.text.replace("\r\n", "\n").split("\n")
+        before, line = 0, len(lines)  # the key begins after `before`, at the latest in `line`
+        while line - before > 1:
+            middle = end = (before + line) // 2
+            # A value of several lines cannot be parsed before its end.
+            while (part := _parsed("\n".join(lines[:end]))) is None:
+                end += 1
+            if _inside(part, keys) is None:
+                before = end
+            else:
+                line = middle
+        return line
+
+    def error(self, what: str, *keys: str, fix: str) -> FormatError:
+        """Return an error about a key, with its location."""
+        error = FormatError(what, path=str(self.path), line=self.line(*keys), fix=fix)
+        error.where = self.where(*keys)
+        return error
+
+    @contextmanager
+    def at(self, *keys: str) -> Iterator[None]:
+        """Add the location of a key to errors that lack it."""
+        try:
+            yield
+        except RankgaugeError as error:
+            if str(self.path) not in error.where:
+                error.where = ": ".join(filter(None, (self.where(*keys), error.where)))
+            raise
+
+    def check_owner(self) -> None:
+        """Raise an error if the file belongs to another user, who could choose the code to run.
+
+        Raises:
+            InputError: If it does.
+        """
+        if hasattr(os, "geteuid") and self.path.stat().st_uid != os.geteuid():
+            raise InputError(
+                "this file belongs to another user, and may run any code",
+                where=str(self.path),
+                fix="read it, and add --trust if you trust it (trust=True)",
+            )
+
+    def _refuse_secrets(self) -> None:
+        values: list[tuple[tuple[str, ...], Any]] = [((), self.data)]
+        while values:
+            keys, value = values.pop()
+            if len(keys) > _DEEPEST:
+                raise self.error("the tables are nested too deeply", *keys[:1], fix="remove tables")
+            if isinstance(value, list):
+                value = {str(number): item for number, item in enumerate(value, 1)}
+            if isinstance(value, Mapping):
+                values += [((*keys, key), inner) for key, inner in value.items()]
+            elif isinstance(value, str) and looks_secret(f'{keys[-1]} = "{value}"'):
+                raise self.error(
+                    "this looks like a password or a key, which a project file must not contain",
+                    *keys,
+                    fix="keep it in the environment (PGPASSWORD)"
+                    if keys == ("store",)
+                    else 'remove it, and name its environment variable: key_env = "NAME"',
+                )
+
+
+def _parse(text: str, path: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        match = re.search(r"\(at (?:line (\d+), column (\d+)|end of document)\)", str(error))
+        line, column = (int(match[1] or text.rstrip("\n").count("\n") + 1), int(match[2] or 0)) if match else (0, 0)
+        reason = re.sub(r" [(]at .*", "", str(error))
+        what, fix = f"not valid TOML: {reason}", 'fix this line; names with signs need quotes: "nDCG@10" = 1'
+        if reason.startswith("Cannot"):
+            what, fix = f"duplicate key or table ({reason})", "remove one of the two"
+        raise FormatError(what, path=path, line=line, column=column, fix=fix) from None
+
+
+def _parsed(text: str) -> dict[str, Any] | None:
+    try:
+        return tomllib.loads(text)
+    except ValueError:
+        return None
+
+
+def _inside(value: Any, keys: Iterable[str]) -> Any:
+    """Return the value of nested keys; None if there is none."""
+    for key in keys:
+        if isinstance(value, list) and key.isdecimal():
+            value = dict(enumerate(value, 1)).get(int(key))
+        else:
+            value = value.get(key) if isinstance(value, Mapping) else None
+    return value
