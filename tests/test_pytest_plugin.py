@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -21,10 +22,21 @@ COMMON = f"{QRELS=}\n{GOOD=}\n{BAD=}\n{UNSURE=}\n{RULES=}\n"
 def tried(pytester, monkeypatch):
     # Load only our plugin, once: an installed one would be loaded by its entry point.
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    modules = {}
+
+    class Loaded:
+        def pytest_unconfigure(self):
+            modules.update(sys.modules)
 
     def run(code, *words):
         pytester.makepyfile(COMMON + code)
-        return pytester.runpytest_subprocess("-p", "rankgauge.pytest_plugin", "-p", "no:cacheprovider", *words)
+        options = ("-p", "rankgauge.pytest_plugin", "-p", "no:cacheprovider", "-W", "default")
+        done = pytester.runpytest_inprocess(*options, *words, plugins=[Loaded()])
+        # pytester forgets what the inner tests imported, and a second import would make other classes.
+        for name, module in modules.items():
+            if pytester.path not in Path(getattr(module, "__file__", None) or "").parents:
+                sys.modules.setdefault(name, module)
+        return done
 
     return run
 
@@ -40,8 +52,10 @@ def baseline(pytester):
     Baseline.from_run(QRELS, GOOD, RULES).write(pytester.path / "base.json")
 
 
-def test_a_baseline_is_written(tried, pytester):
-    done = tried(GATE.format(run="GOOD"), "--rankgauge-update-baseline")
+def test_a_baseline_is_written(pytester):
+    # As users do: in a process of its own, where the entry point of the plugin is found.
+    pytester.makepyfile(COMMON + GATE.format(run="GOOD"))
+    done = pytester.runpytest_subprocess("--rankgauge-update-baseline")
     done.assert_outcomes(passed=1)
     done.stdout.fnmatch_lines(["*= rankgauge =*", "wrote *base.json (*test_retrieval)"])
     assert (pytester.path / "base.json").is_file()
@@ -135,53 +149,49 @@ def test_a_hint_names_the_option_of_pytest(tried):
     done.stdout.fnmatch_lines(["*update it with pytest --rankgauge-update-baseline*"])
 
 
-def test_an_evaluation_of_answers_is_gated_and_written_as_a_baseline(pytester):
-    pytester.makepyfile(
-        """
-        from rankgauge import Evaluation
+def test_an_evaluation_of_answers_is_gated_and_written_as_a_baseline(tried):
+    code = """
+from rankgauge import Evaluation
 
-        def ev(value):
-            ids = [f"q{n}" for n in range(30)]
-            return Evaluation.from_values("a", ids, {"Faithfulness": [value] * 30})
+def ev(value):
+    ids = [f"q{n}" for n in range(30)]
+    return Evaluation.from_values("a", ids, {"Faithfulness": [value] * 30})
 
-        RULES = {"measures": {"Faithfulness": {"margin": 0.02}}}
+RULES = {"measures": {"Faithfulness": {"margin": 0.02}}}
 
-        def test_same(rankgauge):
-            rankgauge.gate(ev(1.0), rules=RULES, baseline="b.json", allow_uncalibrated=True)
+def test_same(rankgauge):
+    rankgauge.gate(ev(1.0), rules=RULES, baseline="b.json", allow_uncalibrated=True)
 
-        def test_worse(rankgauge, request):
-            if not request.config.getoption("--rankgauge-update-baseline"):
-                rankgauge.gate(ev(0.0), rules=RULES, baseline="b.json", allow_uncalibrated=True)
-        """
-    )
-    pytester.runpytest_subprocess("--rankgauge-update-baseline").assert_outcomes(passed=2)
-    pytester.runpytest_subprocess().assert_outcomes(passed=1, failed=1)
+def test_worse(rankgauge, request):
+    if not request.config.getoption("--rankgauge-update-baseline"):
+        rankgauge.gate(ev(0.0), rules=RULES, baseline="b.json", allow_uncalibrated=True)
+"""
+    tried(code, "--rankgauge-update-baseline").assert_outcomes(passed=2)
+    tried(code).assert_outcomes(passed=1, failed=1)
 
 
-def test_two_changed_settings_of_answers_are_a_warning_whatever_the_verdict_is(pytester):
-    pytester.makepyfile(
-        """
-        from rankgauge import Baseline, Evaluation
+def test_two_changed_settings_of_answers_are_a_warning_whatever_the_verdict_is(tried):
+    code = """
+from rankgauge import Baseline, Evaluation
 
-        def ev(**settings):
-            ids = [f"q{n}" for n in range(200)]
-            values = {"Faithfulness": [1.0] * 200}
-            return Evaluation.from_values("a", ids, values, settings=settings)
+def ev(**settings):
+    ids = [f"q{n}" for n in range(200)]
+    values = {"Faithfulness": [1.0] * 200}
+    return Evaluation.from_values("a", ids, values, settings=settings)
 
-        RULES = {"measures": {"Faithfulness": {"margin": 0.1}}}
-        OLD = Baseline.from_evaluation(ev(prompt="v1", model="m1"))
+RULES = {"measures": {"Faithfulness": {"margin": 0.1}}}
+OLD = Baseline.from_evaluation(ev(prompt="v1", model="m1"))
 
-        def gated(rankgauge, **settings):
-            rankgauge.gate(ev(**settings), rules=RULES, baseline=OLD, allow_uncalibrated=True)
+def gated(rankgauge, **settings):
+    rankgauge.gate(ev(**settings), rules=RULES, baseline=OLD, allow_uncalibrated=True)
 
-        def test_one(rankgauge):
-            gated(rankgauge, prompt="v2", model="m1")
+def test_one(rankgauge):
+    gated(rankgauge, prompt="v2", model="m1")
 
-        def test_two(rankgauge):
-            gated(rankgauge, prompt="v2", model="m2")
-        """
-    )
-    done = pytester.runpytest_subprocess()
+def test_two(rankgauge):
+    gated(rankgauge, prompt="v2", model="m2")
+"""
+    done = tried(code)
     done.assert_outcomes(passed=2, warnings=1)
     done.stdout.fnmatch_lines(["*2 things changed: prompt (v1*v2), model (m1*m2)*"])
 
