@@ -25,7 +25,7 @@ from rankgauge.answers import (
     sentence_claims,
 )
 from rankgauge.answers.verdicts import LABELS
-from rankgauge.comparison import compare_saved, trend_of
+from rankgauge.comparison import trend_of
 from rankgauge.core.text import lower_first
 from rankgauge.reports import Options, render
 
@@ -89,7 +89,7 @@ def test_two_changes_at_once_are_pointed_out_by_compare_gate_and_history(tmp_pat
     with rankgauge.History(tmp_path / "h.db") as history:
         history.add(old)
         history.add(new)
-        assert any(message in text for text in compare_saved(history, 1, 2).notes)
+        assert any(message in text for text in compare(history.comparable([1, 2])).warnings)
         assert history.load(2).settings == new.settings
         assert trend_of(history, "Faithfulness").means[0] == old.mean()["Faithfulness"]
 

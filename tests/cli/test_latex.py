@@ -29,7 +29,6 @@ _COMMANDS = {
     "bench": ("bench", FOLDER / "rankgauge.toml", "--diagnose"),
     "answers evaluate": ("answers", "evaluate", ANSWERS),
     "history list": ("history", "list"),
-    "history compare": ("history", "compare", "1", "2", "--full"),
     "history trend": ("history", "trend", "-m", "nDCG@10"),
     "logs import": ("logs", "import", *_LOG, "log"),
     "logs metrics": ("logs", "metrics", "log"),

@@ -50,7 +50,7 @@ collection info sample
 gate QRELS KEYWORD
 history list
 history show 1
-history compare 1 2
+compare bm25#1 keyword#2
 history trend
 judge status judging.db
 judge relevance judging.db

@@ -79,7 +79,7 @@ def test_runs_of_other_names_are_no_change_in_time(history):
     assert changes == [None, pytest.approx(-0.05), None, 0]
     assert trend.points[2].breaks == ("another run (b)",)
     assert trend.warnings == ()
-    assert trend.summary() == "RR of 3 (a): 0.9500, 4 (b): 0.7500"
+    assert trend.summary() == "RR of a#3: 0.9500, b#4: 0.7500"
 
 
 def test_points_keep_their_order_and_a_run_can_be_picked(history):
@@ -146,7 +146,7 @@ def test_a_slow_decline_is_seen_though_no_step_shows_it(history):
     moved = [-0.5] * 8 + [0.0] * 32
     low, high = stats.mean_interval(moved, 0.975)
     assert warning == (
-        f"slow decline: 5 (run) is worse than 1 (run) by RR: -0.100 (97.5% interval {low:+.3f} "
+        f"slow decline: run#5 is worse than run#1 by RR: -0.100 (97.5% interval {low:+.3f} "
         f"to {high:+.3f}); none of the 4 steps is significant by itself"
     )
 
@@ -157,7 +157,7 @@ def test_a_decline_from_the_best_is_corrected_for_the_number_of_entries(history)
     (warning,) = trend.warnings
     moved = [-0.5] * 10 + [0.0] * 30
     low, high = stats.mean_interval(moved, 1 - 0.025 / 3)
-    assert f"is worse than 2 (run) by RR: -0.125 (99.17% interval {low:+.3f} to {high:+.3f})" in (warning)
+    assert f"is worse than run#2 by RR: -0.125 (99.17% interval {low:+.3f} to {high:+.3f})" in (warning)
 
 
 def test_a_significant_step_is_named(history):
@@ -178,7 +178,7 @@ def test_a_rise_and_noise_are_no_decline(history):
 
 def test_where_lower_is_better_a_rise_is_the_decline(history):
     runs = (lost(), lost(*range(20)))
-    assert "is worse than 1" in follow(history, *runs, measure="FirstRel").warnings[0]
+    assert "is worse than run#1" in follow(history, *runs, measure="FirstRel").warnings[0]
     assert follow(history, *runs[::-1], measure="FirstRel").warnings == ()
 
 

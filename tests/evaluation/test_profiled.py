@@ -9,7 +9,6 @@ from schemas import strict
 
 import rankgauge
 from rankgauge import Evaluation, History, InputError, MismatchError, UnknownName, compare, evaluate
-from rankgauge.comparison import compare_saved
 from rankgauge.evaluation import PROFILES
 
 QRELS = {"q1": {"a": 1, "b": 2}, "q2": {"a": 1, "q2": 3}, "q3": {"a": 1}, "q4": {"x": 0}}
@@ -157,10 +156,9 @@ def test_the_history_stores_a_profile_and_compares_equal_profiles(tmp_path):
     first, second, third = (store.add(ev, QRELS) for ev in (ours, theirs, theirs))
     assert store.load(second.id) == theirs
     assert store.load(first.id) == ours
-    with pytest.raises(MismatchError, match=r"different profiles \(ours in 1, beir in 2\)"):
-        compare_saved(store, first.id, second.id)
-    change = compare_saved(store, second.id, third.id)
-    assert {step.measure.name: step.queries for step in change.differences} == {"RR": 4, "nDCG": 3}
+    with pytest.raises(MismatchError, match=r"different profiles \(ours in run#1, beir in run#2\)"):
+        store.comparable([first, second])
+    assert len(store.comparable([second, third])) == 2
 
 
 def test_records_are_measured_as_other_tools_do_it():

@@ -21,7 +21,7 @@ from rankgauge import (
     gate,
     html_report,
 )
-from rankgauge.comparison import compare_saved, trend_of
+from rankgauge.comparison import trend_of
 from rankgauge.reports import Options, render
 
 # No surrogates and, in ids, no NUL, which are rejected.
@@ -115,7 +115,7 @@ def test_a_history_prints_no_control_characters(tmp_path_factory, name, query):
         entries = [history.add(evaluate(qrels, first, "RR"), qrels, run=first) for _ in range(2)]
         assert_safe(render(entries))
         assert_safe(render(entries[0]))
-        assert_safe(render(compare_saved(history, *entries)))
+        assert_safe(render(compare(history.comparable(entries))))
         assert_safe(render(trend_of(history, "RR")))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import rankgauge
 from rankgauge import History, InputError, UnknownName, evaluate
-from rankgauge.comparison import compare_saved, trend_of
+from rankgauge.comparison import trend_of
 
 QRELS = {"q1": {"d1": 1}, "q2": {"d1": 1}, "q3": {"d2": 0}}
 RUN = {"q1": ["d1"], "q2": ["x", "d1"], "q3": ["d2"]}
@@ -36,7 +36,6 @@ def texts(history, form):
     return [
         rankgauge.reports.render(history.entries(), form),
         rankgauge.reports.render(history.entry(1), form),
-        rankgauge.reports.render(compare_saved(history, 1, 2), form),
         rankgauge.reports.render(trend_of(history, "RR"), form),
     ]
 
@@ -56,7 +55,6 @@ def test_an_unknown_form_is_reported(history):
     for act in (
         lambda: rankgauge.reports.render(history.entries(), "xml"),
         lambda: rankgauge.reports.render(history.entry(1), "xml"),
-        lambda: rankgauge.reports.render(compare_saved(history, 1, 2), "xml"),
         lambda: rankgauge.reports.render(trend_of(history, "RR"), "xml"),
     ):
         with pytest.raises(UnknownName, match="unknown format 'xml'"):

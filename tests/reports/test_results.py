@@ -14,7 +14,7 @@ from production_logs import write_clicks
 
 import rankgauge
 from rankgauge import judging, production
-from rankgauge.comparison import compare_saved, trend_of
+from rankgauge.comparison import trend_of
 from rankgauge.core.escaping import dump_json, plain
 from rankgauge.distributed.comparison import compare_sums
 from rankgauge.distributed.worker import PairSums, sum_of
@@ -177,7 +177,6 @@ RESULTS = {
     "CollectionInfo": lambda _: rankgauge.describe_collection(COLLECTION),
     "HistoryEntries": lambda folder: history(folder).entries(),
     "HistoryEntry": lambda folder: history(folder).entry(1),
-    "HistoryComparison": lambda folder: compare_saved(history(folder), 1, 2),
     "Trend": lambda folder: trend_of(history(folder), "nDCG@10"),
     "Conversion": lambda folder: rankgauge.convert(sample_path("qrels.txt"), folder / "qrels.csv"),
     "JudgingAgreement": lambda folder: judging.measure_agreement(project(folder).judgments(), {}),

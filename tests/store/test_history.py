@@ -344,7 +344,7 @@ def test_records_are_judgments_and_run_at_once(tmp_path):
     assert entry.ranking == rankgauge.data.fingerprint(records.run)
 
 
-@pytest.mark.parametrize("which", [0, -1, 99, 2**40, True, "1", 1.0, None])
+@pytest.mark.parametrize("which", [0, -1, 99, 2**40, True, "run", "#0", "other#1", "other@latest", 1.0, None])
 def test_an_invalid_number_is_reported(which, tmp_path):
     with History(tmp_path / "h.db") as history:
         history.add(made(), QRELS)

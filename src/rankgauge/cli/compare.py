@@ -13,6 +13,8 @@ from rankgauge.cli.options import located, named_paths, read_evaluations
 from rankgauge.cli.output import Output, check_writable, output_format, print_message, working, write_report
 from rankgauge.cli.parameters import Count, Positive, argument, command, option
 
+_NOT_COMPARABLE = 4
+
 
 @command()
 def compare(
@@ -42,7 +44,8 @@ def compare(
     ),
     draws: Positive = option("The number of random draws of tests and bootstraps.", default=10000),
     queries: Literal["all", "intersection"] = option(
-        "The queries to compare: all judged queries, or those that are also in every run.", default="all"
+        "The queries to compare: all judged queries, or those that are also in every run (or evaluation).",
+        default="all",
     ),
     formats: options.Formats,
     out: Output = output_format("Show all measures, and differences that are not tested."),
@@ -53,15 +56,21 @@ def compare(
 
     Prints means side by side; differences with their 95% interval, p-value, effect size, and
     wins/ties/losses; and conclusions with their limitations. Evaluations in JSON, such as those of
-    answers, are compared without judgments: rankgauge compare old.json new.json.
+    answers, and saved ones (rankgauge history list) are compared without judgments. Saved
+    evaluations with different judgments or policies are rejected with exit code 4.
 
     \b
     Examples:
       rankgauge compare qrels.txt bm25.run dense.run
       rankgauge compare qrels.txt bm25.run dense.run hybrid.run -m nDCG@10 -m AP --full
       rankgauge compare qrels.txt *.run --all-pairs --test tukey-hsd
+      rankgauge compare bm25#3 bm25#7
     """
-    alone = read_evaluations([qrels, *runs])
+    try:
+        alone = read_evaluations([qrels, *runs])
+    except rankgauge.MismatchError as error:
+        click.echo(f"error: {error}", err=True)
+        click.get_current_context().exit(_NOT_COMPARABLE)
     with working(f"comparing {len(alone) or len(runs)} runs"):
         judgments: Any = alone
         if not alone and (measures or tested):

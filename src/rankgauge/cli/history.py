@@ -17,18 +17,20 @@ from rankgauge.cli.output import (
 from rankgauge.cli.parameters import Group, Positive, argument, option
 from rankgauge.core.escaping import for_terminal
 
-_NOT_COMPARABLE = 4
 _run = option("Use only evaluations of this run.", "NAME")
 
 
-@click.group(cls=Group, short_help="List, compare, and track saved evaluations.")
+@click.group(cls=Group, short_help="List and track saved evaluations.")
 def history() -> None:
-    """List and compare evaluations saved with: rankgauge evaluate QRELS RUN --save.
+    """List and track evaluations saved with: rankgauge evaluate QRELS RUN --save.
+
+    An evaluation has a number and a short name, such as bm25#3; bm25@latest is the latest of a run,
+    @latest the latest of all. Other commands accept these names in place of a run.
 
     \b
     Examples:
       rankgauge history list
-      rankgauge history compare 3 7 -m nDCG@10
+      rankgauge compare bm25#3 bm25#7 -m nDCG@10
       rankgauge history trend -m nDCG@10 --run bm25
     """
 
@@ -59,49 +61,14 @@ def list_(
 @history.command(short_help="Show one evaluation in full.")
 def show(
     *,
-    number: int = argument("ID"),
+    name: str = argument("NAME"),
     store: str | None = options.store,
     out: Output = output_format("Show fingerprints, versions, and all notes."),
 ) -> None:
     """Show one evaluation: settings, fingerprints, commit, means, and notes."""
     with rankgauge.History(store) as kept:
-        entry = kept.entry(number)
+        entry = kept.entry(name)
     out.print(entry)
-
-
-@history.command(short_help="Compare two evaluations, query by query.")
-def compare(
-    *,
-    before: int = argument("ID"),
-    after: int = argument("ID"),
-    measures: tuple[str, ...] = options.measures(
-        "A measure; repeat for more. The first is tested, the others are described.  "
-        "[default: all that both have, nDCG@10 first]"
-    ),
-    force: bool = option("Compare even if judgments, policies, or definitions of a measure differ."),
-    store: str | None = options.store,
-    out: Output = output_format("Show all measures, the test, and its seed."),
-) -> None:
-    """Compare the second evaluation with the first, on the queries that both have.
-
-    Evaluations with different judgments are rejected with exit code 4. With --force, they are
-    compared anyway, with a note on how they differ.
-
-    \b
-    Examples:
-      rankgauge history compare 3 7
-      rankgauge history compare 3 7 -m nDCG@10 -m RR
-    """
-    try:
-        with working("comparing"), rankgauge.History(store) as kept:
-            change = rankgauge.comparison.compare_saved(kept, before, after, measures or None, force=force)
-    except rankgauge.MismatchError as error:
-        click.echo(f"error: {error}", err=True)
-        click.get_current_context().exit(_NOT_COMPARABLE)
-    out.print(change)
-    if out.is_data:
-        for note in change.table().notes:
-            print_message(note)
 
 
 @history.command(short_help="Show a measure over time.")
@@ -139,13 +106,13 @@ def trend(
 @history.command(short_help="Delete evaluations permanently.")
 def delete(
     *,
-    numbers: tuple[int, ...] = argument("ID [ID]..."),
+    names: tuple[str, ...] = argument("NAME [NAME]..."),
     yes: bool = option("Do not ask for confirmation."),
     store: str | None = options.store,
 ) -> None:
     """Delete evaluations permanently; their numbers are not reused."""
     with rankgauge.History(store) as kept:
-        entries = [kept.entry(number) for number in dict.fromkeys(numbers)]
+        entries = [kept.entry(name) for name in dict.fromkeys(names)]
         for entry in entries:
             text = for_terminal(f"{entry.name}, {entry.time:%Y-%m-%d %H:%M}")
             if yes or click.confirm(f"delete evaluation {text}?", err=True):
@@ -154,7 +121,7 @@ def delete(
 
 
 @history.command(short_help="Print an evaluation as JSON.")
-def export(*, number: int = argument("ID"), store: str | None = options.store) -> None:
+def export(*, name: str = argument("NAME"), store: str | None = options.store) -> None:
     """Print one evaluation in the format of rankgauge evaluate --as json, with values per query."""
     with rankgauge.History(store) as kept:
-        print_text(kept.load(number).to_json() + "\n")
+        print_text(kept.load(name).to_json() + "\n")

@@ -42,7 +42,7 @@ _GROUPS = {
     },
     "Gate and track": {
         "gate": "Decide whether a run may replace the baseline.",
-        "history": "List, compare, and track saved evaluations.",
+        "history": "List and track saved evaluations.",
     },
     "Judge": {"judge": "Let people judge documents."},
     "Evaluate answers": {"answers": "Evaluate generated answers, and find the limiting stage."},
@@ -157,7 +157,7 @@ def _run() -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        # Gates and history compare return an exit code; the others return nothing.
+        # Gates return an exit code; the others return nothing.
         code = cli.main(standalone_mode=False)
         # Flushing buffered output may hit a closed pipe: handle that here, not at shutdown.
         sys.stdout.flush()

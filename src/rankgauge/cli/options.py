@@ -51,9 +51,12 @@ def named_paths(paths: Sequence[str], format: str | None = None) -> dict[str, st
 
 
 def read_evaluations(paths: Sequence[str]) -> list[rankgauge.Evaluation]:
-    """Return the evaluations in files of JSON lines; none if the first file has other content."""
+    """Return saved evaluations by their short names, or those in files of JSON lines; none of other files."""
     from pathlib import Path
 
+    if all(map(rankgauge.store.is_short_name, paths)):
+        with rankgauge.History() as history:
+            return history.comparable(paths)
     if not Path(paths[0]).is_file() or _MARK not in _start(paths[0]):
         return []
     from rankgauge.core.files import read_text
@@ -278,7 +281,7 @@ class Saving:
         kept = dict(settings or settings_of(self.settings))
         label, time = str(kept.pop("label", "")), kept.pop("date", None)
         entry = history.add(evaluation, qrels, run=run, label=label, settings=kept, time=time)
-        print_message(f"saved as {entry.id} in {history.where}")
+        print_message(f"saved as {entry.short_name} in {history.where}")
 
 
 @dataclass(frozen=True)

@@ -14,5 +14,4 @@ with lazy_imports(globals()):
         RunDiff as RunDiff,
         diff as diff,
     )
-    from rankgauge.comparison.saved import HistoryComparison as HistoryComparison, compare_saved as compare_saved
     from rankgauge.comparison.trend import Trend as Trend, TrendPoint as TrendPoint, trend_of as trend_of

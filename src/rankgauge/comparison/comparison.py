@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -410,11 +410,11 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` accepts. Or, without `runs`, at least
-            two evaluations of the same queries by the same measures and policies, from any source;
-            findings about judgments and rankings (depth, Judged@k) are then not available.
+            two evaluations with the same policies, from any source; findings about judgments and
+            rankings (depth, Judged@k) are then not available.
         runs: At least two: a mapping of name to run, or named runs. Each is anything that
             :meth:`Run.of` accepts.
-        measures: The measures to show. Default: those of the evaluations; for runs, P, R, Success,
+        measures: The measures to show. Default: those of all evaluations; for runs, P, R, Success,
             and nDCG at 1, 3, 5, and 10, and RR.
         baseline: The name of the run that the others are compared with; default: the first.
         pairs: ``baseline`` (every run with the baseline) or ``all`` (every pair of runs).
@@ -433,14 +433,14 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         draws: Number of random draws of tests and bootstraps.
         ties: As for :func:`evaluate`; ``mean`` supports only measures with a closed form.
         queries: As for :func:`evaluate`; ``intersection`` uses queries that are judged and in every
-            run.
+            run, or those of all evaluations.
         duplicates: As for :func:`evaluate`.
         undefined: As for :func:`evaluate`.
         jobs: Number of threads; the results do not depend on it.
 
     Raises:
         InputError: With fewer than two runs, two runs of the same name, fewer than two queries, or
-            evaluations of different queries, measures, or policies.
+            evaluations of different queries or policies, or without a common measure.
         UnknownName: For an unknown baseline, measure, or option.
 
     Example:
@@ -457,14 +457,14 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     declared = None if tested is None else make_plan(tested).measures
     check_jobs(jobs)
     if runs is None:
-        evaluations = _comparable(qrels)
-        if (ties, queries, duplicates, undefined) != ("trec", "all", "error", "zero"):
+        if (ties, duplicates, undefined) != ("trec", "error", "zero") or queries not in {"all", "intersection"}:
             raise InputError(
                 "policies come from the evaluations",
                 where="compare",
-                fix="omit ties, queries, duplicates, and undefined",
+                fix="omit ties, duplicates, and undefined; queries is all or intersection",
             )
-        named, shown = [(e.run_name, e) for e in evaluations], shown or evaluations[0].measures
+        evaluations = _comparable(qrels, common=queries == "intersection")
+        named, shown = [(e.run_name, e) for e in evaluations], shown or _shared_measures(evaluations)
     else:
         named, shown = named_sources(runs), shown or make_plan(COMPARED).measures
     declared = declared or shown[:1]
@@ -505,8 +505,8 @@ def _outline(named: tuple[str, Any]) -> Outline:
     return Outline.joined(map_blocks(run, Outline.of, name))
 
 
-def _comparable(source: Any) -> list[Evaluation]:
-    """Validate evaluations passed instead of judgments and runs."""
+def _comparable(source: Any, *, common: bool) -> list[Evaluation]:
+    """Validate evaluations passed instead of judgments and runs; with `common`, keep only their common queries."""
     evaluations = list(source) if isinstance(source, Iterable) else [source]
     if not all(isinstance(evaluation, Evaluation) for evaluation in evaluations):
         raise InputError(
@@ -518,14 +518,19 @@ def _comparable(source: Any) -> list[Evaluation]:
             where="evaluations",
             fix="pass at least one more",
         )
+    if common:
+        in_all = set(evaluations[0].query_ids).intersection(*(evaluation.query_ids for evaluation in evaluations))
+        evaluations = [_common_queries(evaluation, in_all) for evaluation in evaluations]
     first = evaluations[0]
     for other in evaluations:
-        for what in ("measures", "policies", "profile", "query_ids", "weights"):
+        for what in ("policies", "profile", "query_ids", "weights"):
             if getattr(other, what) != getattr(first, what):
                 raise InputError(
                     f"{other.run_name!r} and {first.run_name!r} differ in their {what.replace('_', ' ')}",
                     where="evaluations",
-                    fix="evaluate both with the same judgments, measures, and policies",
+                    fix="compare their common queries: queries='intersection' (--queries intersection)"
+                    if what == "query_ids"
+                    else "evaluate both with the same judgments and policies",
                 )
         if other.left_out is not None:
             raise InputError(
@@ -534,6 +539,25 @@ def _comparable(source: Any) -> list[Evaluation]:
                 fix="compare measures that the profile averages over the same queries",
             )
     return evaluations
+
+
+def _common_queries(evaluation: Evaluation, common: AbstractSet[str]) -> Evaluation:
+    """Return the part of an evaluation with these queries, in the order of their ids."""
+    rows = {query: row for row, query in enumerate(evaluation.query_ids) if query in common}
+    selected = select(evaluation, evaluation.measures, [rows[query] for query in sorted(rows)])
+    return replace(selected, policies=replace(selected.policies, queries="intersection"))
+
+
+def _shared_measures(evaluations: Sequence[Evaluation]) -> tuple[Measure, ...]:
+    shared = [m for m in evaluations[0].measures if all(m in other.measures for other in evaluations)]
+    if not shared:
+        raise InputError(
+            "the evaluations have no measure in common",
+            where="evaluations",
+            fix="evaluate both by the same measures; they have "
+            + "; and ".join(", ".join(map(str, evaluation.measures)) for evaluation in evaluations),
+        )
+    return tuple(shared)
 
 
 def _compared(

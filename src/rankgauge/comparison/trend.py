@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankgauge import stats
-from rankgauge.comparison.differences import Difference
-from rankgauge.comparison.saved import difference_between, obstacles
+from rankgauge.comparison.conclusions import withholding
+from rankgauge.comparison.differences import Difference, describe_difference, select
 from rankgauge.core.text import some
 from rankgauge.errors import InputError
 from rankgauge.evaluation.result import Evaluation, about_judge
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
-from rankgauge.store.entries import HistoryEntry, means_of
+from rankgauge.store.entries import HistoryEntry, means_of, obstacles
 from rankgauge.store.history import History
 
 if TYPE_CHECKING:
@@ -326,7 +326,7 @@ def _points(measure: Measure, saved: Sequence[tuple[HistoryEntry, Evaluation]], 
             breaks = tuple(obstacles(before, entry))
             if earlier.query_ids != evaluation.query_ids and set(earlier.query_ids) != set(evaluation.query_ids):
                 breaks += (f"different queries ({before.queries} in {before.id}, {entry.queries} in {entry.id})",)
-            change = None if breaks else difference_between(earlier, evaluation, measure, 1 - _ALPHA)
+            change = None if breaks else _difference(earlier, evaluation, measure, 1 - _ALPHA)
         mean, (low, high) = entry.means[str(measure)], _interval(entry, evaluation, measure)
         if by_judge:
             low = high = math.nan
@@ -334,6 +334,38 @@ def _points(measure: Measure, saved: Sequence[tuple[HistoryEntry, Evaluation]], 
             mean, low, high = about["corrected"]
         points.append(TrendPoint(entry, mean, low, high, change, breaks))
     return points
+
+
+def _difference(old: Evaluation, new: Evaluation, measure: Measure, level: float) -> Difference | None:
+    """Return the untested difference (new minus old) by one measure on the queries of both, without weights.
+
+    None if fewer than two shared queries have a value, or the judge of answers is not usable.
+    """
+    places = {new.query_ids[row]: row for row in _counted(new, measure)}
+    rows = [(row, places[query]) for row in _counted(old, measure) if (query := old.query_ids[row]) in places]
+    # Every query counts the same in a difference.
+    before, after = (
+        replace(
+            select(whole, [measure], [pair[side] for pair in rows]),
+            run_name=name,
+            weights=None,
+            groups=None,
+            left_out=None,
+        )
+        for side, (whole, name) in enumerate(((old, "before"), (new, "after")))
+    )
+    if any(withholding(mine, measure, theirs) for mine, theirs in ((before, after), (after, before))):
+        return None
+    difference = describe_difference(after, before, measure, level)
+    return None if difference.queries < 2 else difference
+
+
+def _counted(whole: Evaluation, measure: Measure) -> Sequence[int]:
+    """Return the rows of the queries that count in the mean of a measure."""
+    if whole.left_out is None:
+        return range(len(whole.query_ids))
+    rows: list[int] = np.flatnonzero(~whole.left_out[:, whole.measures.index(measure)]).tolist()
+    return rows
 
 
 def _interval(entry: HistoryEntry, evaluation: Evaluation, measure: Measure) -> tuple[float, float]:
@@ -374,7 +406,7 @@ def _decline(points: Sequence[TrendPoint], saved: Sequence[tuple[HistoryEntry, E
     # If the best is also the first, it was chosen in advance.
     levels = {0: 1 - _ALPHA / 2, **({best: 1 - _ALPHA / 2 / choices} if best else {})}
     for place in sorted(levels, reverse=True):
-        fall = difference_between(stretch[place][1], latest, measure, levels[place])
+        fall = _difference(stretch[place][1], latest, measure, levels[place])
         if fall is not None and fall.is_worse:
             since, now = stretch[place][0], stretch[-1][0]
             text = (
@@ -394,7 +426,7 @@ def _decline_text(text: str, stretch: Sequence[tuple[HistoryEntry, Evaluation]],
     measure, level = stretch[0][1].measures[0], 1 - _ALPHA / between
     parts = []
     for (entry, old), (after, new), point in zip(stretch, stretch[1:], points[1:], strict=False):
-        step = point.change and difference_between(old, new, measure, level)
+        step = point.change and _difference(old, new, measure, level)
         if step and step.is_worse:
             parts.append(f"from {entry.id} to {after.id} ({step.difference:+.3f}{_commits(entry, after)})")
     if parts:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -90,9 +90,14 @@ class HistoryEntry(Result):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     @property
+    def short_name(self) -> str:
+        """Run and number, such as ``bm25#3``."""
+        return f"{self.run}#{self.id}"
+
+    @property
     def name(self) -> str:
-        """Number, run, and label."""
-        return f"{self.id} ({self.run}{', ' + self.label if self.label else ''})"
+        """Short name and label."""
+        return self.short_name + (f" ({self.label})" if self.label else "")
 
     @property
     def made_at(self) -> str:
@@ -127,6 +132,24 @@ def means_of(entries: Sequence[HistoryEntry], measure: Measure) -> tuple[list[fl
     return comparable_means(measure, [entry.run_settings for entry in entries], raw)
 
 
+def obstacles(before: HistoryEntry, after: HistoryEntry) -> Iterator[str]:
+    """Yield differences that make two evaluations incomparable: judgments, policies, weights."""
+    if before.qrels and after.qrels and before.qrels != after.qrels:
+        hashes = f"{before.qrels[:8]} in {before.short_name}, {after.qrels[:8]} in {after.short_name}"
+        yield f"different judgments ({hashes})"
+    # The queries policy may differ: only shared queries are compared.
+    for name in ("ties", "duplicates", "undefined", "unjudged", "draws", "seed"):
+        old, new = getattr(before.policies, name), getattr(after.policies, name)
+        if old != new:
+            yield f"different policies ({name}={old} in {before.short_name}, {name}={new} in {after.short_name})"
+    named = ["ours" if e.profile is None else e.profile.name for e in (before, after)]
+    if named[0] != named[1]:
+        yield f"different profiles ({named[0]} in {before.short_name}, {named[1]} in {after.short_name})"
+    if before.weighted != after.weighted:
+        plain, weighted = (before, after) if after.weighted else (after, before)
+        yield f"means of {weighted.short_name} are weighted by query, those of {plain.short_name} are not"
+
+
 class HistoryEntries(Result, tuple[HistoryEntry, ...]):
     """Saved evaluations, in the order of saving. Returned by :meth:`History.entries`."""
 
@@ -134,8 +157,8 @@ class HistoryEntries(Result, tuple[HistoryEntry, ...]):
 
     def table(self) -> Table:
         """Return one row for each evaluation."""
-        rows = tuple((entry.id, f"{entry.time:%Y-%m-%d}", entry.run, entry.label) for entry in self)
-        return Table(("id", "date", "run", "label"), rows)
+        rows = tuple((entry.short_name, f"{entry.time:%Y-%m-%d}", entry.label) for entry in self)
+        return Table(("name", "date", "label"), rows)
 
     def summary(self) -> str:
         """Return the number of evaluations and the latest evaluation."""

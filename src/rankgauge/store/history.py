@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -18,13 +19,24 @@ from rankgauge.errors import InputError, MismatchError, RankgaugeError
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.store.database import Store
-from rankgauge.store.entries import VALUES, HistoryEntries, HistoryEntry, pack, read_entry, unpack, unpack_ids
+from rankgauge.store.entries import (
+    VALUES,
+    HistoryEntries,
+    HistoryEntry,
+    obstacles,
+    pack,
+    read_entry,
+    unpack,
+    unpack_ids,
+)
 from rankgauge.store.schema import SCHEMA
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 _LONGEST = 200
+_LIST = "see their names: rankgauge history list"
+_SHORT = re.compile(r"(?P<run>.*)(#(?P<number>\d{1,9})|@latest)", re.DOTALL)
 
 
 class History(Store):
@@ -32,7 +44,10 @@ class History(Store):
 
     It is an SQLite file, or a PostgreSQL database for several machines, and is created when the
     first evaluation is added. Saved evaluations never change, and loading restores them exactly.
-    See :func:`rankgauge.comparison.compare_saved` and :func:`rankgauge.comparison.trend_of`.
+    See :func:`rankgauge.comparison.trend_of`.
+
+    An evaluation is named by its number, or by a short name: ``bm25#3`` or ``#3`` (the number),
+    ``bm25@latest`` or ``@latest``, ``@baseline``.
 
     Example:
         >>> import tempfile
@@ -43,8 +58,11 @@ class History(Store):
         >>> history = History(tempfile.mkdtemp() + "/store.db")
         >>> entry = history.add(evaluate({"q1": {"d1": 1}}, {"q1": ["d2", "d1"]}, "RR"), label="1.0")
         >>> entry.name, history.load(entry).mean()
-        ('1 (run, 1.0)', {'RR': 0.5})
+        ('run#1 (1.0)', {'RR': 0.5})
     """
+
+    #: What ``@baseline`` names: a run, whose latest evaluation it is, or the short name of an evaluation.
+    baseline: str | None = None
 
     # ---- add and delete
 
@@ -121,7 +139,7 @@ class History(Store):
             )
         return read_entry(number, moment, packed.head)
 
-    def delete(self, which: int | HistoryEntry) -> HistoryEntry:
+    def delete(self, which: int | str | HistoryEntry) -> HistoryEntry:
         """Delete an evaluation and return its metadata; its number is not reused.
 
         Raises:
@@ -156,7 +174,7 @@ class History(Store):
         name = str(parse(measure))
         return HistoryEntries(entry for entry in entries if name in entry.means)
 
-    def entry(self, which: int | HistoryEntry) -> HistoryEntry:
+    def entry(self, which: int | str | HistoryEntry) -> HistoryEntry:
         """Return the metadata of one evaluation.
 
         Raises:
@@ -165,7 +183,7 @@ class History(Store):
         with self._database.reading() as connection:
             return self._entry(connection, which)
 
-    def load(self, which: int | HistoryEntry, measure: str | Measure | None = None) -> Evaluation:
+    def load(self, which: int | str | HistoryEntry, measure: str | Measure | None = None) -> Evaluation:
         """Return an evaluation exactly as it was added.
 
         Args:
@@ -179,6 +197,24 @@ class History(Store):
             name = "" if measure is None else str(parse(measure))
             return self._load(connection, self._entry(connection, which), name)
 
+    def comparable(self, names: Iterable[int | str | HistoryEntry]) -> list[Evaluation]:
+        """Return evaluations for :func:`compare`, each named by its short name.
+
+        Raises:
+            MismatchError: If their judgments, policies, or profiles differ.
+            InputError: If an evaluation does not exist.
+        """
+        entries = [self.entry(name) for name in names]
+        for other in entries[1:]:
+            differences = list(obstacles(entries[0], other))
+            if differences:
+                raise MismatchError(
+                    f"{entries[0].short_name} and {other.short_name} are not comparable: {'; '.join(differences)}",
+                    where=self.where,
+                    fix="evaluate both on the same judgments: rankgauge evaluate --again",
+                )
+        return [replace(self.load(entry), run_name=entry.short_name) for entry in entries]
+
     # ---- rows
 
     def _entries(self, connection: Connection, run: str | None) -> Iterator[HistoryEntry]:
@@ -189,28 +225,37 @@ class History(Store):
         for row in connection.execute(asked.order_by(table.c.id)):
             yield self._read(*row)
 
-    def _entry(self, connection: Connection, which: int | HistoryEntry) -> HistoryEntry:
+    def _entry(self, connection: Connection, which: int | str | HistoryEntry) -> HistoryEntry:
         from sqlalchemy import func, select
 
-        number = which.id if isinstance(which, HistoryEntry) else which
-        if isinstance(number, bool) or not isinstance(number, int):
-            raise InputError(
-                f"got {number!r:.60}, expected the number of an evaluation",
-                where=self.where,
-                fix="see the numbers: rankgauge history list",
-            )
         table = SCHEMA.table("evaluations")
-        row = None
-        if 0 < number < 2**31:
-            row = connection.execute(
-                select(table.c.id, table.c.time, table.c.head, table.c.seal).where(table.c.id == number)
-            ).first()
+        asked = select(table.c.id, table.c.time, table.c.head, table.c.seal).order_by(table.c.id.desc()).limit(1)
+        number: Any = which.id if isinstance(which, HistoryEntry) else which
+        if which == "@baseline":
+            if not self.baseline:
+                raise InputError(
+                    "there is no baseline", where=self.where, fix='write baseline = "bm25" in rankgauge.toml'
+                )
+            number = self.baseline if is_short_name(self.baseline) else f"{self.baseline}@latest"
+        if isinstance(number, str) and (match := _SHORT.fullmatch(f"#{number}" if number.isdecimal() else number)):
+            if match["run"]:
+                asked = asked.where(table.c.run == _plain(match["run"]))
+            number = None if match["number"] is None else int(match["number"])
+        elif isinstance(number, bool) or not isinstance(number, int):
+            raise InputError(
+                f"got {number!r:.60}, expected the number or the short name of an evaluation, such as bm25#3",
+                where=self.where,
+                fix=_LIST,
+            )
+        if number is not None:  # otherwise the latest
+            asked = asked.where(table.c.id == (number if 0 < number < 2**31 else 0))
+        row = connection.execute(asked).first()
         if row is None:
             count = connection.scalar(select(func.count()).select_from(table)) or 0
             raise InputError(
-                f"there is no evaluation {number} among the {count} saved",
+                f"there is no evaluation {getattr(which, 'id', which)} among the {count} saved",
                 where=self.where,
-                fix="see their numbers: rankgauge history list",
+                fix=_LIST,
             )
         return self._read(*row)
 
@@ -266,6 +311,16 @@ def _fingerprints(evaluation: Evaluation, qrels: Any, run: Any) -> tuple[str | N
         return own, of_run or fingerprint(qrels.run)
     judged = qrels if hasattr(type(qrels), "reads") else truth
     return fingerprint(judged), of_run
+
+
+def is_short_name(text: str) -> bool:
+    """Return whether a text names a saved evaluation.
+
+    Example:
+        >>> [is_short_name(text) for text in ("bm25#3", "@latest", "bm25.run")]
+        [True, True, False]
+    """
+    return text == "@baseline" or _SHORT.fullmatch(text) is not None
 
 
 def _seal(time: str, head: str) -> str:
