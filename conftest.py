@@ -1,6 +1,8 @@
 """Test Python sessions (`>>>`) in Markdown pages, as `--doctest-modules` does in modules."""
 
+import atexit
 import doctest
+import gc
 import os
 import re
 from typing import TYPE_CHECKING
@@ -21,6 +23,12 @@ collect_ignore = ["docs/conf.py", "docs/_ext"]  # files of the Sphinx build
 def pytest_collect_file(file_path: "Path", parent: pytest.Collector) -> "Page | None":
     """Collect Markdown pages."""
     return Page.from_parent(parent, path=file_path) if file_path.suffix == ".md" else None
+
+
+def pytest_collection_finish() -> None:
+    """Exclude the collected tests from garbage collection, which some libraries start in every call."""
+    gc.freeze()
+    atexit.register(gc.unfreeze)
 
 
 class Page(pytest.File):
