@@ -188,7 +188,7 @@ def test_formats_are_those_of_other_commands_and_count_in_the_library_too(run_ch
     rows = "".join(f"q{n}\td{n}\t1\nq{n}\te{n}\t2\n" for n in range(4))
     name = write(tmp_path, "three.tsv", rows)
     ranked = run_check("qrels.txt", name, "-m", "RR", "-m", "P@1", "--as", "json")
-    scored = run_check("qrels.txt", name, "-m", "RR", "-m", "P@1", "--as", "json", "--format", "trec3")
+    scored = run_check("qrels.txt", f"trec3:{name}", "-m", "RR", "-m", "P@1", "--as", "json")
     assert (ranked.returncode, scored.returncode) == (0, 1)
     assert [found["code"] for found in json.loads(scored.stdout)["findings"]] == ["R104"]
     path = rankgauge.formats.InFormat(tmp_path / name, "trec3")
@@ -209,7 +209,6 @@ def test_codes_may_be_written_in_any_case_and_are_known_before_anything_is_read(
 def test_a_format_decides_where_a_file_can_be_read_two_ways(run_check, tmp_path):
     ranked = "".join(f"q{n}\t{doc}{n}\t{r}\n" for n in range(4) for r, doc in ((1, "d"), (2, "e")))
     name = write(tmp_path, "ranked.tsv", ranked)
-    as_ranks = run_check("qrels.txt", name, "--format", "msmarco", "--qrels-format", "trec")
+    as_ranks = run_check("trec:qrels.txt", f"msmarco:{name}")
     assert (as_ranks.returncode, as_ranks.stderr) == (0, "")
-    assert run_check("qrels.txt", name, "--format", "json").returncode == 2
-    assert "nope" in run_check("qrels.txt", name, "--qrels-format", "nope").stderr
+    assert run_check("qrels.txt", f"json:{name}").returncode == 2

@@ -76,8 +76,8 @@ def test_any_other_third_column_must_be_named(text: str, tmp_path: Path) -> None
     path.write_text(text)
     with pytest.raises(FormatError, match="may be a rank or a score") as caught:
         read_run(path)
-    assert "--format msmarco" in caught.value.fix
-    assert "--format trec3" in caught.value.fix
+    assert "msmarco:FILE" in caught.value.fix
+    assert "trec3:FILE" in caught.value.fix
     rows = [line.split() for line in text.splitlines()]
     run = read_run(path, format="trec3", name="x")
     assert run.table.values.tolist() == [float(row[2]) for row in rows]

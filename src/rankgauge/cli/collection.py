@@ -9,7 +9,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.options import located, read_runs, unique_names
+from rankgauge.cli.options import located, located_qrels, read_runs, unique_names
 from rankgauge.cli.output import (
     Output,
     check_writable,
@@ -50,7 +50,6 @@ def info(
     runs: tuple[str, ...] = option(
         "A run, to check whether the documents it retrieved are in the collection; repeat for more.", "--run FILE"
     ),
-    formats: options.Formats,
     out: Output = output_format("Show judgments by grade, all lengths, and effects of all problems."),
 ) -> None:
     """Describe COLLECTION, and report problems that distort evaluation.
@@ -68,9 +67,9 @@ def info(
     with working(f"reading {source}"):
         description = rankgauge.describe_collection(
             source,
-            None if qrels is None else formats.read_qrels(qrels),
+            None if qrels is None else rankgauge.Qrels.of(located_qrels(qrels)),
             queries=queries,
-            runs=[rankgauge.read_run(run, format=formats.run_format) for run in runs],
+            runs=[rankgauge.Run.of(located(run)) for run in runs],
             split=split,
         )
     out.print(description)
@@ -100,7 +99,6 @@ def check(
     fail_on: Literal["error", "warning", "info", "never"] = option(
         "The lowest severity at which the exit code is 1.", default="error"
     ),
-    formats: options.Formats,
     explain: str | None = option("Explain one code, and exit.", "CODE"),
     listed: bool = option("List all codes, and exit.", "--list"),
 ) -> None:
@@ -132,8 +130,8 @@ def check(
     if folder is not None and "-" in (qrels, *runs):
         raise click.UsageError("--fix reads files twice, and standard input can be read only once")
     fixes = rankgauge.checks.fixable_codes(code.upper() for code in also)
-    judged = located(qrels, formats.qrels_format)
-    sources = [formats.run(run) for run in runs]
+    judged = located_qrels(qrels)
+    sources = [located(run) for run in runs]
     kinds = rankgauge.checks.FINDING_KINDS
     # The symmetric difference has unknown codes, too, which are rejected.
     skipped = {*ignore, *(kinds.keys() ^ {code.upper() for code in select} if select else ())}
@@ -232,7 +230,6 @@ def fuse(
         "repeat for more. A parameter with its own option is fixed.",
         "--grid WORD=V,V...",
     ),
-    formats: options.Formats,
     seed: Count = option("With --tune: the seed of the folds.", default=0),
 ) -> None:
     """Fuse the rankings of the RUNs for each query, and write the fused run.
@@ -251,7 +248,7 @@ def fuse(
     with working(f"fusing {len(runs)} runs"):
         if tune is None:
             how, count = rankgauge.retrievers.fuse_files(
-                [formats.run(run) for run in runs],
+                [located(run) for run in runs],
                 output,
                 rankgauge.retrievers.Fusion(method, norm, parsed_weights, k, phi),
                 ties=ties,
@@ -259,12 +256,12 @@ def fuse(
             )
             done = how.method
         else:
-            read = read_runs(runs, formats.run_format)
+            read = read_runs(runs)
             fixed = {"norm": norm, "weights": parsed_weights, "k": k, "phi": phi}
             grid: dict[str, list[Any]] = dict(map(_grid, grids))
             grid |= {word: [value] for word, value in fixed.items() if value is not None}
             tuned = rankgauge.tune_fusion(
-                formats.read_qrels(tune),
+                rankgauge.Qrels.of(located_qrels(tune)),
                 read,
                 measure,
                 method=method,
@@ -322,7 +319,6 @@ def cut(
     duplicates: Literal["error", "first", "best"] = option(
         "Duplicate documents in a ranking: reject them, or keep one.", default="error"
     ),
-    run_format: options.RunFormat | None = options.run_format,
     output: str = options.output,
 ) -> None:
     """Keep the first k documents of each query in RUN, and write them in rank order.
@@ -334,7 +330,7 @@ def cut(
       rankgauge cut chunks.run -k 1000 --duplicates first -o once.run
     """
     with working(f"reading {run}"):
-        top = rankgauge.cut(located(run, run_format), k, ties=ties, duplicates=duplicates)
+        top = rankgauge.cut(located(run), k, ties=ties, duplicates=duplicates)
     rankgauge.write_run(top, output)
 
 
@@ -349,7 +345,6 @@ def sample(
         "Draw from queries that are in all files, or in any file.", default="intersection"
     ),
     queries: str | None = option("Keep the queries in this file, one id per line, instead of drawing.", "FILE"),
-    formats: options.Formats,
     output: str | None = option(
         "The output file [default: standard output]; for several files, the folder in which "
         "each is written under its own name.",
@@ -372,8 +367,8 @@ def sample(
         raise click.UsageError("pass -n NUMBER, or --queries FILE")
     with working(f"reading {counted(len(targets), 'file')}"):
         files: list[Any] = [
-            *(formats.read_qrels(path) for path in qrels),
-            *(rankgauge.read_run(path, format=formats.run_format) for path in runs),
+            *(rankgauge.Qrels.of(located_qrels(path)) for path in qrels),
+            *(rankgauge.Run.of(located(path)) for path in runs),
         ]
     chosen: tuple[str, ...] | Path
     if n is None:

@@ -9,7 +9,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.options import located, named_paths, read_evaluations
+from rankgauge.cli.options import located, located_qrels, named_paths, read_evaluations
 from rankgauge.cli.output import Output, check_writable, output_format, print_message, working, write_report
 from rankgauge.cli.parameters import Count, Positive, argument, command, option
 
@@ -47,7 +47,6 @@ def compare(
         "The queries to compare: all judged queries, or those that are also in every run (or evaluation).",
         default="all",
     ),
-    formats: options.Formats,
     out: Output = output_format("Show all measures, and differences that are not tested."),
     jobs: options.Jobs = options.jobs,
     transpose: bool = option("Print runs as rows and measures as columns."),
@@ -74,12 +73,12 @@ def compare(
     with working(f"comparing {len(alone) or len(runs)} runs"):
         judgments: Any = alone
         if not alone and (measures or tested):
-            judgments = rankgauge.evaluation.read_judgments(qrels, (*measures, *tested), format=formats.qrels_format)
+            judgments = rankgauge.evaluation.read_judgments(located_qrels(qrels), (*measures, *tested))
         elif not alone:
-            judgments = formats.read_qrels(qrels)
+            judgments = rankgauge.Qrels.of(located_qrels(qrels))
         comparison = rankgauge.compare(
             judgments,
-            None if alone else named_paths(runs, formats.run_format),
+            None if alone else named_paths(runs),
             measures or None,
             tested=tested or None,
             baseline=baseline,
@@ -111,7 +110,6 @@ def diff(
     ),
     n: Count = option("The number of losses to show, and of gains, largest first.", default=5),
     k: Positive = option("The number of ranks to show.", default=10),
-    formats: options.Formats,
     out: Output = output_format("Show both rankings of every query listed."),
 ) -> None:
     """Show the changes from RUN_A to RUN_B: which queries lost and gained, and why.
@@ -126,8 +124,8 @@ def diff(
       rankgauge diff qrels.txt old.run new.run --query q17 --as html
     """
     with working("reading 2 runs"):
-        first, second = formats.run(run_a), formats.run(run_b)
-        truth = formats.read_qrels(qrels)
+        first, second = located(run_a), located(run_b)
+        truth = rankgauge.Qrels.of(located_qrels(qrels))
         difference = rankgauge.diff(
             truth, first, second, measure, collection=collection, queries=queries or None, n=n, k=k
         )
@@ -154,7 +152,6 @@ def report(
         is_flag=False,
         flag_value="worst",
     ),
-    formats: options.Formats,
     title: str = option("The heading.  [default: the names of the runs]", default=""),
     date: str = option("A date to print.  [default: none]", default=""),
     plots: bool | None = option(
@@ -180,8 +177,8 @@ def report(
     check_writable(output)
     with working(f"writing a report on {len(runs)} run{'s' if len(runs) > 1 else ''}"):
         page = rankgauge.html_report(
-            (alone if len(alone) > 1 else alone[0]) if alone else located(qrels, formats.qrels_format),
-            None if alone else [formats.run(run) for run in runs],
+            (alone if len(alone) > 1 else alone[0]) if alone else located_qrels(qrels),
+            None if alone else [located(run) for run in runs],
             measures or None,
             baseline=baseline,
             collection=collection,

@@ -11,7 +11,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.options import drift_finding, named_paths, read_drift, read_runs
+from rankgauge.cli.options import drift_finding, located, located_qrels, named_paths, read_drift, read_runs
 from rankgauge.cli.output import Output, output_format, print_text, working
 from rankgauge.cli.parameters import Count, Group, Positive, argument, command, declare, option
 
@@ -38,7 +38,6 @@ def diagnose(
         "RUN",
     ),
     drift: str | None = option("The result of rankgauge logs drift ... -o drift.json.", "FILE"),
-    formats: options.Formats,
     out: Output = output_format(
         "Show potential gains, the worst queries, other cut-offs, thresholds, and means by group."
     ),
@@ -58,8 +57,8 @@ def diagnose(
     """
     with working(f"diagnosing {run}"):
         diagnosis = rankgauge.diagnose(
-            formats.read_qrels(qrels),
-            formats.run(run),
+            rankgauge.Qrels.of(located_qrels(qrels)),
+            located(run),
             None if collection is None else rankgauge.Collection.read(collection),
             measure=measure,
             k=k,
@@ -68,7 +67,7 @@ def diagnose(
             depth=depth,
             bands=rankgauge.core.find_project_file(),
             group_by=group_by,
-            also=None if also is None else formats.run(also),
+            also=None if also is None else located(also),
             drift=None if drift is None else drift_finding(read_drift(drift)),
         )
     out.print(diagnosis)
@@ -99,7 +98,6 @@ def explain(
         "Find how this mean was computed; pass all known digits, such as 0.4123.", "--against-mean NUMBER"
     ),
     policies: options.Policies,
-    formats: options.Formats,
     out: Output = output_format("Show all ranks, the ideal ranking, scores, and all queries that differ."),
 ) -> None:
     """Explain the value of MEASURE for one query of RUN, step by step.
@@ -123,8 +121,8 @@ def explain(
     if mean is not None and not _NUMBER.fullmatch(mean):
         raise click.BadParameter(f"got {mean!r}, expected a number such as 0.4123", param_hint="--against-mean")
     with working(f"explaining {measure}"):
-        truth = formats.read_qrels(qrels)
-        source = formats.run(run)
+        truth = rankgauge.Qrels.of(located_qrels(qrels))
+        source = located(run)
         result: rankgauge.rendering.Result
         if against is not None:
             result = rankgauge.reconcile(truth, source, measure, against, query=query, **policies.keywords())
@@ -145,7 +143,6 @@ class _Runs:
     measures: tuple[str, ...] = options.measures(
         "A measure; for more, repeat it or use commas.  [default: those of rankgauge evaluate]"
     )
-    formats: options.Formats
     out: Output
 
     def print(
@@ -154,8 +151,10 @@ class _Runs:
         """Print the report of each run."""
         with working(f"reading {self.qrels}"):
             # Records contain both judgments and a ranking.
-            truth: Any = self.formats.read_qrels(self.qrels) if self.runs else rankgauge.Records.of(self.qrels)
-            runs = read_runs(self.runs, self.formats.run_format) if self.runs else [None]
+            truth: Any = (
+                rankgauge.Qrels.of(located_qrels(self.qrels)) if self.runs else rankgauge.Records.of(self.qrels)
+            )
+            runs = read_runs(self.runs) if self.runs else [None]
         results = []
         for place, run in enumerate(runs, start=1):
             name = self.qrels if run is None else run.name
@@ -227,7 +226,6 @@ def reliability(
         "--group RUN=GROUP",
     ),
     out: Output,
-    formats: options.Formats,
 ) -> None:
     """Evaluate each RUN again without the judgments that only it contributed to the pool.
 
@@ -242,8 +240,8 @@ def reliability(
     """
     groups = dict(_pair(text, runs) for text in pairs)
     with working(f"reading {qrels}"):
-        truth = formats.read_qrels(qrels)
-        paths = named_paths(runs, formats.run_format)
+        truth = rankgauge.Qrels.of(located_qrels(qrels))
+        paths = named_paths(runs)
     named = None
     if groups:
         named = {name: groups.get(path, name) for path, name in zip(runs, paths, strict=True)}

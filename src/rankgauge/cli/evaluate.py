@@ -11,7 +11,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.options import unique_names
+from rankgauge.cli.options import located, located_qrels, unique_names
 from rankgauge.cli.output import Output, output_format, print_message, working
 from rankgauge.cli.parameters import Count, argument, command, option
 
@@ -109,15 +109,14 @@ def evaluate(
         "sorted by query go through temporary files (TMPDIR).",
         "SIZE",
     ),
-    formats: options.Formats,
     jobs: options.Jobs = options.jobs,
     saving: options.Saving,
 ) -> None:
     """Evaluate each RUN against the judgments QRELS.
 
     Both are files: TREC, CSV, TSV, JSON lines, JSON, Parquet, or Arrow, compressed or not; "-" is
-    standard input. The format is recognized by name and first line, or given by --format and
-    --qrels-format. QRELS may also be a BEIR folder or zip archive. Without RUN, QRELS is a file of
+    standard input. The format is recognized by name and first line, or named before the path
+    (trec3:scores.run). QRELS may also be a BEIR folder or zip archive. Without RUN, QRELS is a file of
     records with id, retrieved, and relevant.
 
     \b
@@ -135,14 +134,12 @@ def evaluate(
     if memory is not None and (saving.save or profile is not None):
         raise click.UsageError("--save and --profile need a whole run: omit them, or --memory")
     history = saving.open()
-    if not runs and (formats.run_format or formats.qrels_format):
-        raise click.UsageError("--format and --qrels-format are for QRELS and RUN, not for records")
     wanted = measures_of(measures)
     how = {**policies.keywords(), "profile": profile, "draws": draws or 0, "seed": seed, "memory": memory}
     shares = memory is not None
     with working(f"reading {qrels}", shares=shares):
         truth = (
-            rankgauge.evaluation.read_judgments(qrels, wanted, format=formats.qrels_format, memory=memory)
+            rankgauge.evaluation.read_judgments(located_qrels(qrels), wanted, memory=memory)
             if runs
             else rankgauge.Records.of(qrels)
         )
@@ -150,8 +147,8 @@ def evaluate(
     def evaluated(path: str | None) -> tuple[dict[str, rankgauge.Evaluation], rankgauge.Run | None]:
         # Saving the fingerprint of a run and evaluating it twice both need the whole run.
         whole = (saving.save or questions.questions) and memory is None
-        run = rankgauge.read_run(path, format=formats.run_format) if path and whole else None
-        source = formats.run(path) if path and run is None else run
+        run = rankgauge.Run.of(located(path)) if path and whole else None
+        source = located(path) if path and run is None else run
         return questions.evaluated(truth, source, wanted, how), run
 
     paths = runs or (None,)

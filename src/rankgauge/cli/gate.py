@@ -10,7 +10,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.options import read_evaluations
+from rankgauge.cli.options import located, located_qrels, read_evaluations
 from rankgauge.cli.output import (
     Output,
     check_writable,
@@ -52,7 +52,6 @@ def gate(
     latency: tuple[str, str] | None = option(
         "CSV files (query,latency) of both systems, measured alternately in this job.", "BASELINE NEW"
     ),
-    formats: options.Formats,
     out: Output = output_format("Show margins, wins, ties, losses, and all listed losses.", None),
     page: str | None = options.gate_report,
     junit: str | None = option("Write JUnit XML, one case per check.", "FILE"),
@@ -93,9 +92,9 @@ def gate(
     elif run is None:
         judgments, candidate = _retriever_run(project, qrels, trust=trust)
     else:
-        judgments = formats.read_qrels(qrels)
-        candidate = formats.run(run)
-    repeats = [formats.run(repeat) for repeat in noise]
+        judgments = rankgauge.Qrels.of(located_qrels(qrels))
+        candidate = located(run)
+    repeats = [located(repeat) for repeat in noise]
     path = baseline or wanted.baseline
     if gating.update_baseline:
         with working("evaluating"):

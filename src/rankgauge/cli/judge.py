@@ -240,7 +240,6 @@ def pool(
         "Draw N documents per question from outside its pool, to estimate what the pool misses.", "N", default=0
     ),
     chat: options.LanguageModel,
-    run_format: options.RunFormat | None = options.run_format,
     seed: Count = option("The seed of the random draw.", default=0),
     out: Output,
 ) -> None:
@@ -265,7 +264,7 @@ def pool(
         result = judging.build_pool(
             opened,
             collection,
-            read_runs(runs, run_format, k=k),
+            read_runs(runs, k=k),
             retrievers=searches,
             model=model,
             k=k,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, TypeAlias
@@ -23,16 +23,25 @@ def unique_names(names: Sequence[str], paths: Sequence[str]) -> list[str]:
     return [path if names.count(name) > 1 else name for name, path in zip(names, paths, strict=True)]
 
 
-def located(path: str, format: str | None) -> str | rankgauge.formats.InFormat:
-    """Return the path, with its format if one is given."""
-    return path if format is None else rankgauge.formats.InFormat(path, format)
+def located(path: str, formats: Collection[str] = rankgauge.formats.RUN_FORMATS) -> str | rankgauge.formats.InFormat:
+    """Return a path, in the format named before it if one is: ``trec3:scores.run``."""
+    from pathlib import Path
+
+    form, colon, rest = path.partition(":")
+    # A file with such a name is read as it is.
+    return rankgauge.formats.InFormat(rest, form) if colon and form in formats and not Path(path).exists() else path
 
 
-def read_runs(paths: Sequence[str], format: str | None = None, *, k: int | None = None) -> list[rankgauge.Run]:
+def located_qrels(path: str) -> str | rankgauge.formats.InFormat:
+    """Return a path of judgments, in the format named before it if one is."""
+    return located(path, rankgauge.formats.QRELS_FORMATS)
+
+
+def read_runs(paths: Sequence[str], *, k: int | None = None) -> list[rankgauge.Run]:
     """Return the runs of these files with unique names, cut to the first k of each ranking."""
     runs = []
     for path in paths:
-        source = located(path, format)
+        source = located(path)
         if k is None:
             runs.append(rankgauge.Run.of(source))
         else:
@@ -41,13 +50,14 @@ def read_runs(paths: Sequence[str], format: str | None = None, *, k: int | None 
     return [rankgauge.Run.of(run, name=name) for run, name in zip(runs, names, strict=True)]
 
 
-def named_paths(paths: Sequence[str], format: str | None = None) -> dict[str, str | rankgauge.formats.InFormat]:
+def named_paths(paths: Sequence[str]) -> dict[str, str | rankgauge.formats.InFormat]:
     """Return paths of runs by run name, without reading the files."""
-    names = unique_names([rankgauge.data.run_name(path) for path in paths], paths)
+    sources = [*map(located, paths)]
+    names = unique_names([*map(rankgauge.data.run_name, sources)], paths)
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise rankgauge.InputError(f"duplicate run name {twice!r}", where="runs", fix="pass each file once")
-    return {name: located(path, format) for name, path in zip(names, paths, strict=True)}
+    return dict(zip(names, sources, strict=True))
 
 
 def read_evaluations(paths: Sequence[str]) -> list[rankgauge.Evaluation]:
@@ -142,13 +152,8 @@ def _value(text: str) -> str | float | bool:
     return {"true": True, "false": False}.get(text, text)
 
 
-RunFormat: TypeAlias = Annotated[str, click.Choice(rankgauge.formats.RUN_FORMATS)]
-QrelsFormat: TypeAlias = Annotated[str, click.Choice(rankgauge.formats.QRELS_FORMATS)]
 Jobs: TypeAlias = Annotated[int, click.IntRange(1, 1024)]
 
-run_format = option(
-    f"The format of the runs, if it is not recognized: {', '.join(rankgauge.formats.RUN_FORMATS)}.", "--format NAME"
-)
 store = option(
     "The history: an SQLite file or postgresql://...  [default: $RANKGAUGE_STORE, else .rankgauge/store.db]",
     "--history FILE|URL",
@@ -181,24 +186,6 @@ def measures(text: str, **default: tuple[str, ...]) -> Any:
 def measure(text: str) -> Any:
     """Declare the option for one measure."""
     return option(text, "-m, --measure NAME", default="nDCG@10")
-
-
-@dataclass(frozen=True)
-class Formats:
-    """Formats of runs and judgments; None if they are recognized."""
-
-    run_format: RunFormat | None = run_format
-    qrels_format: QrelsFormat | None = option(
-        f"The format of the judgments: {', '.join(rankgauge.formats.QRELS_FORMATS)}.", "NAME"
-    )
-
-    def read_qrels(self, path: str) -> rankgauge.Qrels:
-        """Return the judgments of a file."""
-        return rankgauge.read_qrels(path, format=self.qrels_format)
-
-    def run(self, path: str) -> str | rankgauge.formats.InFormat:
-        """Return the path of a run, with its format if one is given."""
-        return located(path, self.run_format)
 
 
 @dataclass(frozen=True)

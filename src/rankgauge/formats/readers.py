@@ -131,8 +131,7 @@ def refuse_lookalike(first: bytes, number: int, origin: PairInput) -> None:
 def _taken_for(first: bytes, layout: Layout) -> tuple[str, str]:
     from rankgauge.formats import classic_formats, sgml
 
-    option = "--format" if layout is RUN else "--qrels-format"
-    insist = f"pass the judgments and the run that it was made from; if it is the name of a query: {option} trec"
+    insist = "pass the judgments and the run that it was made from; if it is the name of a query: trec:FILE"
     printed = re.match(_PRINTED, first)
     if printed is not None and (printed["pad"] or printed["query"] == b"all"):
         return f"this is output of trec_eval ({printed['name'].decode()})", insist

@@ -32,7 +32,7 @@ _NO_QUERY_TEXT = "{} needs the text of each query, but judgments have only its i
 class Format:
     """A file format."""
 
-    name: str  # name in `format=` and ``--format``
+    name: str  # name in `format=`, and before a path on the command line (``csv:runs.txt``)
     example: str  # example of a file, in Markdown
     known_by: str  # how files are recognized, in Markdown
     reads: tuple[Content, ...] = ()  # kinds of content that can be read

@@ -200,7 +200,7 @@ def read_third_column(table: PairTable, name: str, form: str | None) -> PairTabl
         if form is None:
             text = (
                 f"{name}: the third column counts from 1 to n in every query, so it is read as a "
-                "rank (--format trec3 reads it as a score)"
+                "rank (trec3:FILE reads it as a score)"
             )
         return replace(table, values=-table.values).with_notes(text)
     count = int(table.offsets[strange + 1] - table.offsets[strange])
@@ -209,8 +209,8 @@ def read_third_column(table: PairTable, name: str, form: str | None) -> PairTabl
         "got 3 fields, and the third may be a rank or a score: for query "
         f"'{show_id(table.queries[strange])}' it is not {ranks}",
         path=name,
-        fix="choose: --format msmarco (query document rank) or --format trec3 (query document "
-        "score); in Python, format='msmarco' or format='trec3'",
+        fix="choose: msmarco:FILE (query document rank) or trec3:FILE (query document score); "
+        "in Python, format='msmarco' or format='trec3'",
     )
 
 
