@@ -465,3 +465,29 @@ def test_json_of_an_evaluation_from_the_store_is_by_the_schema(tmp_path):
         text = history.load(history.add(full(), QRELS)).to_json()
     assert json.loads(text)["schema"] == "rankgauge/evaluation/1"
     assert Evaluation.from_json(text) == full()
+
+
+def test_the_default_store_is_that_of_the_project_above_with_its_baseline(tmp_path, monkeypatch):
+    (tmp_path / "rankgauge.toml").write_text('store = "kept/own.db"\nbaseline = "bm25"\n', encoding="utf-8")
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+    monkeypatch.delenv("RANKGAUGE_STORE", raising=False)
+    with History() as history:
+        for run in ("bm25", "dense"):
+            history.add(replace(made(), run_name=run), QRELS)
+        assert history.where == str(tmp_path / "kept" / "own.db")
+        assert history.entry("@baseline").short_name == "bm25#1"
+        assert history.entry("@latest").short_name == history.entry("dense@latest").short_name == "dense#2"
+    with History(tmp_path / "kept" / "own.db", baseline="dense#2") as history:
+        assert history.entry("@baseline").run == "dense"
+    with pytest.raises(InputError, match="there is no baseline"):
+        History(tmp_path / "kept" / "own.db").entry("@baseline")
+
+
+def test_a_new_folder_of_a_project_is_private_and_ignored_by_git(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RANKGAUGE_STORE", raising=False)
+    History().add(made(), QRELS)
+    assert (tmp_path / ".rankgauge").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / ".rankgauge" / ".gitignore").read_text(encoding="utf-8") == "*\n"

@@ -18,6 +18,7 @@ from rankgauge.benchmark.calls import Limits
 from rankgauge.core.arguments import integer, known_name
 from rankgauge.core.project_file import PROJECT_FILE, ProjectFile, data_folder, find_project_file
 from rankgauge.corpus.collection import Collection
+from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError, RankgaugeError
 from rankgauge.measures.measure import parse_all
 from rankgauge.retrievers.protocol import attempt, describe_error
@@ -139,10 +140,19 @@ class BenchmarkPlan:
         with file.at():
             return replace(_PlanReader(file).plan(), trust=trust)
 
-    def load(self, *, store: str | os.PathLike[str] | None = None, progress: bool | None = None) -> Benchmark:
+    def load(
+        self,
+        collection: Collection | None = None,
+        qrels: Qrels | None = None,
+        *,
+        store: str | os.PathLike[str] | None = None,
+        progress: bool | None = None,
+    ) -> Benchmark:
         """Return the benchmark, with its collection loaded.
 
         Args:
+            collection: The collection, if it is loaded already.
+            qrels: The judgments; default: those of the collection.
             store: The folder for responses; default: that of the plan.
             progress: Whether to show a progress bar.
 
@@ -153,10 +163,10 @@ class BenchmarkPlan:
             self.file.check_owner()
         if self.file.data and store is None:
             data_folder(self.file.folder)
-        options = dict(self.collection)
-        with self.file.at("collection"):
-            collection = Collection.load(options.pop("source", None), **options)
-        return Benchmark(collection, k=self.k, store=store or self.store, limits=self.limits, progress=progress)
+        if collection is None:
+            with self.file.at("collection"):
+                collection = Collection.load(**self.collection)
+        return Benchmark(collection, qrels, k=self.k, store=store or self.store, limits=self.limits, progress=progress)
 
     def with_measures(self, measures: Iterable[str]) -> BenchmarkPlan:
         """Return the plan with other measures.
@@ -212,6 +222,16 @@ class BenchmarkPlan:
             _check_options(self.file, retriever.type, retriever.options, ("retrievers", retriever.name))
 
 
+def load_collection(file: ProjectFile) -> Collection:
+    """Load the collection of a project, which needs no retrievers.
+
+    Raises:
+        InputError: If it is missing or cannot be read.
+    """
+    with file.at("collection"):
+        return Collection.load(**_PlanReader(file).collection())
+
+
 @dataclass(frozen=True)
 class _PlanReader:
     """Reader of a plan that reports the location of errors."""
@@ -219,7 +239,7 @@ class _PlanReader:
     file: ProjectFile
 
     def plan(self) -> BenchmarkPlan:
-        file, collection = self.file, self._collection()
+        file, collection = self.file, self.collection()
         tables = file.value({}, "retrievers")
         if not tables:
             raise file.error("the project has no retrievers", fix='write [retrievers.bm25] with type = "bm25"')
@@ -252,7 +272,7 @@ class _PlanReader:
         with file.at("measures"):
             return plan.with_measures(str(measure) for measure in file.value([], "measures"))
 
-    def _collection(self) -> dict[str, Any]:
+    def collection(self) -> dict[str, Any]:
         """Return the arguments of `Collection.load`, with absolute paths."""
         file = self.file
         collection = file.value({}, "collection", kinds=(str, dict))

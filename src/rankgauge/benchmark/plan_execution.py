@@ -50,6 +50,7 @@ def run_plan(
     store: str | os.PathLike[str] | None = None,
     timed: int | None = None,
     progress: bool | None = None,
+    bench: Benchmark | None = None,
 ) -> PlanOutcome:
     """Run the retrievers of a plan.
 
@@ -60,13 +61,14 @@ def run_plan(
         store: Another folder for the responses.
         timed: The number of queries to time, 0 for none; default: that of the plan.
         progress: Whether to show a progress bar.
+        bench: The benchmark of the plan, if it is loaded already.
 
     Raises:
         InputError: If the collection cannot be loaded, or no query has judgments.
     """
     chosen = plan.selected(only)
     plan.check()
-    bench = plan.load(store=store, progress=progress)
+    bench = plan.load(store=store, progress=progress) if bench is None else bench
     builder = PlanBuilder(plan, bench)
     built: dict[str, Any] = {}
     failed: dict[str, RankgaugeError] = {}

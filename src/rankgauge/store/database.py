@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from rankgauge.core.files import create_privately
+from rankgauge.core.project_file import ProjectFile, data_folder, find_project_file
 from rankgauge.core.redaction import Secrets, redact
 from rankgauge.core.sqlite import damaged, locked, sqlite_error
 from rankgauge.errors import InputError, MissingExtra, RankgaugeError, StorageError
@@ -119,8 +120,8 @@ class Database:
         with self._errors("written"):
             if self.path is not None:
                 folder = Path(os.path.abspath(self.path)).parent  # noqa: PTH100 - a link stays a link
-                if folder.name == ".rankgauge" and not folder.exists() and folder.parent.is_dir():
-                    folder.mkdir(exist_ok=True)
+                if folder.name == ".rankgauge" and folder.parent.is_dir():
+                    data_folder(folder.parent)
                 # Other folders are not created: their names may be typos.
                 if not folder.is_dir():
                     raise InputError(
@@ -405,15 +406,18 @@ class Store:
 
         Args:
             where: Path of a file, or ``postgresql://user:password@host/database``. If omitted, the
-                value of the environment variable ``RANKGAUGE_STORE``, or ``.rankgauge/store.db`` in
-                the current folder.
+                value of the environment variable ``RANKGAUGE_STORE``, the store of the project of
+                the current folder or of one above it, or ``.rankgauge/store.db``.
             wait: Seconds to wait while another program holds a lock.
 
         Raises:
             MissingExtra: If the PostgreSQL driver is not installed.
             InputError: If the URL is invalid.
         """
-        where = os.environ.get("RANKGAUGE_STORE") or DEFAULT_STORE if where is None else where
+        if where is None:
+            project = find_project_file()
+            default = DEFAULT_STORE if project is None else ProjectFile.read(project).store
+            where = os.environ.get("RANKGAUGE_STORE") or default
         if not isinstance(where, str | os.PathLike):
             raise InputError(
                 f"got {where!r:.60}, expected a path or a URL",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankgauge.core.arguments import of_kind
+from rankgauge.core.project_file import ProjectFile, find_project_file
 from rankgauge.core.provenance import commit_of, versions
 from rankgauge.data.qrels import Qrels, fingerprint
 from rankgauge.data.records import Records
@@ -61,8 +63,19 @@ class History(Store):
         ('run#1 (1.0)', {'RR': 0.5})
     """
 
-    #: What ``@baseline`` names: a run, whose latest evaluation it is, or the short name of an evaluation.
-    baseline: str | None = None
+    def __init__(self, where: str | os.PathLike[str] | None = None, *, wait: float = 30.0, baseline: str = "") -> None:
+        """Open a store, as any other.
+
+        Args:
+            where: As for any store.
+            wait: Seconds to wait while another program holds a lock.
+            baseline: What ``@baseline`` names: a run, whose latest evaluation it is, or the short
+                name of an evaluation. For the store of the project of the current folder, that of
+                its file.
+        """
+        super().__init__(where, wait=wait)
+        project = find_project_file() if where is None and not baseline else None
+        self.baseline: str = baseline if project is None else ProjectFile.read(project).value("", "baseline")
 
     # ---- add and delete
 
