@@ -263,7 +263,7 @@ Q, R = {"q": {"d": 1}}, {"q": ["x", "d"]}
         ({"group_by": "type"}, UnknownName, "no query has a field 'type'"),
         ({"also": {"other": ["d"]}}, MismatchError, "no query of 'run' is judged"),
         ({"collection": {"d": "text"}}, InputError, "got dict for the collection"),
-        ({"bands": 3}, InputError, "got int for the bands"),
+        ({"bands": 3}, InputError, "got 3 for the bands"),
     ],
 )
 def test_impossible_arguments_are_refused(words, error, said):

@@ -74,7 +74,7 @@ def test_given_bands_replace_or_extend_the_defaults(tmp_path):
     ],
 )
 def test_bounds_that_do_not_increase_are_refused_with_their_position(values):
-    with pytest.raises(InputError, match="bands of P"):
+    with pytest.raises(InputError, match="bands, P: got"):
         Bands.of({"P": values})
 
 
@@ -88,7 +88,7 @@ def test_measures_without_bands_are_refused():
 def test_bands_of_a_project_file_are_refused_with_their_line(tmp_path):
     path = tmp_path / "rankgauge.toml"
     for text, message in (
-        ("[bands]\nP = [0.3, 0.2, 0.5]", "line 2, bands.P: bands of P: got"),
+        ("[bands]\nP = [0.3, 0.2, 0.5]", "line 2, bands.P: got"),
         ("k = 5\nbands = 3", "line 2, bands: got 3"),
     ):
         path.write_text(text)
@@ -96,5 +96,5 @@ def test_bands_of_a_project_file_are_refused_with_their_line(tmp_path):
             Bands.of(path)
     path.write_text("k = 5")
     assert Bands.of(path) == Bands.of()
-    with pytest.raises(InputError, match="got int for the bands"):
+    with pytest.raises(InputError, match="bands: got 3 for the bands"):
         Bands.of(3)

@@ -279,42 +279,38 @@ class _PlanReader:
         if isinstance(collection, str):
             collection = {"source": collection}
         else:
-            file.check_keys("collection", _COLLECTION, "collection")
+            file.inside("collection").table("collection", dict.fromkeys(_COLLECTION, (str,)))
         if not collection:
             raise file.error("the project has no collection", fix='write collection = "FOLDER"')
         arguments = dict(collection)
         for key, value in collection.items():
-            if not isinstance(value, str):
-                raise file.error(f"got {value!r:.60}", "collection", key, fix="use text in quotes")
             if os.path.exists(path := file.folder / value):  # noqa: PTH110 - also for text that is too long for a path
                 arguments[key] = str(path)
         return arguments
 
     def _retriever(self, name: str) -> PlannedRetriever:
-        file, keys = self.file, ("retrievers", name)
-        table = file.value({}, *keys)
-        kind = file.value("", *keys, "type")
+        entry = self.file.inside("retrievers", name)
+        table, kind, prices = entry.value({}), entry.value("", "type"), entry.value({}, "prices")
         if not kind:
-            raise file.error("type is missing", *keys, fix='write type = "bm25"')
-        with file.at(*keys, "type"):
+            raise entry.error("type is missing", fix='write type = "bm25"')
+        with entry.at("type"):
             known_name("type of retriever", kind, [*retrievers.TYPES, _PYTHON])
-        prices = file.value({}, *keys, "prices")
-        with file.at(*keys, "prices"):
+        with entry.at("prices"):
             check_prices(prices)
         return PlannedRetriever(
             name=name,
             type=kind,
             options={key: value for key, value in table.items() if key not in _PLAN_KEYS},
-            limits=self._limits(*keys, "limits") if "limits" in table else None,
+            limits=self._limits("retrievers", name, "limits") if "limits" in table else None,
             prices=prices,
-            settings=file.value(None, *keys, "settings", kinds=(dict,)),
-            part=file.value(False, *keys, "part"),  # noqa: FBT003 - the default
+            settings=entry.value(None, "settings", kinds=(dict,)),
+            part=entry.value(False, "part"),  # noqa: FBT003 - the default
         )
 
     def _limits(self, *keys: str) -> Limits:
-        self.file.check_keys("limits", [limit.name for limit in fields(Limits)], *keys)
-        with self.file.at(*keys):
-            return Limits(**self.file.value({}, *keys))
+        limits = self.file.inside(*keys)
+        with limits.at():
+            return Limits(**limits.table("limits", dict.fromkeys((limit.name for limit in fields(Limits)), ())))
 
 
 def _nested_settings(plan: BenchmarkPlan, name: str, above: tuple[str, ...]) -> dict[str, Any]:

@@ -25,8 +25,14 @@ from rankgauge.core.keyed_hash import keyed_hash
 from rankgauge.data.qrels import fingerprint
 from rankgauge.errors import FormatError, RankgaugeError, UnknownName
 
-_EXPLORE_CHOICES = ("method", "trials", "budget", "tuning_share", "seed")
-_EXPLORE_KEYS = ("retriever", "measure", "space", *_EXPLORE_CHOICES)
+_EXPLORE_CHOICES: dict[str, tuple[type, ...]] = {
+    "method": (str,),
+    "trials": (int,),
+    "budget": (float,),
+    "tuning_share": (float,),
+    "seed": (int,),
+}
+_EXPLORE_KEYS = {"retriever": (str,), "measure": (str,), "space": (dict,), **_EXPLORE_CHOICES}
 
 
 @dataclass(frozen=True)
@@ -183,10 +189,9 @@ def explore_plan(
         UnknownName: For an unknown key, retriever, or option.
     """
     file = plan.file
-    settings = file.value({}, "explore")
-    file.check_keys("explore", _EXPLORE_KEYS, "explore")
+    settings = file.inside("explore").table("explore", _EXPLORE_KEYS)
     name, space = settings.get("retriever"), settings.get("space")
-    if not isinstance(name, str) or not isinstance(space, Mapping) or not space:
+    if not name or not space:
         raise file.error(
             "the project has no retriever and space to explore",
             "explore",

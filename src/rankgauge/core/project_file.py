@@ -10,11 +10,11 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rankgauge.core.arguments import known_name
+from rankgauge.core.arguments import is_number, known_name
 from rankgauge.core.files import read_text
 from rankgauge.core.redaction import looks_secret
 from rankgauge.errors import FormatError, InputError, RankgaugeError
@@ -38,6 +38,7 @@ _WORDS = {
     int: "a whole number",
     float: "a number",
     list: "a list",
+    tuple: "a list",
     dict: "a table",
     bool: "true or false",
 }
@@ -77,21 +78,23 @@ def data_folder(folder: Path) -> Path:
 
 @dataclass(frozen=True)
 class ProjectFile:
-    """A project file whose version, top-level keys, and types were checked.
+    """A project file, or a table in it, for reading values with errors that name their line.
 
     Attributes:
         path: The file; relative paths in it begin in its folder.
-        data: Its keys and tables.
-        text: Its text.
+        data: The keys and tables of the file.
+        text: The text of the file.
+        keys: The keys of the table; empty for the whole file.
     """
 
     path: Path
     data: Mapping[str, Any]
-    text: str
+    text: str = ""
+    keys: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> ProjectFile:
-        """Read a project file, or that in a folder.
+        """Read a project file, or that in a folder, and check its version, keys, and types.
 
         Raises:
             FormatError: If the file is not valid TOML, has a later version, a value has the wrong
@@ -114,9 +117,7 @@ class ProjectFile:
                 "version",
                 fix=f"pip install --upgrade rankgauge, or write version = {_VERSION}",
             )
-        file.check_keys("the project", _KEYS)
-        for key, kinds in _KEYS.items():
-            file.value(None, key, kinds=kinds)
+        file.table("the project", _KEYS)
         file._refuse_secrets()
         return file
 
@@ -128,19 +129,22 @@ class ProjectFile:
     @property
     def store(self) -> str:
         """The path or URL of the store."""
-        store = str(self.value(".rankgauge/store.db", "store"))
+        store = str(self.data.get("store", ".rankgauge/store.db"))
         return store if "://" in store else str(self.folder / store)
 
     @property
     def texts(self) -> bool:
         """Whether saved evaluations keep texts."""
-        return bool(self.value(True, "texts"))  # noqa: FBT003 - the default
+        return bool(self.data.get("texts", True))
 
     @property
     def log(self) -> Path | None:
         """The folder of the production log; None without one."""
-        log = self.value(None, "log", kinds=(str,))
-        return None if log is None else self.folder / log
+        return self.folder / self.data["log"] if "log" in self.data else None
+
+    def inside(self, *keys: str) -> ProjectFile:
+        """Return a table inside this one."""
+        return replace(self, keys=(*self.keys, *keys))
 
     def value(self, default: Any, *keys: str, kinds: tuple[type, ...] = ()) -> Any:
         """Return the value of a key, with the type of the default or one of `kinds`.
@@ -148,20 +152,32 @@ class ProjectFile:
         Raises:
             FormatError: If the value has another type.
         """
-        value = _inside(self.data, keys)
-        kinds = kinds or (type(default),)
+        value = _inside(self.data, (*self.keys, *keys))
         if value is None:
             return default
+        kinds = kinds or (type(default),)
         # A boolean is not a number.
-        if isinstance(value, kinds) and (bool in kinds) == isinstance(value, bool):
+        fits = isinstance(value, kinds) and (bool in kinds) == isinstance(value, bool)
+        if is_number(value) if float in kinds else fits:
             return value
-        raise self.error(f"got {value!r:.60}", *keys, fix=f"use {' or '.join(_WORDS[kind] for kind in kinds)}")
+        raise self.error(
+            f"got {value!r:.60}", *keys, fix=f"use {' or '.join(dict.fromkeys(map(_WORDS.__getitem__, kinds)))}"
+        )
 
-    def check_keys(self, table: str, known: Iterable[str], *keys: str) -> None:
-        """Raise `UnknownName` for the first unknown key of a table."""
-        for key in self.value({}, *keys) if keys else self.data:
-            with self.at(*keys, key):
-                known_name(f"key of {table}", key, known)
+    def table(self, name: str, known: Mapping[str, tuple[type, ...]]) -> dict[str, Any]:
+        """Return this table after checking its keys and their types; without types, any value fits.
+
+        Raises:
+            FormatError: If a value has another type.
+            UnknownName: For an unknown key.
+        """
+        table: dict[str, Any] = self.value({})
+        for key in map(str, table):
+            with self.at(key):
+                known_name(f"key of {name}", key, known)
+            if known[key]:
+                self.value(None, key, kinds=known[key])
+        return table
 
     def where(self, *keys: str) -> str:
         r"""Return the location of a key for messages: path, line, and dotted name.
@@ -172,7 +188,7 @@ class ProjectFile:
             'rankgauge.toml, line 2, retrievers.dense.encoder'
         """
         line = self.line(*keys)
-        name = ".".join(f'"{key}"' if "." in key else key for key in keys)
+        name = ".".join(f'"{key}"' if "." in key else key for key in (*self.keys, *keys))
         return ", ".join(filter(None, (str(self.path), f"line {line}" if line else "", name)))
 
     def line(self, *keys: str) -> int:
@@ -180,6 +196,7 @@ class ProjectFile:
 
         The numbers of list items begin at 1.
         """
+        keys = (*self.keys, *keys)
         while keys and _inside(self.data, keys) is None:
             keys = keys[:-1]
         if not keys:
@@ -195,7 +212,7 @@ class ProjectFile:
                 before = end
             else:
                 line = middle
-        return line
+        return line if self.text else 0
 
     def error(self, what: str, *keys: str, fix: str) -> FormatError:
         """Return an error about a key, with its location."""

@@ -6,10 +6,12 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from rankgauge.core.arguments import of_kind
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.project_file import ProjectFile
 from rankgauge.diagnosis.ranked_queries import RankedQuery
@@ -94,14 +96,17 @@ class Bands:
             >>> Bands.of({"P": (0.1, 0.2, 0.3)}).bands[0].good
             0.2
         """
+        if isinstance(given, Bands):
+            given = {str(band.measure): (band.acceptable, band.good, band.excellent) for band in given}
         bands = [_band(*item, k, rel) for item in _DEFAULTS.items()]
         if isinstance(given, str | os.PathLike):
-            file = ProjectFile.read(given)
-            for name, values in file.value({}, "bands").items():
-                with file.at("bands", name):
-                    bands.append(_band(name, values, k, rel))
+            file = ProjectFile.read(given).inside("bands")
         else:
-            bands += [_band(*item, k, rel) for item in _items(given)]
+            of_kind("the bands", given, Mapping | None, 'pass a mapping {"P@5": (0.3, 0.5, 0.7)}', where="bands")
+            file = ProjectFile(Path("bands"), given or {})
+        for name, bounds in file.value({}).items():
+            with file.at(name):
+                bands.append(_band(name, bounds, k, rel))
         return cls(tuple({band.measure: band for band in bands}.values()))
 
     def __iter__(self) -> Iterator[Band]:
@@ -138,20 +143,6 @@ def qualities(means: Mapping[str, float], attainable: Mapping[str, float], bands
     return tuple(Quality(band.measure, mean, band.level(mean), most, band.level(most)) for band, mean, most in rows)
 
 
-def _items(bands: Any) -> list[tuple[str, Any]]:
-    if bands is None:
-        return []
-    if isinstance(bands, Bands):
-        return [(str(b.measure), (b.acceptable, b.good, b.excellent)) for b in bands]
-    if not isinstance(bands, Mapping):
-        raise InputError(
-            f"got {type(bands).__name__} for the bands",
-            where="bands",
-            fix='pass a mapping {"P@5": (0.3, 0.5, 0.7)} or the path of a project file',
-        )
-    return [(str(name), values) for name, values in bands.items()]
-
-
 def _band(name: str, values: Any, k: int, rel: float) -> Band:
     parameters = {"k": k, "rel": rel}
     measure = Measure(name)(**{word: parameters[word] for word in _WORDS[name]}) if name in _WORDS else parse(name)
@@ -165,7 +156,6 @@ def _band(name: str, values: Any, k: int, rel: float) -> Band:
     if not -math.inf < low < middle < high < math.inf:
         raise InputError(
             f"got {values!r:.60}, expected three increasing numbers",
-            where=f"bands of {name}",
             fix=f'"{name}" = [0.3, 0.5, 0.7]',
         )
     return Band(measure, low, middle, high)
