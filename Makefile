@@ -115,10 +115,11 @@ test-profiles: .venv-tools/tools.stamp ## compare profiles and docs/explain/othe
 	.venv-tools/bin/python -m pytest --quiet tests/tools
 	.venv-tools/bin/python docs/_scripts/other_tools.py
 
-fuzz: .venv/dev.stamp ## read a million malformed files and names, logs, and replies; FUZZ='--seed 7' SEED=7 changes the cases
+fuzz: .venv/dev.stamp ## read a million malformed files, logs, and replies; test properties with many examples; FUZZ='--seed 7' SEED=7 changes the cases
 	.venv/bin/python scripts/fuzz.py $(FUZZ)
 	SEED=$(SEED) RANKGAUGE_FUZZ=50000 .venv/bin/python -m pytest $(PARALLEL) --quiet \
 		tests/production/test_log_fuzz.py tests/llm/test_malformed_replies.py
+	HYPOTHESIS_PROFILE=many .venv/bin/python -m pytest $(PARALLEL) --quiet -m hypothesis tests
 
 fuzz-native: .venv/dev.stamp ## test and fuzz the compiled core with AddressSanitizer and UBSan (needs gcc)
 	@rm -rf build/native && mkdir -p build/native && cp -r src/rankgauge build/native

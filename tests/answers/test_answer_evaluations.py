@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import jsonschema
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from schemas import strict
 
 import rankgauge
@@ -336,7 +336,6 @@ RECORDS = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.lists(RECORDS, max_size=3, unique_by=lambda one: one.id), st.integers(0, 99))
 def test_an_empty_list_of_answers_is_no_traceback(records, seed):
     found = AnswerSet("s", tuple(records))

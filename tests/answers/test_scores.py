@@ -392,7 +392,6 @@ def test_bounds_contain_every_completed_value(kind, name):
 
 
 @given(st.lists(st.lists(LABEL, min_size=3, max_size=3), min_size=1, max_size=5))
-@settings(deadline=None, max_examples=60)
 def test_faithfulness_and_its_two_complements_are_a_slow_loop_and_add_up_to_one(matrix):
     each = judged(answer_context=matrix)
     supported = contradicted = 0

@@ -2,7 +2,7 @@ import random
 
 import pytest
 from checked import good
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import rankgauge
 from rankgauge import InputError, UnknownName, check, evaluate, sample_path
@@ -142,7 +142,6 @@ def broken(faults):
     return [(q, d, g) for q, docs in qrels.items() for d, g in docs.items()], rows
 
 
-@settings(max_examples=25)
 @given(FAULTS, st.integers(0, 9))
 def test_the_order_of_lines_changes_no_problem(faults, seed):
     qrels, run = broken(faults)
@@ -153,7 +152,6 @@ def test_the_order_of_lines_changes_no_problem(faults, seed):
     assert kinds(check(qrels, run)) == wanted
 
 
-@settings(max_examples=25)
 @given(FAULTS)
 def test_other_names_in_the_same_order_change_no_problem(faults):
     qrels, run = broken(faults)
@@ -165,7 +163,6 @@ def test_other_names_in_the_same_order_change_no_problem(faults):
     assert kinds(check(renamed(qrels), renamed(run))) == wanted
 
 
-@settings(max_examples=25)
 @given(
     st.dictionaries(
         st.sampled_from(["a", "A", " a", "1", "01", "1.0", "b"]),

@@ -8,7 +8,7 @@ import random
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from pyarrow import feather
 
 from rankgauge import InputError, Qrels, Run, UnknownName, check, read_qrels, read_run
@@ -316,7 +316,6 @@ _ROWS = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xyzab"), st.s
 
 
 @given(rows=_ROWS)
-@settings(max_examples=40)
 def test_a_fixed_copy_keeps_the_order_of_lines(tmp_path_factory, rows):
     folder = tmp_path_factory.mktemp("any")
     lines = [f"{q} Q0 {d} 1 {v} t{n}" for n, (q, d, v) in enumerate(rows)]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from converting import IDS, ODD, numbers
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from rankgauge import Collection, Document, InputError, Qrels, convert
 from rankgauge.formats.texts import TextReader, TextSource
@@ -75,7 +75,6 @@ TEXTROWS = st.fixed_dictionaries(
 
 @pytest.mark.parametrize("form", TEXTS)
 @pytest.mark.parametrize("kind", ["documents", "queries"])
-@settings(max_examples=80, deadline=None)
 @given(rows=st.dictionaries(st.one_of(ODD, IDS), TEXTROWS, min_size=1, max_size=4))
 def test_any_text_round_trips_or_losses_are_reported(form, kind, rows, tmp_path_factory):
     folder = tmp_path_factory.mktemp("texts")

@@ -8,7 +8,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import rankgauge
 from rankgauge.comparison.differences import Design
@@ -134,7 +134,6 @@ def test_numbers_are_those_of_compare_to_the_last_bit(queries, skip):
     assert set(mine.sentences[1:]) <= set(theirs.sentences)
 
 
-@settings(max_examples=25)
 @given(
     st.lists(st.tuples(*[st.sampled_from([0.0, 0.1, 0.3, 1 / 3, 1.0])] * 2), min_size=2, max_size=40),
     st.lists(st.integers(0, 40), max_size=5),

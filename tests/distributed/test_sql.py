@@ -4,7 +4,7 @@ import math
 import random
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import rankgauge
 from rankgauge.distributed import DIALECTS, sql_checks, sql_query
@@ -76,7 +76,6 @@ def assert_equal(rows, run, qrels, measures=MEASURES):
             assert found == pytest.approx(expected, rel=1e-12, abs=1e-15, nan_ok=True), (query_id, measure)
 
 
-@settings(max_examples=40)
 @given(
     st.dictionaries(st.sampled_from(QUERIES), RANKINGS, min_size=1),
     st.dictionaries(st.sampled_from(QUERIES), JUDGED, min_size=1),

@@ -5,7 +5,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from rankgauge import (
     Baseline,
@@ -69,7 +69,6 @@ def evaluated(qrels, blocks, policies, measures=MEASURES):
         return str(error)
 
 
-@settings(max_examples=80)
 @given(
     given=inputs(),
     ties=st.sampled_from(["trec", "input", "best", "worst", "mean"]),

@@ -141,7 +141,7 @@ def outcome(*args, **kwargs):
     )
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(inputs())
 def test_parts_and_buckets_and_memory_give_the_same_bits(tmp_path, given_inputs):
     qrels, run, policies, sizes, (form, other) = given_inputs

@@ -4,7 +4,7 @@ import math
 from itertools import permutations
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from strategies import batch, batches, bound, completed
 
 from rankgauge import Policies, Qrels, Run, evaluate, explain, list_measures, parse
@@ -200,7 +200,6 @@ def test_means_over_orders_without_an_equivalent_ranking_are_noted():
     assert (same.step_by_step, same.notes) == (True, ())
 
 
-@settings(max_examples=40, deadline=None)
 @given(batches(), st.sampled_from([m for m in list_measures() if m.name in CALCULATIONS]).flatmap(bound))
 def test_with_any_parameters_too(drawn, measure):
     assert differing(drawn.qrels, drawn.run, [measure], Policies()) == []

@@ -10,7 +10,7 @@ import jsonschema
 import numpy as np
 import pytest
 import pytrec_eval
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from schemas import strict
 from strategies import batch, batches
 
@@ -70,7 +70,6 @@ def summed(found):
     return math.fsum([*(one.change for one in found.contributions), found.rest])
 
 
-@settings(max_examples=60, deadline=None)
 @given(batches(), st.lists(st.sampled_from(DEVIATIONS), max_size=6))
 def test_contributions_of_deviations_sum_to_the_difference(drawn, deviations):
     found = reconcile(drawn.qrels, drawn.run, "nDCG@5", profile(*deviations))

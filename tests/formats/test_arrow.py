@@ -138,7 +138,6 @@ def outcome(queries: Any, docs: Any) -> Any:
 
 
 @pytest.mark.parametrize("column", OF_TEXT.values(), ids=OF_TEXT)
-@settings(max_examples=30, deadline=None)
 @given(values=st.lists(st.sampled_from(TEXT) | st.sampled_from(TEXT + ODD), max_size=12))
 def test_columns_of_text_are_the_list_of_their_values(column: Any, values: list[Any]) -> None:
     made = column(values)
@@ -162,7 +161,6 @@ def test_contiguous_values_are_those_of_the_list(column: Any, values: list[Any],
 
 
 @pytest.mark.parametrize("column", OF_WHOLE.values(), ids=OF_WHOLE)
-@settings(max_examples=30, deadline=None)
 @given(values=st.lists(st.sampled_from(WHOLE) | st.integers(-(2**63), 2**63 - 1) | st.just(None), max_size=9))
 def test_columns_of_whole_numbers_are_the_list_of_their_values(column: Any, values: list[Any]) -> None:
     made = column(values)

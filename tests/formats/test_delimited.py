@@ -194,7 +194,7 @@ def test_plain_cells_are_read_like_others(content: bytes, layout: Layout) -> Non
 )
 def test_one_cell_that_is_not_plain_is_read_like_others(row: str) -> None:
     # In every position relative to the ends of the pieces.
-    for length in range(1, 40):
+    for length in range(1, 40, 3):
         rows = [f"q1,{'x' * length}{n},0.5" for n in range(9)]
         header = f"query_id,doc_id,{'score' if length % 2 else 'rank'}"
         text = "\n".join([header, *rows, row, *rows[:1]])

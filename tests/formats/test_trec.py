@@ -113,7 +113,7 @@ def test_a_broken_line_among_many_is_found_by_its_number(tmp_path: Path) -> None
     ids=["word", "words", "tabs", "returns", "comment", "braces", "id", "number", "quotes"],
 )
 @pytest.mark.parametrize("suffix", ["run", "csv", "tsv", "json", "jsonl"])
-def test_a_line_of_a_megabyte_is_refused_in_linear_time_with_a_short_message(
+def test_a_long_line_is_refused_in_linear_time_with_a_short_message(
     start: bytes, part: bytes, end: bytes, suffix: str, tmp_path: Path
 ) -> None:
     path = tmp_path / f"a.{suffix}"
@@ -125,7 +125,7 @@ def test_a_line_of_a_megabyte_is_refused_in_linear_time_with_a_short_message(
             read_run(path)
         messages.append(str(caught.value))
 
-    assert_linear(lambda count: path.write_bytes(start + part * count + end), read, 125_000)
+    assert_linear(lambda count: path.write_bytes(start + part * count + end), read, 30_000)
     assert len(messages[-1]) < 1000
 
 

@@ -18,7 +18,7 @@ import ir_measures
 import numpy as np
 import pytest
 import pytrec_eval
-from hypothesis import example, given, settings, strategies as st
+from hypothesis import example, given, strategies as st
 
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
@@ -126,7 +126,6 @@ def check_written(held: Qrels | Run, layout: Layout, form: str, folder: Path) ->
 
 
 @pytest.mark.parametrize("form", OF_JUDGMENTS)
-@settings(max_examples=60, deadline=None)
 @given(judged=tables(GRADES))
 @example(judged={"q": {"d": -0.0}})
 @example(judged={"q": {"d": 2.0**53 + 2}})
@@ -137,7 +136,6 @@ def test_judgments_are_written_to_the_last_bit_or_refused(form, judged, tmp_path
 
 
 @pytest.mark.parametrize("form", OF_RUNS)
-@settings(max_examples=60, deadline=None)
 @given(scored=tables(SCORES))
 @example(scored={"q": {"d": -0.0, "e": 5e-324, "f": 1.7976931348623157e308, "g": 2.0**53 + 2}})
 def test_runs_are_written_to_the_last_bit_or_refused(form, scored, tmp_path_factory):

@@ -75,7 +75,6 @@ def test_bounds_and_p_value_allow_for_every_share_of_unseen_queries():
 
 
 @pytest.mark.slow
-@settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.integers(3, 60), st.floats(-0.1, 0.1), st.floats(0.001, 0.1))
 def test_decisions_use_the_correction_of_statsmodels(seed, measures, queries, shift, margin):
     rng = np.random.default_rng(seed)

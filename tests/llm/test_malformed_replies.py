@@ -20,7 +20,7 @@ SCHEMA = {
     "additionalProperties": False,
 }
 # "make fuzz" sets both.
-CASES = int(os.environ.get("RANKGAUGE_FUZZ", "1500")) // 10
+CASES = int(os.environ.get("RANKGAUGE_FUZZ", "600")) // 10
 SEED = int(os.environ.get("SEED", "0"))
 
 

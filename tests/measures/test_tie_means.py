@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from oracles import Seen
 from strategies import Batch, batches, bound, by_loop, few_scores, joined
 
@@ -152,7 +152,6 @@ def test_common_measures_have_a_closed_form() -> None:
     }
 
 
-@settings(max_examples=60)
 @given(batches(scores=few_scores), st.tuples(*map(bound, CATALOGUE)))
 def test_where_nothing_is_tied_the_mean_is_the_value_to_the_last_bit(made: Batch, chosen: tuple[Measure, ...]) -> None:
     apart = Batch(

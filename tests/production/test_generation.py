@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from loopback import completion, serving
 
 import rankgauge
@@ -189,7 +189,6 @@ def test_a_dry_run_sends_nothing_and_estimates_the_cost():
     assert "dry run" in str(made)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from("abcd"), max_size=12), st.lists(st.sampled_from("abcd"), max_size=12))
 def test_copied_runs_are_those_of_a_slow_loop(own, theirs):
     from rankgauge.production.generation import _copied

@@ -85,7 +85,6 @@ def slow_probabilistic(a, b, k):
     yield from go([], Fraction(1), [])
 
 
-@settings(max_examples=30, deadline=None)
 @given(rankings, rankings, st.integers(1, 3))
 def test_probabilistic_interleaving_shares_credit_equally_at_each_rank(a, b, k):
     lists = list(slow_probabilistic(a, b, k))

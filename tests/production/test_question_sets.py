@@ -1,7 +1,7 @@
 """Question sets: a frozen core, a rotating part, and sentinels; refreshed with a new sample."""
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import rankgauge
 from rankgauge.production import EvaluationQuestion, QuestionSet, sample_questions
@@ -120,7 +120,6 @@ questions = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(questions, min_size=1, max_size=5, unique_by=lambda each: each.id))
 def test_a_question_set_is_read_back(tmp_path_factory, found):
     path = tmp_path_factory.mktemp("set") / "set.jsonl"

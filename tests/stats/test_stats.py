@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from scipy import integrate as scipy_integrate, stats as scipy_stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
@@ -393,7 +393,6 @@ def test_the_bootstrap_covers_a_little_too_little_at_50_queries(method):
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
-@settings(max_examples=25)
 def test_corrections_are_those_of_statsmodels(given_p):
     for correct, name in ((stats.holm, "holm"), (stats.bonferroni, "bonferroni"), (stats.benjamini_hochberg, "fdr_bh")):
         assert correct(given_p) == pytest.approx(multipletests(given_p, method=name)[1], abs=1e-12)

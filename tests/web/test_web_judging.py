@@ -243,8 +243,8 @@ def test_code_emoji_and_right_to_left_text_are_kept(tmp_path):
 
 
 def test_a_document_of_a_megabyte_is_shown_whole(tmp_path):
-    page = shown_texts(tmp_path, "ties and words " * 66_000, question="How are ties broken?")
-    assert page.text.count("<mark>ties</mark>") == 2 * 66_000
+    page = shown_texts(tmp_path, ("ties " + "and words " * 14) * 6_600, question="How are ties broken?")
+    assert page.text.count("<mark>ties</mark>") == 2 * 6_600
 
 
 def test_only_web_addresses_become_links_and_images(tmp_path):
