@@ -156,7 +156,7 @@ def test_an_unwritable_store_does_not_prevent_the_table(run, tmp_path):
 
 def test_the_variable_names_the_store(run, tmp_path):
     run("evaluate", QRELS, BM25, "--save", RANKGAUGE_STORE="own.db")
-    assert [path.name for path in tmp_path.iterdir()] == ["own.db"]
+    assert {path.name for path in tmp_path.iterdir()} == {"own.db", "own.db.artifacts"}
     assert "bm25" in run("history", "list", RANKGAUGE_STORE="own.db").stdout
     assert "bm25" in run("history", "list", "--history", "own.db").stdout
 

@@ -13,6 +13,19 @@ CREATE TABLE rankgauge_answers_verdicts (
 	label VARCHAR(20) NOT NULL, 
 	body TEXT NOT NULL
 );
+CREATE TABLE rankgauge_artifacts (
+	sequence INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, 
+	name VARCHAR(64) NOT NULL, 
+	kind VARCHAR(12) NOT NULL, 
+	size BIGINT NOT NULL, 
+	UNIQUE (name)
+);
+CREATE TABLE rankgauge_blocks (
+	artifact VARCHAR(64) NOT NULL, 
+	number INTEGER NOT NULL, 
+	body BLOB NOT NULL, 
+	PRIMARY KEY (artifact, number)
+);
 CREATE TABLE rankgauge_judging_answers (
 	id TEXT NOT NULL, 
 	body TEXT NOT NULL, 
@@ -105,6 +118,14 @@ CREATE TABLE rankgauge_judging_sessions (
 	expires VARCHAR(32) NOT NULL, 
 	PRIMARY KEY (token), 
 	FOREIGN KEY(judge) REFERENCES rankgauge_judging_judges (id)
+);
+CREATE TABLE rankgauge_uses (
+	evaluation INTEGER NOT NULL, 
+	number INTEGER NOT NULL, 
+	artifact VARCHAR(64) NOT NULL, 
+	PRIMARY KEY (evaluation, number), 
+	FOREIGN KEY(evaluation) REFERENCES rankgauge_evaluations (id), 
+	FOREIGN KEY(artifact) REFERENCES rankgauge_artifacts (name)
 );
 CREATE TABLE rankgauge_values (
 	evaluation INTEGER NOT NULL, 

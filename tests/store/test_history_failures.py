@@ -163,7 +163,7 @@ def test_a_new_file_and_its_log_are_readable_by_their_owner_only(tmp_path):
         other.execute("SELECT * FROM rankgauge_evaluations").fetchall()
         save(path)
         modes = {each.name: each.stat().st_mode & 0o777 for each in tmp_path.iterdir()}
-    assert modes == {"h.db": 0o600, "h.db-wal": 0o600, "h.db-shm": 0o600}
+    assert modes == {"h.db": 0o600, "h.db-wal": 0o600, "h.db-shm": 0o600, "h.db.artifacts": 0o700}
     # The rights that somebody has given are kept.
     path.chmod(0o640)
     save(path)

@@ -222,6 +222,17 @@ class SpecialQrels(Mapping[str, Any]):
         keyed = Ids.keyed(zip(docs, names, strict=True))
         return PairTable(self.qrels.table.queries, self.offsets, keyed, self.grade, unique=True)
 
+    @classmethod
+    def of_keyed(cls, table: PairTable) -> Self:
+        """Return the judgments with these entries, the inverse of :attr:`keyed`, with the notes of the table."""
+        parts = [name.split(b"\0") for name in table.docs.tolist()]
+        docs, *labels = (Ids.of(list(column), "id") for column in zip(*parts, strict=True))
+        query = table.query_numbers()
+        columns = dict(zip(cls.layout.columns, labels, strict=True))
+        rows = WideRows(table.queries.take(query), docs, table.values, columns, table.source, None)
+        judgments = cls._made(rows, query, table.queries)
+        return replace(judgments, qrels=Qrels(replace(judgments.qrels.table, notes=table.notes)))
+
     @cached_property
     def _numbered(self) -> Qrels:
         # Row numbers in place of grades.

@@ -297,7 +297,7 @@ def read_context(  # noqa: PLR0917 - what an evaluation is of
 def prepare_judgments(source: Any, reads: str, memory: int | None = None) -> Qrels | SpecialQrels | StoredQrels:
     """Return judgments of this kind, read once to evaluate many runs; on disk if they exceed `memory` bytes."""
     if reads:
-        return _special_qrels(reads).of(source)
+        return special_qrels(reads).of(source)
     if memory is not None:
         from rankgauge.data.storage import StoredQrels
 
@@ -308,7 +308,7 @@ def prepare_judgments(source: Any, reads: str, memory: int | None = None) -> Qre
     return Qrels.of(source)
 
 
-def _special_qrels(reads: str) -> type[SpecialQrels]:
+def special_qrels(reads: str) -> type[SpecialQrels]:
     """Return the class of special judgments with this input, importing it on demand."""
     from rankgauge.data import PreferenceQrels, SampledQrels, SubtopicQrels
 
@@ -367,4 +367,4 @@ def read_judgments(
         return prepare_judgments(source, "", memory_size(memory))
     if not reads:
         return read_qrels(path, format=format)
-    return _special_qrels(reads).read(path, format)
+    return special_qrels(reads).read(path, format)

@@ -140,6 +140,13 @@ class Database:
                     self._migrate(connection, revision)
                 yield connection
 
+    @contextmanager
+    def adding(self) -> Iterator[Connection]:
+        """Open a transaction that only adds rows to an existing database, beside other writers."""
+        with self._errors("written"), self._engine(create=True).begin() as connection:
+            self._set_lock_timeout(connection)
+            yield connection
+
     def copy_to(self, target: Path) -> None:
         """Copy an SQLite file in a consistent state while other programs may write to it.
 

@@ -53,6 +53,7 @@ class HistoryEntry(Result):
         notes: Notes on interpretation.
         qrels: The fingerprint of the judgments (see :func:`fingerprint`); None if not given.
         ranking: The fingerprint of the run; None if not given.
+        collection: The fingerprint of the collection; None if not given.
         query_set: A hash of the query ids, in order.
         queries: The number of queries.
         weighted: Whether means are weighted by query.
@@ -76,6 +77,7 @@ class HistoryEntry(Result):
     notes: tuple[str, ...]
     qrels: str | None
     ranking: str | None
+    collection: str | None
     query_set: str
     queries: int
     weighted: bool

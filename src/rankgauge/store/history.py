@@ -6,25 +6,49 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankgauge.core.arguments import of_kind
+from rankgauge.core.ids import Id, id_bytes
 from rankgauge.core.project_file import ProjectFile, find_project_file
 from rankgauge.core.provenance import commit_of, versions
-from rankgauge.data.qrels import Qrels, fingerprint
+from rankgauge.corpus.collection import Collection, Document, Query
+from rankgauge.data.qrels import Pairs, Qrels, fingerprint
 from rankgauge.data.records import Records
 from rankgauge.data.run import Run
+from rankgauge.data.special_qrels import SpecialQrels
 from rankgauge.errors import InputError, MismatchError, RankgaugeError
+from rankgauge.evaluation.context import special_qrels
 from rankgauge.evaluation.result import Evaluation
+from rankgauge.formats.texts import TextRow
 from rankgauge.measures.measure import Measure, parse
+from rankgauge.store.artifacts import Artifact, Artifacts
+from rankgauge.store.contents import (
+    DOCUMENTS,
+    JUDGMENTS,
+    QUESTIONS,
+    RUN,
+    Read,
+    digest_of,
+    digests_in,
+    ids_in,
+    line_of,
+    pack_pairs,
+    pack_texts,
+    read_pairs,
+    read_texts,
+)
 from rankgauge.store.database import Store
 from rankgauge.store.entries import (
     VALUES,
     HistoryEntries,
     HistoryEntry,
+    Packed,
     obstacles,
     pack,
     read_entry,
@@ -42,11 +66,11 @@ _SHORT = re.compile(r"(?P<run>.*)(#(?P<number>\d{1,9})|@latest)", re.DOTALL)
 
 
 class History(Store):
-    """Store of evaluations.
+    """Store of evaluations, with the rankings, judgments, and texts that they were computed from.
 
-    It is an SQLite file, or a PostgreSQL database for several machines, and is created when the
-    first evaluation is added. Saved evaluations never change, and loading restores them exactly.
-    See :func:`rankgauge.comparison.trend_of`.
+    It is an SQLite file with a folder of artifacts beside it, or a PostgreSQL database for several
+    machines, and is created when the first evaluation is added. Saved evaluations never change, and
+    loading restores them exactly. See :func:`rankgauge.comparison.trend_of`.
 
     An evaluation is named by its number, or by a short name: ``bm25#3`` or ``#3`` (the number),
     ``bm25@latest`` or ``@latest``, ``@baseline``.
@@ -85,6 +109,8 @@ class History(Store):
         qrels: Any = None,
         *,
         run: Any = None,
+        collection: Collection | None = None,
+        texts: bool = True,
         label: str = "",
         settings: Mapping[str, Any] | None = None,
         time: datetime | date | str | None = None,
@@ -93,10 +119,14 @@ class History(Store):
 
         Args:
             evaluation: An evaluation from any source.
-            qrels: The judgments: anything that :meth:`Qrels.of` accepts, or records. Their
-                fingerprint is saved; evaluations with different fingerprints are not comparable.
-                Without judgments, this is not checked.
-            run: The run, whose fingerprint is saved.
+            qrels: The judgments, which are saved: anything that :meth:`Qrels.of` accepts, special
+                judgments, or records (if binary and graded measures use different judgments, only
+                their fingerprint is saved). Evaluations with different judgments are not
+                comparable. Without judgments, this is not checked.
+            run: The run, which is saved; default: the rankings of the records.
+            collection: The documents and queries, whose fingerprint is saved.
+            texts: Whether to save the texts of the queries and of the retrieved and judged
+                documents of the collection.
             label: Free text, such as ``release 2.1``.
             settings: Other values to save: text, finite numbers, and lists and mappings of them.
             time: The time of the evaluation, default now: a datetime (UTC if naive), a date
@@ -117,20 +147,22 @@ class History(Store):
             )
         settings = {} if settings is None else settings
         of_kind("the settings", settings, Mapping, 'pass them as a mapping: {"latency_ms": 12}', where="settings")
-        judgments, ranking = _fingerprints(evaluation, qrels, run)
+        if collection is not None:
+            of_kind("the collection", collection, Collection, "pass Collection.load(...)", where="collection")
+        pairs, judgments = _inputs(evaluation, qrels, run)
         commit = commit_of(Path())
         about = {
             "label": _label(label),
             "settings": dict(settings),
             "qrels": judgments,
-            "ranking": ranking,
+            "ranking": fingerprint(pairs["run"]) if "run" in pairs else None,
+            "collection": None if collection is None else collection.fingerprint,
             "versions": dict(versions()),
             "commit": None if commit is None else commit.id,
             "dirty": commit is not None and commit.dirty,
         }
         packed = pack(evaluation, about)
         moment = _utc(time).isoformat(timespec="microseconds")
-        queries, evaluations, values = map(SCHEMA.table, ("queries", "evaluations", "values"))
         row = {
             "time": moment,
             "run": _plain(evaluation.run_name),
@@ -138,34 +170,94 @@ class History(Store):
             "head": packed.head,
             "seal": _seal(moment, packed.head),
         }
-        with self._database.writing() as connection:
-            known = connection.scalar(
-                queries.select().with_only_columns(queries.c.hash).where(queries.c.hash == packed.query_set)
-            )
-            if known is None:
-                connection.execute(queries.insert().values(hash=packed.query_set, ids=packed.ids))
-            key = connection.execute(evaluations.insert().values(row)).inserted_primary_key
-            number = int(key[0]) if key else 0
-            connection.execute(
-                values.insert(),
-                [{"evaluation": number, "kind": kind, "name": name, "body": body} for kind, name, body in packed.parts],
-            )
-        return read_entry(number, moment, packed.head)
+        with self._database.writing():
+            pass  # an unusable store is reported before artifacts are written
+        kept: dict[str, Mapping[str, Document] | Mapping[str, Query]] = {}
+        if collection is not None and texts:
+            kept = {QUESTIONS: collection.queries, DOCUMENTS: collection.documents}
+        share = True
+        while True:
+            written = [self._artifacts.write(*pack_pairs(kind, part)) for kind, part in pairs.items()]
+            earlier: list[str] = []
+            for kind, rows in kept.items():
+                new, old = self._write_texts(kind, rows, ids_in(kind, pairs.values()), share=share)
+                written += new
+                earlier += old
+            with self._database.writing() as connection:
+                if self._artifacts.name(connection, written, earlier):
+                    names = dict.fromkeys([*(artifact.name for artifact in written), *earlier])
+                    return read_entry(self._insert(connection, row, packed, names), moment, packed.head)
+            share = False  # an artifact was collected before it was named: write it again
+
+    def _write_texts(
+        self, kind: str, rows: Mapping[str, Document] | Mapping[str, Query], wanted: set[str], *, share: bool
+    ) -> tuple[list[Artifact], list[str]]:
+        """Write the wanted texts that no earlier artifact contains.
+
+        Returns the new artifacts, and the names of the earlier ones with the other texts, newest
+        first: the text of an id is in the first of these artifacts that contains the id.
+        """
+        held: dict[str, tuple[str, bytes]] = {}  # the latest text of each id
+        with self._database.reading() as connection:
+            table = SCHEMA.table("artifacts")
+            kept = table.select().with_only_columns(table.c.name).where(table.c.kind == kind)
+            names = list(connection.scalars(kept.order_by(table.c.sequence))) if share else []
+            for name in names:
+                with suppress(InputError):  # it is damaged, or has been collected
+                    for key, digest in digests_in(partial(self._artifacts.read, connection, name)):
+                        if key in wanted:
+                            held[key] = name, digest
+        used = set()
+
+        def missing() -> Iterator[tuple[str, bytes]]:
+            for key, row in rows.items():
+                if key in wanted:
+                    line = line_of(key, row)
+                    name, digest = held.get(key, ("", b""))
+                    if digest == digest_of(line):
+                        used.add(name)
+                    else:
+                        yield key, line
+
+        new = [self._artifacts.write(*packed) for packed in pack_texts(kind, missing())]
+        return new, [name for name in reversed(names) if name in used]
+
+    def _insert(self, connection: Connection, row: Mapping[str, Any], packed: Packed, names: Iterable[str]) -> int:
+        """Insert the rows of an evaluation and return its number."""
+        queries, evaluations, values, uses = map(SCHEMA.table, ("queries", "evaluations", "values", "uses"))
+        known = connection.scalar(
+            queries.select().with_only_columns(queries.c.hash).where(queries.c.hash == packed.query_set)
+        )
+        if known is None:
+            connection.execute(queries.insert().values(hash=packed.query_set, ids=packed.ids))
+        key = connection.execute(evaluations.insert().values(row)).inserted_primary_key
+        number = int(key[0]) if key else 0
+        connection.execute(
+            values.insert(),
+            [{"evaluation": number, "kind": kind, "name": name, "body": body} for kind, name, body in packed.parts],
+        )
+        for place, name in enumerate(names):
+            connection.execute(uses.insert().values(evaluation=number, number=place, artifact=name))
+        return number
 
     def delete(self, which: int | str | HistoryEntry) -> HistoryEntry:
         """Delete an evaluation and return its metadata; its number is not reused.
 
+        Artifacts that no other evaluation uses are deleted, too.
+
         Raises:
             InputError: If there is no evaluation with this number.
         """
-        queries, evaluations, values = map(SCHEMA.table, ("queries", "evaluations", "values"))
+        queries, evaluations, values, uses = map(SCHEMA.table, ("queries", "evaluations", "values", "uses"))
         with self._database.reading() as connection:
             gone = self._entry(connection, which)
         with self._database.writing() as connection:
             connection.execute(values.delete().where(values.c.evaluation == gone.id))
+            connection.execute(uses.delete().where(uses.c.evaluation == gone.id))
             connection.execute(evaluations.delete().where(evaluations.c.id == gone.id))
             used = evaluations.select().with_only_columns(evaluations.c.queries)
             connection.execute(queries.delete().where(queries.c.hash.not_in(used)))
+        self._artifacts.collect()
         return gone
 
     # ---- read
@@ -228,7 +320,102 @@ class History(Store):
                 )
         return [replace(self.load(entry), run_name=entry.short_name) for entry in entries]
 
+    def run(self, which: int | str | HistoryEntry, queries: Iterable[Id] | None = None) -> Run:
+        """Return the run of an evaluation exactly as it was added.
+
+        Args:
+            which: The number, the short name, or the metadata of the evaluation.
+            queries: Read only the rankings of these queries, which is fast.
+
+        Raises:
+            InputError: If the evaluation does not exist, was saved without its run, or is damaged.
+        """
+        wanted = None if queries is None else map(id_bytes, queries)
+        with self._database.reading() as connection:
+            entry = self._entry(connection, which)
+            (read,) = self._used(connection, entry, RUN, "run")
+            table, _ = read_pairs(read, f"evaluation {entry.id}", wanted)
+        return Run(table, name=entry.run, settings=entry.run_settings)
+
+    def qrels(self, which: int | str | HistoryEntry) -> Qrels | SpecialQrels:
+        """Return the judgments of an evaluation exactly as they were added.
+
+        Raises:
+            InputError: If the evaluation does not exist, was saved without judgments, or is damaged.
+        """
+        with self._database.reading() as connection:
+            entry = self._entry(connection, which)
+            (read,) = self._used(connection, entry, JUDGMENTS, "qrels")
+            table, reads = read_pairs(read, f"evaluation {entry.id}")
+        return special_qrels(reads).of_keyed(table) if reads else Qrels(table)
+
+    def collection(self, which: int | str | HistoryEntry) -> Collection:
+        """Return the texts saved with an evaluation: its queries, and retrieved and judged documents.
+
+        Raises:
+            InputError: If the evaluation does not exist, was saved without texts, or is damaged.
+        """
+        with self._database.reading() as connection:
+            entry = self._entry(connection, which)
+            pairs = []
+            for kind in (RUN, JUDGMENTS):
+                for read in self._used(connection, entry, kind):
+                    table, reads = read_pairs(read, "")
+                    pairs.append(special_qrels(reads).of_keyed(table) if reads else Pairs(table))
+            texts: dict[str, dict[str, TextRow]] = {}
+            for kind in (QUESTIONS, DOCUMENTS):
+                wanted = ids_in(kind, pairs)
+                texts[kind] = {}
+                for read in self._used(connection, entry, kind):
+                    texts[kind] |= {row.id: row for row in read_texts(read, wanted - texts[kind].keys())}
+        if not any(texts.values()):
+            raise self._without(entry, "texts", "collection")
+        documents = {key: Document(key, row.title, row.text, row.fields) for key, row in texts[DOCUMENTS].items()}
+        queries = {key: Query(key, row.text, row.fields) for key, row in texts[QUESTIONS].items()}
+        return Collection(documents, queries, f"evaluation {entry.id}")
+
+    def sizes(self) -> dict[str, int]:
+        """Return the bytes of values and of each kind of artifact, after compression.
+
+        Raises:
+            InputError: If the store does not exist or cannot be read.
+        """
+        from sqlalchemy import func, select
+
+        values, artifacts = map(SCHEMA.table, ("values", "artifacts"))
+        by_kind = select(artifacts.c.kind, func.sum(artifacts.c.size)).group_by(artifacts.c.kind)
+        with self._database.reading() as connection:
+            sizes = {"values": connection.scalar(select(func.sum(func.length(values.c.body))))}
+            sizes |= dict(connection.execute(by_kind.order_by(artifacts.c.kind)).all())
+        return {kind: int(size or 0) for kind, size in sizes.items()}
+
     # ---- rows
+
+    @cached_property
+    def _artifacts(self) -> Artifacts:
+        return Artifacts(self._database)
+
+    def _used(self, connection: Connection, entry: HistoryEntry, kind: str, argument: str = "") -> list[Read]:
+        """Return functions that read the artifacts of an evaluation; one at least if `argument` would save them."""
+        artifacts, uses = map(SCHEMA.table, ("artifacts", "uses"))
+        names = (
+            artifacts.join(uses, uses.c.artifact == artifacts.c.name)
+            .select()
+            .with_only_columns(artifacts.c.name)
+            .where(uses.c.evaluation == entry.id, artifacts.c.kind == kind)
+            .order_by(uses.c.number)
+        )
+        reads: list[Read] = [partial(self._artifacts.read, connection, name) for name in connection.scalars(names)]
+        if argument and not reads:
+            raise self._without(entry, kind, argument)
+        return reads
+
+    def _without(self, entry: HistoryEntry, what: str, argument: str) -> InputError:
+        return InputError(
+            f"evaluation {entry.id} was saved without its {what}",
+            where=self.where,
+            fix=f"pass them when saving: history.add(evaluation, ..., {argument}={argument})",
+        )
 
     def _entries(self, connection: Connection, run: str | None) -> Iterator[HistoryEntry]:
         table = SCHEMA.table("evaluations")
@@ -305,11 +492,11 @@ class History(Store):
         return error if isinstance(error, RankgaugeError) else self._database.damaged(str(error))
 
 
-def _fingerprints(evaluation: Evaluation, qrels: Any, run: Any) -> tuple[str | None, str | None]:
-    """Return the fingerprints of the judgments and the run, if given."""
-    of_run = None if run is None else fingerprint(Run.of(run))
+def _inputs(evaluation: Evaluation, qrels: Any, run: Any) -> tuple[dict[str, Pairs | SpecialQrels], str | None]:
+    """Return the run and the judgments to save, and the fingerprint of the judgments."""
+    pairs: dict[str, Pairs | SpecialQrels] = {} if run is None else {RUN: Run.of(run)}
     if qrels is None:
-        return None, of_run
+        return pairs, None
     truth = qrels.qrels if isinstance(qrels, Records) else Qrels.of(qrels)
     for query in evaluation.query_ids:
         if query not in truth:
@@ -319,11 +506,12 @@ def _fingerprints(evaluation: Evaluation, qrels: Any, run: Any) -> tuple[str | N
                 fix="pass the judgments that the evaluation was made with",
             )
     if isinstance(qrels, Records):
+        pairs.setdefault(RUN, qrels.run)
         both = [fingerprint(qrels.qrels), fingerprint(qrels.graded)]
-        own = both[0] if both[0] == both[1] else hashlib.sha256("".join(both).encode()).hexdigest()
-        return own, of_run or fingerprint(qrels.run)
-    judged = qrels if hasattr(type(qrels), "reads") else truth
-    return fingerprint(judged), of_run
+        if both[0] != both[1]:
+            return pairs, hashlib.sha256("".join(both).encode()).hexdigest()
+    pairs[JUDGMENTS] = qrels if isinstance(qrels, SpecialQrels) else truth
+    return pairs, fingerprint(pairs[JUDGMENTS])
 
 
 def is_short_name(text: str) -> bool:

@@ -42,7 +42,7 @@ class Schema:
 
 
 def _define(tables: MetaData) -> None:
-    from sqlalchemy import Column, Float, ForeignKey, Index, Integer, LargeBinary, String, Table, Text
+    from sqlalchemy import BigInteger, Column, Float, ForeignKey, Index, Integer, LargeBinary, String, Table, Text
 
     def add(name: str, *columns: Column[Any]) -> Table:
         numbered = any(column.name in {"id", "sequence"} and column.autoincrement is True for column in columns)
@@ -79,14 +79,28 @@ def _define(tables: MetaData) -> None:
         text("head"),
         text("seal", String(64)),
     )
-    evaluation = ForeignKey("rankgauge_evaluations.id")
     add(
         "values",
-        key("evaluation", Integer, evaluation),
+        key("evaluation", Integer, ForeignKey("rankgauge_evaluations.id")),
         key("kind", String(12)),
         key("name", String(500)),
         Column("body", LargeBinary, nullable=False),
     )
+    add(
+        "artifacts",
+        sequence(),
+        Column("name", String(64), nullable=False, unique=True),
+        text("kind", String(12)),
+        Column("size", BigInteger, nullable=False),
+    )
+    add(
+        "uses",
+        key("evaluation", Integer, ForeignKey("rankgauge_evaluations.id")),
+        key("number", Integer),
+        Column("artifact", String(64), ForeignKey("rankgauge_artifacts.name"), nullable=False),
+    )
+    # Blocks of artifacts in PostgreSQL, which are written before the artifact is named.
+    add("blocks", key("artifact", String(64)), key("number", Integer), Column("body", LargeBinary, nullable=False))
     # Judging: settings, guidelines, questions, pools, judges, and their events.
     add("judging_versions", key("kind", String(12)), key("number", Integer), time(), text("author"), body())
     add("judging_questions", sequence(), text("id"), time(), body())  # a changed question is a new row

@@ -1,0 +1,242 @@
+"""Artifacts: rankings, judgments, and texts of saved evaluations, outside the tables of the store.
+
+An artifact is a sequence of blocks that are compressed one by one, so that a part is read without
+the rest; block 0 is the index. It is named by the SHA-256 of its content and never changes, so
+equal content is stored once. Artifacts are files beside an SQLite file, and rows in PostgreSQL.
+They are written and synced before the short transaction that names them.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.core.files import write_atomically
+from rankgauge.store.database import Database
+from rankgauge.store.schema import SCHEMA
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+Columns: TypeAlias = Sequence[npt.NDArray[Any]]
+
+_MAGIC = b"rankgauge artifact 1\n"
+_CHECK = struct.Struct("<I")  # CRC-32 of a block, its artifact, and its number
+_COLUMN = struct.Struct("<2sQQ")  # type of a column, its rows, and its compressed bytes
+_SAMPLE = 1 << 14
+_LEFT_OVER = 3600  # seconds after which a temporary file is not being written any more
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """The name of an artifact.
+
+    Attributes:
+        kind: ``run``, ``judgments``, ``questions``, or ``documents``.
+        name: The SHA-256 of its content.
+        count: The number of blocks.
+    """
+
+    kind: str
+    name: str
+    count: int
+
+
+class Artifacts:
+    """The artifacts of a store."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._folder: Path | None = None
+        if database.path is not None:
+            # SQLite follows links, too. Stores a.db and a.sqlite have folders of their own.
+            path = Path(os.path.realpath(database.path))
+            self._folder = path.with_name(f"{path.name}.artifacts")
+
+    def write(self, artifact: Artifact, blocks: Iterable[Columns]) -> Artifact:
+        """Write the blocks of an artifact to disk unless it is stored.
+
+        They are deleted by the next :meth:`collect` if no transaction names the artifact.
+        """
+        if self._folder is not None:
+            path = self._path(artifact.name)
+            for folder in (self._folder, path.parent):
+                if not folder.exists():
+                    folder.mkdir(mode=0o700, exist_ok=True)
+                    _sync(folder.parent)
+            if not path.exists():
+                with write_atomically(path, private=True) as stream:
+                    _write(stream, _packed_blocks(artifact, blocks))
+            _sync(path.parent)
+            return artifact
+        from sqlalchemy.dialects.postgresql import insert
+
+        with self._database.adding() as connection:
+            if self._size(connection, artifact) is not None:
+                return artifact
+        # Each block is committed by itself, and another process may be storing the same artifact.
+        for number, body in enumerate(_packed_blocks(artifact, blocks)):
+            row = {"artifact": artifact.name, "number": number, "body": body}
+            with self._database.adding() as connection:
+                connection.execute(insert(SCHEMA.table("blocks")).values(row).on_conflict_do_nothing())
+        return artifact
+
+    def name(self, connection: Connection, written: Iterable[Artifact], shared: Sequence[str]) -> bool:
+        """Name artifacts that were written; return False if one of them or of those shared has been collected."""
+        table = SCHEMA.table("artifacts")
+        sizes = {artifact: self._size(connection, artifact) for artifact in written}
+        names = [*shared, *(artifact.name for artifact in sizes)]
+        known = set(connection.scalars(table.select().with_only_columns(table.c.name).where(table.c.name.in_(names))))
+        if None in sizes.values() or not known.issuperset(shared):
+            return False
+        for artifact, size in sizes.items():
+            if artifact.name not in known:
+                row = {"name": artifact.name, "kind": artifact.kind, "size": size}
+                connection.execute(table.insert().values(row))
+        return True
+
+    def _size(self, connection: Connection, artifact: Artifact) -> int | None:
+        """Return the bytes of an artifact; None if it is not stored completely."""
+        if self._folder is not None:
+            path = self._path(artifact.name)
+            return path.stat().st_size if path.exists() else None
+        from sqlalchemy import func, select
+
+        table = SCHEMA.table("blocks")
+        count, size = connection.execute(
+            select(func.count(), func.sum(func.length(table.c.body))).where(table.c.artifact == artifact.name)
+        ).one()
+        return int(size) if count == artifact.count else None
+
+    def read(self, connection: Connection, name: str, numbers: Sequence[int]) -> Iterator[Columns]:
+        """Yield the columns of these blocks.
+
+        Raises:
+            InputError: If a block is missing or differs from what was written.
+        """
+        bodies = self._rows(connection, name, numbers) if self._folder is None else self._parts(name, numbers)
+        for number, body in zip(numbers, bodies, strict=True):
+            check = _CHECK.pack(_checksum(name, number, body[_CHECK.size :]))
+            if body[: _CHECK.size] != check:
+                raise self._database.damaged(f"block {number} of artifact {name[:8]} differs from what was saved")
+            yield _unpacked(body[_CHECK.size :])
+
+    def _rows(self, connection: Connection, name: str, numbers: Iterable[int]) -> Iterator[bytes]:
+        table = SCHEMA.table("blocks")
+        for number in numbers:
+            asked = table.select().with_only_columns(table.c.body)
+            body = connection.scalar(asked.where(table.c.artifact == name, table.c.number == number))
+            yield bytes(body or b"")
+
+    def _parts(self, name: str, numbers: Iterable[int]) -> Iterator[bytes]:
+        try:
+            with self._path(name).open("rb") as stream:
+                ends = _ends(stream)
+                for number in numbers:
+                    start, end = ends[number : number + 2]
+                    stream.seek(start)
+                    yield stream.read(end - start)
+        except FileNotFoundError:
+            raise self._database.damaged(f"artifact {name[:8]} is missing") from None
+        except (ValueError, OverflowError):
+            raise self._database.damaged(f"artifact {name[:8]} is truncated") from None
+
+    def _path(self, name: str) -> Path:
+        return Path(self._folder or "") / name[:2] / name
+
+    def collect(self) -> None:
+        """Delete artifacts that no evaluation uses.
+
+        A process that is about to name one of them waits, finds it missing, and writes it again.
+        """
+        artifacts, uses, blocks = map(SCHEMA.table, ("artifacts", "uses", "blocks"))
+        with self._database.writing() as connection:
+            used = uses.select().with_only_columns(uses.c.artifact)
+            connection.execute(artifacts.delete().where(artifacts.c.name.not_in(used)))
+        # Files cannot be rolled back: only what is committed decides.
+        with self._database.writing() as connection:
+            known = artifacts.select().with_only_columns(artifacts.c.name)
+            if self._folder is None:
+                connection.execute(blocks.delete().where(blocks.c.artifact.not_in(known)))
+                return
+            names = set(connection.scalars(known))
+            for path in self._folder.glob("??/*"):
+                with suppress(FileNotFoundError):  # a temporary file that has got its name
+                    written = path.name.endswith(".part") and time.time() - path.stat().st_mtime < _LEFT_OVER
+                    if path.name not in names and not written:
+                        path.unlink()
+
+
+def _packed_blocks(artifact: Artifact, blocks: Iterable[Columns]) -> Iterator[bytes]:
+    for number, columns in enumerate(blocks):
+        body = b"".join(map(_packed, columns))
+        yield _CHECK.pack(_checksum(artifact.name, number, body)) + body
+
+
+def _checksum(name: str, number: int, body: bytes) -> int:
+    # A block in the place of another one is damage, too.
+    return zlib.crc32(body, zlib.crc32(f"{name} {number}".encode()))
+
+
+def _packed(column: npt.NDArray[Any]) -> bytes:
+    """Compress a column: the first bytes of all numbers, then the second bytes, ..."""
+    raw = np.ascontiguousarray(column).view(np.uint8).reshape(len(column), column.itemsize).T.tobytes()
+    # Matches of text make it smaller; in numbers, only repeated bytes do, and finding them is fast.
+    strategies = [zlib.Z_RLE] if column.itemsize > 1 else [zlib.Z_RLE, zlib.Z_DEFAULT_STRATEGY]
+    body = b""
+    if len(strategies) > 1:
+        strategies.sort(key=lambda strategy: len(_deflated(raw[:_SAMPLE], strategy)))
+    body = _deflated(raw, strategies[0])
+    return _COLUMN.pack(column.dtype.str[1:].encode(), len(column), len(body)) + body
+
+
+def _deflated(raw: bytes, strategy: int) -> bytes:
+    squeeze = zlib.compressobj(1, zlib.DEFLATED, 15, 9, strategy)
+    return squeeze.compress(raw) + squeeze.flush()
+
+
+def _unpacked(block: bytes) -> Columns:
+    columns, start = [], 0
+    while start < len(block):
+        kind, rows, size = _COLUMN.unpack_from(block, start)
+        start += _COLUMN.size
+        dtype = np.dtype(f"<{kind.decode()}")
+        raw = np.frombuffer(zlib.decompress(block[start : start + size]), np.uint8).reshape(dtype.itemsize, rows)
+        columns.append(np.ascontiguousarray(raw.T).reshape(-1).view(dtype))
+        start += size
+    return columns
+
+
+def _write(stream: BinaryIO, bodies: Iterable[bytes]) -> None:
+    """Write a file: its format, the blocks, the end of each, and their number."""
+    ends = [stream.write(_MAGIC)]
+    for body in bodies:
+        ends.append(ends[-1] + stream.write(body))
+    stream.write(np.array([*ends, len(ends)], dtype="<i8").tobytes())
+
+
+def _ends(stream: BinaryIO) -> list[int]:
+    """Return the start of the first block and the end of each; they are as good as the blocks' checksums."""
+    end = stream.seek(-8, os.SEEK_END)
+    stream.seek(end - 8 * int.from_bytes(stream.read(8), "little"))
+    return np.frombuffer(stream.read(end - stream.tell()), dtype="<i8").tolist()
+
+
+def _sync(folder: Path) -> None:
+    """Write the names in a folder to disk."""
+    if os.name != "nt":  # Windows cannot open folders
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
