@@ -68,7 +68,10 @@ def changed(run, change):
 
 @functools.cache
 def judged_run(folder):
-    return read_qrels(folder / "trec/qrels.txt"), read_run(folder / f"runs/{BM25}.run.gz")
+    """Return judgments and the first 100 documents of each query."""
+    run = read_run(folder / f"runs/{BM25}.run.gz")
+    first = {q: dict(sorted(run[q].items(), key=lambda pair: -pair[1])[:100]) for q in run}
+    return read_qrels(folder / "trec/qrels.txt"), Run.of(first, name=run.name)
 
 
 @pytest.fixture(params=COLLECTIONS)

@@ -232,9 +232,9 @@ RESULTS = {
 NO_TABLE = {"CheckResult", "Conversion"}  # texts
 
 
-@pytest.fixture(params=RESULTS)
-def result(request, tmp_path):
-    made = RESULTS[request.param](tmp_path)
+@pytest.fixture(params=RESULTS, scope="module")
+def result(request, tmp_path_factory):
+    made = RESULTS[request.param](tmp_path_factory.mktemp("result"))
     assert type(made).__name__ == request.param
     return made
 
