@@ -6,15 +6,19 @@ numbers, or None.
 
 from __future__ import annotations
 
+import functools
 import io
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rankgauge.core.escaping import for_csv, for_latex, for_markdown, for_terminal, templates
 from rankgauge.core.text import many
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 Cell: TypeAlias = str | float | None
 Format: TypeAlias = Literal["table", "markdown", "latex", "html", "csv", "json"]
@@ -546,7 +550,12 @@ _HTML = """\
 
 def to_html(table: Table) -> str:
     """Return a table element with its notes; every text is escaped."""
-    return templates().from_string(_HTML).render(table=table)
+    return _template().render(table=table)
+
+
+@functools.cache
+def _template() -> Template:
+    return templates().from_string(_HTML)
 
 
 _RENDERERS: dict[str, Callable[[Table], str]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import math
 from collections.abc import Mapping
@@ -187,6 +188,7 @@ def page(template: str, *, script: str = "", **values: Any) -> str:
     )
 
 
+@functools.cache
 def _environment() -> Any:
     """Return the Jinja environment with tests for the parts of a section."""
     from jinja2 import FileSystemLoader, StrictUndefined
