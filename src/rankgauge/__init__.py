@@ -26,6 +26,7 @@ with lazy_imports(globals()):
         functional as functional,
         gates as gates,
         measures as measures,
+        project as project,
         rendering as rendering,
         reports as reports,
         retrievers as retrievers,

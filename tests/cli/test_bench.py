@@ -315,7 +315,7 @@ def test_code_of_another_user_is_run_only_if_trusted(tmp_path):
     path = tmp_path / "rankgauge.toml"
     path.write_text(f"collection = '{FOLDER}'\ntimed = 0\n{table}{explored}")
     os.chown(path, 12345, -1)
-    rankgauge.BenchmarkPlan.read(path).check()
+    rankgauge.BenchmarkPlan.read(path).load()
     rankgauge.GateRules.of(path)
     for words in (["bench"], ["explore"], ["gate", "mine", "--update-baseline"]):
         done = command.run(*words, cwd=tmp_path)

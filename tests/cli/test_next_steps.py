@@ -366,6 +366,41 @@ def no_cause(folder):
     return text, {}
 
 
+def _new_project(folder, *names):
+    place = folder.path / "new"
+    place.mkdir()
+    for name in names:
+        shutil.copy(SAMPLE / name, place)
+    text = folder("init new")
+    step = text.split("Next step: ")[1]
+    if step.startswith("rankgauge"):
+        folder(step.removeprefix("rankgauge "))
+    return text
+
+
+def new_project(folder):
+    return _new_project(folder, "corpus.jsonl", "queries.jsonl", "qrels.txt"), {"project": " new"}
+
+
+def new_project_without_judgments(folder):
+    text = _new_project(folder, "corpus.jsonl", "queries.jsonl")
+    assert "30 questions" in folder("judge status new/.rankgauge/store.db")
+    return text, {"store": "new/.rankgauge/store.db", "questions": "new/queries.jsonl", "folder": "new"}
+
+
+def new_project_of_runs(folder):
+    return _new_project(folder, "qrels.txt", "runs/bm25.run"), {"qrels": "new/qrels.txt", "runs": "new/bm25.run"}
+
+
+def new_project_without_questions(folder):
+    text = _new_project(folder, "corpus.jsonl")
+    (folder.path / "new/questions.csv").write_text(
+        "question,relevant\nlate fees,loans-overdue-fines\ncards,card-lost\n"
+    )
+    folder("bench new")
+    return text, {"missing": "questions (questions.csv with the columns question and relevant)"}
+
+
 _SCENARIOS = dict(
     zip(
         NEXT_STEPS,
@@ -383,6 +418,10 @@ _SCENARIOS = dict(
             passed_with_a_loss,
             k_is_small,
             nothing_missed,
+            new_project,
+            new_project_without_judgments,
+            new_project_of_runs,
+            new_project_without_questions,
             no_questions,
             no_candidates,
             tasks_left,

@@ -86,6 +86,7 @@ evaluate QRELS BM25 --per-query -m nDCG@10
 """.strip().splitlines()
 # Commands that write files, serve pages, change a store, or call a model.
 SILENT = {
+    "init",
     "report",
     "convert",
     "fuse",

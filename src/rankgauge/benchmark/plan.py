@@ -159,8 +159,6 @@ class BenchmarkPlan:
         Raises:
             InputError: If the file belongs to another user and is not trusted.
         """
-        if self.file.data and not self.trust:
-            self.file.check_owner()
         if self.file.data and store is None:
             data_folder(self.file.folder)
         if collection is None:
@@ -210,13 +208,16 @@ class BenchmarkPlan:
         return _nested_settings(self, name, ())
 
     def check(self) -> None:
-        """Check the types and options of all retrievers before any is created.
+        """Check the owner of the file, and the types and options of all retrievers, before any is created.
 
         Raises:
+            InputError: If the file belongs to another user and is not trusted.
             UnknownName: For an unknown type, option, or part; the message gives its location and
                 similar names.
             FormatError: If retrievers contain each other.
         """
+        if self.file.data and not self.trust:
+            self.file.check_owner()
         for retriever in self.retrievers:
             _nested_settings(self, retriever.name, ())
             _check_options(self.file, retriever.type, retriever.options, ("retrievers", retriever.name))

@@ -36,6 +36,10 @@ NEXT_STEPS = {
     ),
     "diagnose: k is small": "retrieve and show more than {k} documents",
     "diagnose: nothing missed": "nothing to fix in the first {k}",
+    "init: judged": "rankgauge bench{project}",
+    "init: no judgments": "rankgauge judge create {store} --questions {questions} --collection {folder}",
+    "init: judgments and runs": "rankgauge evaluate {qrels} {runs}",
+    "init: incomplete": "add {missing}",
     "judge: no questions": "add questions: rankgauge judge questions {project} FILE",
     "judge: no candidates": (
         "add candidates for {questions}: rankgauge judge pool {project} --collection FOLDER --run RUN"

@@ -161,7 +161,7 @@ def files_in_folder(folder: Path) -> FileSet:
         raise InputError(
             f"the folder cannot be read: {error.strerror or error}",
             where=os.fspath(folder),
-            fix="check its permissions",
+            fix="check the path and its permissions",
         ) from None
     names = frozenset(path.relative_to(folder).as_posix() for path in inside)
     return FileSet(os.fspath(folder), folder.resolve().name, names, lambda name: TextSource.of(folder / name), folder)

@@ -1,0 +1,31 @@
+"""``rankgauge init``: create a project."""
+
+from __future__ import annotations
+
+import rankgauge
+from rankgauge.cli.output import counted, print_message, print_text, working
+from rankgauge.cli.parameters import argument, command
+from rankgauge.core.escaping import for_terminal
+
+
+@command()
+def init(*, folder: str | None = argument("[FOLDER]")) -> None:
+    """Create a project in FOLDER (default: the current one): write rankgauge.toml.
+
+    The file describes what is in the folder: documents (Markdown, text, JSON lines, BEIR, TREC),
+    questions, judgments, saved runs, and a production log. Edit it to change retrievers, measures,
+    and the rules of the gate. An existing file is never overwritten.
+
+    \b
+    Examples:
+      rankgauge init
+      rankgauge init handbook
+    """
+    with working("reading the folder"):
+        project = rankgauge.project.create_project(folder or ".")
+    print_message(f"wrote {project.path}")
+    lines = [project.info.summary()]
+    if project.runs:
+        lines.append(f"{counted(len(project.runs), 'saved run')}, such as {project.runs[0]}.")
+    lines.append(f"Next step: {project.next_step}")
+    print_text("".join(f"{for_terminal(line)}\n" for line in lines))

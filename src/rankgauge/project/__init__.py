@@ -1,0 +1,9 @@
+"""The project of a folder: creation of its file, and its settings of judging and of language models."""
+
+from __future__ import annotations
+
+from rankgauge.core.lazy import lazy_imports
+
+with lazy_imports(globals()):
+    from rankgauge.project.init import NewProject as NewProject, create_project as create_project
+    from rankgauge.project.sections import judging_settings as judging_settings, model_settings as model_settings

@@ -1,0 +1,47 @@
+"""The tables of a project file that several surfaces read: judging, and language models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rankgauge.core.project_file import ProjectFile
+from rankgauge.judging.events import Settings
+
+_JUDGING = {
+    **dict.fromkeys(("title", "mode", "image", "link"), (str,)),
+    **dict.fromkeys(("shown", "places", "judges", "budget"), (int,)),
+    **dict.fromkeys(("grades", "fields"), (list,)),
+}
+_MODEL = {
+    **dict.fromkeys(("url", "model", "key_env", "cache"), (str,)),
+    **dict.fromkeys(("input_price", "output_price", "max_cost"), (float,)),
+}
+
+
+def judging_settings(file: ProjectFile) -> Settings:
+    """Return the settings with which judging begins: those in ``[judging]``, else the defaults.
+
+    Raises:
+        InputError: If a value is invalid.
+        UnknownName: For an unknown key.
+    """
+    judging = file.inside("judging")
+    with judging.at():
+        return Settings(**judging.table("judging", _JUDGING))
+
+
+def model_settings(file: ProjectFile, name: str) -> dict[str, Any]:
+    """Return arguments of :class:`rankgauge.llm.ChatModel`: those in ``[models.NAME]``.
+
+    Raises:
+        FormatError: If the table is missing or incomplete, or a value has the wrong type.
+        UnknownName: For an unknown key.
+    """
+    entry = file.inside("models", name)
+    model = entry.table("a model", _MODEL)
+    for key in ("url", "model"):
+        if key not in model:
+            raise entry.error(
+                f"{key} is missing", fix=f'write [models.{name}] with url = "https://..." and model = "..."'
+            )
+    return model | ({"cache": str(file.folder / model["cache"])} if "cache" in model else {})
