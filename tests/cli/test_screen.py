@@ -29,6 +29,7 @@ evaluate QRELS BM25 KEYWORD
 evaluate QRELS BM25 KEYWORD -m nDCG@10
 sensitivity ties QRELS BM25 -m nDCG@10 -m AP
 sensitivity unjudged QRELS BM25 -m nDCG@10
+sensitivity deciding QRELS KEYWORD BM25
 evaluate QRELS BM25 --questions sample/queries.jsonl --group-by type
 compare QRELS BM25 KEYWORD
 compare QRELS BM25 KEYWORD -m nDCG@10 --tested RR --transpose --all-pairs

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import click
 
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.options import drift_finding, located, located_qrels, named_paths, read_drift, read_runs
-from rankgauge.cli.output import Output, output_format, print_text, working
+from rankgauge.cli.output import Output, counted, output_format, print_message, print_text, working
 from rankgauge.cli.parameters import Count, Group, Positive, argument, command, declare, option
 
 
@@ -172,6 +172,7 @@ def sensitivity() -> None:
     Examples:
       rankgauge sensitivity ties qrels.txt bm25.run
       rankgauge sensitivity unjudged qrels.txt bm25.run -m nDCG@10
+      rankgauge sensitivity deciding qrels.txt bm25.run dense.run --depth 10
     """
 
 
@@ -208,6 +209,53 @@ def unjudged(
       rankgauge sensitivity unjudged qrels.txt bm25.run -m nDCG@10
     """
     runs.print(rankgauge.unjudged_report, policies.keywords("ties", "queries", "duplicates"))
+
+
+@sensitivity.command(short_help="Find the unjudged documents that could change a difference.")
+def deciding(
+    *,
+    qrels: str,
+    baseline: str,
+    run: str,
+    measure: str = options.measure("The measure: P, R, Success, RR, AP, nDCG, or RBP."),
+    depth: Positive | None = option(
+        "Judge only documents down to this rank of either run.  [default: all]", "--depth RANKS"
+    ),
+    queue: str | None = option(
+        "Write the documents that matter in random order, as a run for rankgauge judge pool.", "--queue FILE"
+    ),
+    seed: Count = option("The seed of that order.", default=0),
+    ties: Literal["trec", "input"] = options.order,
+    formats: options.Formats,
+    out: Output,
+) -> None:
+    """Find the unjudged documents that could change the difference of RUN and BASELINE.
+
+    Prints bounds of the difference over all grades of the unjudged documents that either run
+    retrieved, whether their judgments could change its sign, and the documents that could change
+    it most.
+
+    \b
+    Examples:
+      rankgauge sensitivity deciding qrels.txt bm25.run dense.run
+      rankgauge sensitivity deciding qrels.txt bm25.run dense.run --depth 10 --queue queue.run
+    """
+    with working("reading 2 runs"):
+        first, second = read_runs((baseline, run), formats.run_format)
+        result = rankgauge.comparison.deciding_documents(
+            formats.read_qrels(qrels), first, second, measure, depth=depth, ties=ties
+        )
+    out.print(result)
+    if queue is not None and not len(result):
+        print_message(f"{queue} not written: no judgment changes the difference")
+    elif queue is not None:
+        documents = result.queue(seed)
+        rankgauge.write_run(documents, queue)
+        longest = max(map(len, documents.values()))
+        print_message(
+            f"wrote {queue}: {counted(len(result), 'document')}; to judge them: rankgauge judge pool PROJECT "
+            f"--collection FOLDER --run {queue} -k {longest}"
+        )
 
 
 @command()
