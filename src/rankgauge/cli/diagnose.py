@@ -226,7 +226,6 @@ def deciding(
     ),
     seed: Count = option("The seed of that order.", default=0),
     ties: Literal["trec", "input"] = options.order,
-    formats: options.Formats,
     out: Output,
 ) -> None:
     """Find the unjudged documents that could change the difference of RUN and BASELINE.
@@ -241,9 +240,9 @@ def deciding(
       rankgauge sensitivity deciding qrels.txt bm25.run dense.run --depth 10 --queue queue.run
     """
     with working("reading 2 runs"):
-        first, second = read_runs((baseline, run), formats.run_format)
+        first, second = read_runs((baseline, run))
         result = rankgauge.comparison.deciding_documents(
-            formats.read_qrels(qrels), first, second, measure, depth=depth, ties=ties
+            located_qrels(qrels), first, second, measure, depth=depth, ties=ties
         )
     out.print(result)
     if queue is not None and not len(result):
