@@ -83,7 +83,7 @@ def test_a_file_is_measured_as_its_blocks_are(tmp_path, monkeypatch, ties, piece
     monkeypatch.setattr(fast_trec, "_PIECE", piece)
     monkeypatch.setattr(joined_blocks, "_AT_ONCE", 1 << 17 if piece > 600 else 100)
     path = tmp_path / "a.run"
-    for seed in range(5):
+    for seed in range(2):
         qrels = run_file(path, seed)
         context = make_context(qrels, make_plan(MEASURES), Policies(ties=ties), None)
         compiled = measure_file(path, context)
@@ -157,10 +157,10 @@ def test_a_table_is_measured_as_its_blocks_are(tmp_path, monkeypatch, ties, memo
     monkeypatch.setattr(pieces, "_LEAST", 1)
     monkeypatch.setattr(pieces, "_MOST", 100_000)
     monkeypatch.setattr(pieces, "_ROW", 1_000)
-    monkeypatch.setattr(joined_blocks, "_AT_ONCE", 300)
+    monkeypatch.setattr(joined_blocks, "_AT_ONCE", 100)
     monkeypatch.setattr(fast_trec, "_PIECE", 8_000)
     plain = tmp_path / "a.run"
-    qrels = run_file(plain, 3, queries=300)
+    qrels = run_file(plain, 3, queries=160)
     pools = {query[1:] if queries is int else query: qrels[query] for query in qrels}
     path = as_table(plain, kind, queries=queries, odd=odd)
 

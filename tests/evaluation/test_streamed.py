@@ -281,13 +281,13 @@ def pair(tmp_path):
         lines = [
             f"q{query} Q0 d{doc} 0 {rng.random():.3f} tag\n"
             for query in range(90)
-            for doc in rng.sample(range(600), 500)
+            for doc in rng.sample(range(400), 300)
         ]
         paths.append(written(tmp_path, lines, f"run{seed}.run"))
     return qrels, *paths
 
 
-RULES = {"measures": {"nDCG@10": {"margin": 0.001}}, "contracts": [{"query": "q3", "must_include": ["d1"], "k": 500}]}
+RULES = {"measures": {"nDCG@10": {"margin": 0.001}}, "contracts": [{"query": "q3", "must_include": ["d1"], "k": 300}]}
 OF_FILES = {
     "compare": lambda qrels, a, b: compare(qrels, {"a": a, "b": b}, ["nDCG@10", "AP"], draws=100),
     "compare common": lambda qrels, a, b: compare(qrels, {"a": a, "b": b}, "AP", draws=100, queries="intersection"),

@@ -36,7 +36,7 @@ ALL = [example(bare) for bare in list_measures() if bare.declaration.reads not i
 
 @pytest.fixture(scope="module")
 def made() -> Batch:
-    return batch(41, queries=150)
+    return batch(41, queries=60)
 
 
 def column(found: Evaluation, measure: Measure) -> dict[str, float]:

@@ -45,10 +45,9 @@ def values(evaluation, digits=None):
     ],
     ids=str,
 )
-@pytest.mark.parametrize("digits", [None, 4])
-def test_the_source_of_the_values_is_found(asked, made, ties, found, digits, data):
+def test_the_source_of_the_values_is_found(asked, made, ties, found, data):
     there = evaluate(*data, made, ties=ties)
-    result = reproduce(*data, asked, values(there, digits))
+    result = reproduce(*data, asked, values(there, 4))
     assert result.best.name == found
     assert result.sure == "sure"
     assert result.best.missed == 0

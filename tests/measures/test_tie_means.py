@@ -215,7 +215,7 @@ def _drawn(made: Batch, measure: Measure, draws: int) -> tuple[np.ndarray, np.nd
 def test_groups_of_many_documents_agree_with_orders_drawn_at_random(name: str) -> None:
     made = tied_deep()
     measure = parse(name)
-    wanted, error = _drawn(made, measure, 200)
+    wanted, error = _drawn(made, measure, 60)
     ours = means(made, [measure])[:, 0]
     assert (np.isnan(ours) == np.isnan(wanted)).all()
     known = ~np.isnan(ours)

@@ -106,8 +106,8 @@ def test_accuracy_leaves_out_queries_without_a_relevant_document_retrieved(name)
         found = theirs(inputs, name)
         without += len(inputs.of_both().run) - len(found)
         compared += held("ir_measures", inputs, parse(ACCURACY[name]), found)
-    assert compared > 8 * len(SEEDS)
-    assert without > len(SEEDS)
+    assert compared > 5 * len(SEEDS)
+    assert without
 
 
 @pytest.mark.parametrize("name", GDEVAL)
