@@ -178,3 +178,6 @@ def test_the_file_of_another_user_is_refused(read):
     with pytest.raises(RankgaugeError, match="belongs to another user") as caught:
         file.check_owner()
     assert "--trust" in caught.value.fix
+    assert file.store.endswith("store.db")
+    with pytest.raises(InputError, match="belongs to another user"):
+        _ = ProjectFile(file.path, {"store": "postgresql://host/db"}).store

@@ -1,5 +1,7 @@
 """Settings of judging and of language models in a project file."""
 
+import os
+
 import pytest
 
 from rankgauge import InputError, UnknownName
@@ -35,6 +37,14 @@ def test_a_model_has_the_arguments_of_its_table(read):
         "max_cost": 5,
         "cache": str(file.folder / "replies.db"),
     }
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can give files away")
+def test_a_key_is_not_sent_to_a_server_that_another_user_chose(read):
+    file = read(MODEL)
+    os.chown(file.path, 12345, -1)
+    with pytest.raises(InputError, match="belongs to another user"):
+        model_settings(file, "judge")
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ class BenchmarkPlan:
             progress: Whether to show a progress bar.
 
         Raises:
-            InputError: If the file belongs to another user and is not trusted.
+            InputError: If the collection cannot be read.
         """
         if self.file.data and store is None:
             data_folder(self.file.folder)

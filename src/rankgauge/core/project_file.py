@@ -128,9 +128,12 @@ class ProjectFile:
 
     @property
     def store(self) -> str:
-        """The path or URL of the store."""
+        """The path or URL of the store; a URL only of an own file, because the password is sent to it."""
         store = str(self.data.get("store", ".rankgauge/store.db"))
-        return store if "://" in store else str(self.folder / store)
+        if "://" not in store:
+            return str(self.folder / store)
+        self.check_owner()
+        return store
 
     @property
     def texts(self) -> bool:
@@ -231,16 +234,18 @@ class ProjectFile:
             raise
 
     def check_owner(self) -> None:
-        """Raise an error if the file belongs to another user, who could choose the code to run.
+        """Raise an error if the file belongs to another user.
+
+        The file chooses the code to run, and the servers to which passwords and keys are sent.
 
         Raises:
             InputError: If it does.
         """
         if hasattr(os, "geteuid") and self.path.stat().st_uid != os.geteuid():
             raise InputError(
-                "this file belongs to another user, and may run any code",
+                "this file belongs to another user, and chooses the code to run and the servers to call",
                 where=str(self.path),
-                fix="read it, and add --trust if you trust it (trust=True)",
+                fix="read it; if you trust it, add --trust (trust=True), or copy it",
             )
 
     def _refuse_secrets(self) -> None:

@@ -35,8 +35,10 @@ def model_settings(file: ProjectFile, name: str) -> dict[str, Any]:
 
     Raises:
         FormatError: If the table is missing or incomplete, or a value has the wrong type.
+        InputError: If the file belongs to another user.
         UnknownName: For an unknown key.
     """
+    file.check_owner()  # the key is sent to the address
     entry = file.inside("models", name)
     model = entry.table("a model", _MODEL)
     for key in ("url", "model"):
