@@ -23,6 +23,7 @@ CREATE TABLE rankgauge_artifacts (
 CREATE TABLE rankgauge_blocks (
 	artifact VARCHAR(64) NOT NULL, 
 	number INTEGER NOT NULL, 
+	time BIGINT NOT NULL, 
 	body BLOB NOT NULL, 
 	PRIMARY KEY (artifact, number)
 );

@@ -34,7 +34,7 @@ _MAGIC = b"rankgauge artifact 1\n"
 _CHECK = struct.Struct("<I")  # CRC-32 of a block, its artifact, and its number
 _COLUMN = struct.Struct("<2sQQ")  # type of a column, its rows, and its compressed bytes
 _SAMPLE = 1 << 14
-_LEFT_OVER = 3600  # seconds after which a temporary file is not being written any more
+_LEFT_OVER = 3600  # seconds after which content without a name is not about to be named any more
 
 
 @dataclass(frozen=True)
@@ -68,28 +68,32 @@ class Artifacts:
 
         They are deleted by the next :meth:`collect` if no transaction names the artifact.
         """
-        if self._folder is not None:
-            path = self._path(artifact.name)
+        bodies = _packed_blocks(artifact, blocks)
+        if self._folder is None:
+            self._insert(artifact, bodies)
+            return artifact
+        path = self._path(artifact.name)
+        with self._database.errors("written"):
             for folder in (self._folder, path.parent):
                 if not folder.exists():
                     folder.mkdir(mode=0o700, exist_ok=True)
                     _sync(folder.parent)
             if not path.exists():
                 with write_atomically(path, private=True) as stream:
-                    _write(stream, _packed_blocks(artifact, blocks))
+                    _write(stream, bodies)
             _sync(path.parent)
-            return artifact
+        return artifact
+
+    def _insert(self, artifact: Artifact, bodies: Iterable[bytes]) -> None:
+        """Insert blocks, each in a transaction; another process may be inserting the same ones."""
         from sqlalchemy.dialects.postgresql import insert
 
         with self._database.adding() as connection:
-            if self._size(connection, artifact) is not None:
-                return artifact
-        # Each block is committed by itself, and another process may be storing the same artifact.
-        for number, body in enumerate(_packed_blocks(artifact, blocks)):
-            row = {"artifact": artifact.name, "number": number, "body": body}
-            with self._database.adding() as connection:
-                connection.execute(insert(SCHEMA.table("blocks")).values(row).on_conflict_do_nothing())
-        return artifact
+            if self._size(connection, artifact) is None:
+                for number, body in enumerate(bodies):
+                    row = {"artifact": artifact.name, "number": number, "time": int(time.time()), "body": body}
+                    connection.execute(insert(SCHEMA.table("blocks")).values(row).on_conflict_do_nothing())
+                    connection.commit()
 
     def name(self, connection: Connection, written: Iterable[Artifact], shared: Sequence[str]) -> bool:
         """Name artifacts that were written; return False if one of them or of those shared has been collected."""
@@ -155,25 +159,27 @@ class Artifacts:
         return Path(self._folder or "") / name[:2] / name
 
     def collect(self) -> None:
-        """Delete artifacts that no evaluation uses.
+        """Delete artifacts that no evaluation uses, and old left-overs of interrupted writes.
 
         A process that is about to name one of them waits, finds it missing, and writes it again.
         """
         artifacts, uses, blocks = map(SCHEMA.table, ("artifacts", "uses", "blocks"))
         with self._database.writing() as connection:
-            used = uses.select().with_only_columns(uses.c.artifact)
-            connection.execute(artifacts.delete().where(artifacts.c.name.not_in(used)))
-        # Files cannot be rolled back: only what is committed decides.
+            unused = artifacts.c.name.not_in(uses.select().with_only_columns(uses.c.artifact))
+            gone = set(connection.scalars(artifacts.select().with_only_columns(artifacts.c.name).where(unused)))
+            connection.execute(artifacts.delete().where(unused))
+        # Deleted files do not come back if a transaction fails: only what is committed decides.
         with self._database.writing() as connection:
             known = artifacts.select().with_only_columns(artifacts.c.name)
             if self._folder is None:
-                connection.execute(blocks.delete().where(blocks.c.artifact.not_in(known)))
+                old = blocks.c.artifact.in_(gone) | (blocks.c.time < time.time() - _LEFT_OVER)
+                connection.execute(blocks.delete().where(old, blocks.c.artifact.not_in(known)))
                 return
             names = set(connection.scalars(known))
             for path in self._folder.glob("??/*"):
                 with suppress(FileNotFoundError):  # a temporary file that has got its name
-                    written = path.name.endswith(".part") and time.time() - path.stat().st_mtime < _LEFT_OVER
-                    if path.name not in names and not written:
+                    left_over = path.name in gone or path.stat().st_mtime < time.time() - _LEFT_OVER
+                    if left_over and path.name not in names:
                         path.unlink()
 
 
@@ -226,10 +232,15 @@ def _write(stream: BinaryIO, bodies: Iterable[bytes]) -> None:
 
 
 def _ends(stream: BinaryIO) -> list[int]:
-    """Return the start of the first block and the end of each; they are as good as the blocks' checksums."""
-    end = stream.seek(-8, os.SEEK_END)
-    stream.seek(end - 8 * int.from_bytes(stream.read(8), "little"))
-    return np.frombuffer(stream.read(end - stream.tell()), dtype="<i8").tolist()
+    """Return the start of the first block and the end of each; checksums of blocks show whether they are right."""
+    end = max(0, stream.seek(0, os.SEEK_END) - 8)
+    stream.seek(end)
+    start = end - 8 * int.from_bytes(stream.read(8), "little")
+    stream.seek(max(0, start))
+    ends: list[int] = np.frombuffer(stream.read(end - stream.tell()), dtype="<i8").tolist()
+    if ends != sorted(ends) or [*ends[:1], *ends[-1:]] != [len(_MAGIC), start]:
+        raise ValueError("the file is truncated")
+    return ends
 
 
 def _sync(folder: Path) -> None:

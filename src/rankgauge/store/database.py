@@ -89,7 +89,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Open a read-only transaction."""
-        with self._errors("read"):
+        with self.errors("read"):
             if self.path is not None:
                 self._refuse_folder(self.path)
                 if not self.path.exists():
@@ -117,7 +117,7 @@ class Database:
         Only one writer at a time; others wait. The first write creates the tables and migrates an
         older database.
         """
-        with self._errors("written"):
+        with self.errors("written"):
             if self.path is not None:
                 folder = Path(os.path.abspath(self.path)).parent  # noqa: PTH100 - a link stays a link
                 if folder.name == ".rankgauge" and folder.parent.is_dir():
@@ -142,9 +142,8 @@ class Database:
 
     @contextmanager
     def adding(self) -> Iterator[Connection]:
-        """Open a transaction that only adds rows to an existing database, beside other writers."""
-        with self._errors("written"), self._engine(create=True).begin() as connection:
-            self._set_lock_timeout(connection)
+        """Open a connection to an existing database that adds rows beside other writers, and commits by itself."""
+        with self.errors("written"), self._engine(create=True).connect() as connection:
             yield connection
 
     def copy_to(self, target: Path) -> None:
@@ -154,7 +153,7 @@ class Database:
         """
         with self.reading():
             pass  # checks that the file exists, is ours, and has the latest revision
-        with self._errors(f"copied to {target}"):
+        with self.errors(f"copied to {target}"):
             try:
                 with create_privately(target) as part:
                     with contextlib.closing(self._open(create=False)) as raw:
@@ -360,7 +359,8 @@ class Database:
         return damaged(how, "store", self.where)
 
     @contextmanager
-    def _errors(self, done: str) -> Iterator[None]:
+    def errors(self, done: str) -> Iterator[None]:
+        """Raise errors of the database and of files as `InputError`; `done` is ``read`` or ``written``."""
         from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
         try:

@@ -257,8 +257,12 @@ class History(Store):
             connection.execute(evaluations.delete().where(evaluations.c.id == gone.id))
             used = evaluations.select().with_only_columns(evaluations.c.queries)
             connection.execute(queries.delete().where(queries.c.hash.not_in(used)))
-        self._artifacts.collect()
+        self.collect_garbage()
         return gone
+
+    def collect_garbage(self) -> None:
+        """Delete artifacts that no evaluation uses, and what interrupted programs left an hour ago."""
+        self._artifacts.collect()
 
     # ---- read
 

@@ -100,7 +100,13 @@ def _define(tables: MetaData) -> None:
         Column("artifact", String(64), ForeignKey("rankgauge_artifacts.name"), nullable=False),
     )
     # Blocks of artifacts in PostgreSQL, which are written before the artifact is named.
-    add("blocks", key("artifact", String(64)), key("number", Integer), Column("body", LargeBinary, nullable=False))
+    add(
+        "blocks",
+        key("artifact", String(64)),
+        key("number", Integer),
+        Column("time", BigInteger, nullable=False),  # seconds since 1970
+        Column("body", LargeBinary, nullable=False),
+    )
     # Judging: settings, guidelines, questions, pools, judges, and their events.
     add("judging_versions", key("kind", String(12)), key("number", Integer), time(), text("author"), body())
     add("judging_questions", sequence(), text("id"), time(), body())  # a changed question is a new row
