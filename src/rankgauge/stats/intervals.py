@@ -343,7 +343,8 @@ def _share_below(parts: FloatArray, counts: IntArray) -> float:
     point = 0.0
     for _ in range(_STEPS):
         ratios = parts / (1 - parts * point)
-        slope, curve = float((counts * ratios).sum()), float((counts * ratios * ratios).sum())
+        terms = counts * ratios
+        slope, curve = float(np.add.reduce(terms)), float(np.add.reduce(terms * ratios))
         low, high = (point, high) if slope < 0 else (low, point)
         step = slope / curve
         moved = point - step if low < point - step < high else (low + high) / 2
