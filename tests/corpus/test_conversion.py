@@ -75,7 +75,7 @@ RUNS = st.dictionaries(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("one", "two"), list(itertools.product(READ, READ)))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(scored=RUNS)
 def test_any_run_round_trips_bit_for_bit_or_losses_are_reported(one, two, scored, tmp_path_factory):
     folder = tmp_path_factory.mktemp("any")
