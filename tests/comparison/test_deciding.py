@@ -104,7 +104,7 @@ def test_bounds_and_potentials_hold_for_every_assignment(name):
         assert (result.low <= truth.min() + 1e-12, result.high >= truth.max() - 1e-12) == (True, True)
         if name in EXACT or (len(grades) == 2 and name.startswith("nDCG")):
             assert (result.low, result.high) == pytest.approx((truth.min(), truth.max()), abs=1e-12)
-        potentials = {(own.query, own.document): own.potential for own in result.top()}
+        potentials = {(own.query, own.document): own.potential for own in result.documents}
         for axis, pair in enumerate(unjudged):
             assert potentials.get(pair, 0.0) >= np.ptp(truth, axis=axis).max() - 1e-12
         # The statements of the report.
@@ -122,13 +122,13 @@ def test_bounds_and_potentials_hold_for_every_assignment(name):
 def test_a_measure_without_bounds_is_refused(name):
     with pytest.raises(InputError, match="no bounds of differences") as raised:
         deciding_documents({"q1": {"d1": 1}}, {"q1": ["d1"]}, {"q1": ["d2"]}, name)
-    assert "use P, R, Success, RR, RBP, nDCG, or AP" in str(raised.value)
+    assert "use P, R, Success, RR, AP, nDCG, or RBP" in str(raised.value)
 
 
 def test_a_relevant_document_below_the_cutoff_changes_the_divisor():
     qrels, baseline = {"q1": {"d1": 1}}, {"q1": ["d9", "d8"]}
     result = deciding_documents(qrels, baseline, {"q1": ["d1", "d2"]}, "R@1")
-    assert {own.document: (own.baseline_rank, own.run_rank) for own in result.top()} == {
+    assert {own.document: (own.baseline_rank, own.run_rank) for own in result.documents} == {
         "d9": (1, None),
         "d8": (2, None),
         "d2": (None, 2),
@@ -139,24 +139,27 @@ def test_a_relevant_document_below_the_cutoff_changes_the_divisor():
 def test_documents_are_ordered_by_potential_then_by_id():
     runs = {"q2": ["b", "a"], "q1": ["y", "x"]}, {"q2": ["c", "d"], "q1": ["z"]}
     result = deciding_documents({"q2": {"r": 1}, "q1": {"r": 1}}, *runs, "P@2")
-    assert [own[:2] for own in result.top()] == [*(("q1", name) for name in "xyz"), *(("q2", name) for name in "abcd")]
+    assert [(own.query, own.document) for own in result.documents] == [
+        *(("q1", name) for name in "xyz"),
+        *(("q2", name) for name in "abcd"),
+    ]
 
 
 def test_the_sign_is_decided_only_by_a_bound():
     qrels = {"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 1}}
     certain = deciding_documents(qrels, {"q1": ["d2"], "q2": ["d1"]}, {"q1": ["d1", "d9"], "q2": ["d1"]}, "RR")
     assert certain.decided
-    assert "no judgment of these documents changes the sign" in str(certain)
+    assert "no judgment of these documents changes the sign" in certain.summary()
     open_ = deciding_documents(qrels, {"q1": ["d9"], "q2": ["d1"]}, {"q1": ["d1"], "q2": ["d1"]}, "RR")
     assert not open_.decided
-    assert "at most 1 document matters" in str(open_)
+    assert "at most 1 document matters" in open_.summary()
     assert "every verdict is provisional" in str(open_)
 
 
 def test_only_documents_down_to_the_depth_are_judged():
     runs = {"q1": ["d1", "d2", "d3"]}, {"q1": ["d4", "d5", "d1"]}
     result = deciding_documents({"q1": {"d1": 1}}, *runs, "R@1", depth=2)
-    assert {own.document for own in result.top()} == {"d2", "d4", "d5"}
+    assert {own.document for own in result.documents} == {"d2", "d4", "d5"}
     assert result.unjudged == 3
 
 
@@ -164,7 +167,9 @@ def test_the_queue_is_blind_and_reproducible():
     folder = sample_path("qrels.txt").parent
     result = deciding_documents(folder / "qrels.txt", folder / "runs/keyword.run", folder / "runs/bm25.run", depth=10)
     queue = result.queue(seed=3)
-    assert {(query, name) for query in queue for name in queue[query]} == {own[:2] for own in result.top()}
+    assert {(query, name) for query in queue for name in queue[query]} == {
+        (own.query, own.document) for own in result.documents
+    }
     assert queue == result.queue(seed=3) != result.queue(seed=4)
     judged = read_qrels(folder / "qrels.txt")
     assert not any(name in judged[query] for query in queue for name in queue[query])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import click
 
@@ -224,8 +224,6 @@ def deciding(
     queue: str | None = option(
         "Write the documents that matter in random order, as a run for rankgauge judge pool.", "--queue FILE"
     ),
-    seed: Count = option("The seed of that order.", default=0),
-    ties: Literal["trec", "input"] = options.order,
     out: Output,
 ) -> None:
     """Find the unjudged documents that could change the difference of RUN and BASELINE.
@@ -241,19 +239,14 @@ def deciding(
     """
     with working("reading 2 runs"):
         first, second = read_runs((baseline, run))
-        result = rankgauge.comparison.deciding_documents(
-            located_qrels(qrels), first, second, measure, depth=depth, ties=ties
-        )
+        result = rankgauge.comparison.deciding_documents(located_qrels(qrels), first, second, measure, depth=depth)
     out.print(result)
-    if queue is not None and not len(result):
-        print_message(f"{queue} not written: no judgment changes the difference")
-    elif queue is not None:
-        documents = result.queue(seed)
+    if queue is not None:
+        documents = result.queue()
         rankgauge.write_run(documents, queue)
-        longest = max(map(len, documents.values()))
         print_message(
             f"wrote {queue}: {counted(len(result), 'document')}; to judge them: rankgauge judge pool PROJECT "
-            f"--collection FOLDER --run {queue} -k {longest}"
+            f"--collection FOLDER --run {queue} -k {max(map(len, documents.values()), default=1)}"
         )
 
 

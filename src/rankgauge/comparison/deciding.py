@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rankgauge.core.arguments import integer
-from rankgauge.core.grammar import Value
-from rankgauge.core.ids import Ids, IntArray, freeze
+from rankgauge.core.ids import IdRuns, Ids, IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable, distinct, heads_of
 from rankgauge.core.policies import Order, order_of
-from rankgauge.core.text import either, inflect, many
-from rankgauge.data.join import Joined, join, ranked
+from rankgauge.core.text import either, many
+from rankgauge.data.join import Joined, join
 from rankgauge.data.judged_run import UNRANKED, JudgedRun
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
@@ -25,17 +23,17 @@ from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-# Measures with bounds, and the values of their parameters for which the bounds hold.
-_SUPPORTED: dict[str, dict[str, Value]] = {name: {} for name in ("P", "R", "Success", "RR")}
-_SUPPORTED |= {"RBP": {"residual": False}, "nDCG": {"ideal": "judged"}, "AP": {"norm": "R"}}
+_FIRST = ("Success", "RR")  # measures of the first relevant document
+_SUPPORTED = ("P", "R", *_FIRST, "AP", "nDCG", "RBP")
+_FREE = frozenset({"k", "rel", "p", "b", "gain"})  # parameters for which the bounds hold
 _SHOWN = 10  # documents in the table
 _CELLS = 1 << 20  # queries times ranks per block
-_FIRST = {"Success", "RR"}  # measures of the first relevant document
 _STEP = 1e-14  # smallest improvement of an iteration
 _SURE = 1e-9  # a bound this close to 0 may differ from it by rounding only
 
 
-class DecidingDocument(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class DecidingDocument:
     """An unjudged document that could change the difference of two runs.
 
     Attributes:
@@ -58,26 +56,24 @@ class DecidingDocument(NamedTuple):
 class DecidingDocuments(Result):
     """Bounds of a difference over all judgments of unjudged documents, and the documents that matter.
 
-    Returned by :func:`deciding_documents`. The documents are those with a potential above 0, the
-    highest potential first, equal ones by query and document id; their number is `len`.
+    Returned by :func:`deciding_documents`. The length is the number of documents with a potential
+    above 0: no judgment of the others changes the difference.
 
     Attributes:
         baseline: Name of the baseline.
         run: Name of the run.
         measure: The measure.
         difference: Mean of the run minus mean of the baseline, unjudged documents not relevant.
-        low: Lower bound of the difference over all assignments of `grades` to unjudged documents.
+        low: Lower bound of the difference over all assignments of grades to unjudged documents.
         high: Upper bound.
-        queries: Number of queries.
-        grades: Grades that a document may get: 0 and those of the judgments, at least up to 1.
         unjudged: Number of unjudged documents that either run retrieved, with their query.
-        depth: Only documents down to this rank of either run are judged; None for all.
-        undecided: Number of documents such that, if these first ones all get grade 0, no judgment
-            of the others changes the sign; None if the difference is 0.
+        undecided: Smallest number of documents such that, if these first ones all get grade 0, the
+            potentials of the others are too small to change the sign; None if the difference is 0.
         notes: Notes on interpretation.
     """
 
-    _attributes = "baseline run difference low high queries grades unjudged depth decided undecided notes"
+    _attributes = "baseline run measure difference low high unjudged decided undecided documents notes"
+    _columns = "documents query document baseline_rank run_rank potential"
 
     baseline: str
     run: str
@@ -85,92 +81,61 @@ class DecidingDocuments(Result):
     difference: float
     low: float
     high: float
-    queries: int
-    grades: tuple[float, ...]
     unjudged: int
-    depth: int | None
     undecided: int | None
     notes: tuple[str, ...]
-    _ids: tuple[Ids, Ids]
-    _ranks: IntArray
-    _potential: FloatArray
-
-    def __post_init__(self) -> None:
-        freeze(self._ranks, self._potential)
+    _rows: tuple[Ids, Ids, IntArray, FloatArray]
 
     def __len__(self) -> int:
-        return len(self._potential)
+        return len(self._rows[0])
 
     @property
     def decided(self) -> bool:
         """Whether it is proven that no judgment of these documents changes the sign of the difference."""
         return self.low > _SURE or self.high < -_SURE or not len(self)
 
-    def top(self, n: int | None = None) -> tuple[DecidingDocument, ...]:
-        """Return the first n documents; default: all."""
-        queries, documents = (ids.take(slice(n)).shown() for ids in self._ids)
-        ranks = ([None if rank == UNRANKED else rank for rank in column] for column in self._ranks[:n].T.tolist())
-        rows = zip(queries, documents, *ranks, self._potential[:n].tolist(), strict=True)
-        return tuple(map(DecidingDocument._make, rows))
+    @property
+    def documents(self) -> tuple[DecidingDocument, ...]:
+        """All documents that matter, by descending potential, then by query and document id."""
+        return self.top(len(self))
+
+    def top(self, n: int) -> tuple[DecidingDocument, ...]:
+        """Return the first n documents."""
+        queries, documents, ranks, potentials = self._rows
+        known = ([None if rank == UNRANKED else rank for rank in column] for column in ranks[:n].T.tolist())
+        names = (ids.take(slice(n)).shown() for ids in (queries, documents))
+        return tuple(map(DecidingDocument, *names, *known, potentials[:n].tolist()))
 
     def queue(self, seed: int = 0) -> Run:
-        """Return all documents in random order within each query, to judge blind to system and rank.
+        """Return the documents that matter in random order, to judge them blind to system and rank.
 
-        The queue is a run, so it can be written (:func:`write_run`) and added to a judging project
-        (:func:`rankgauge.judging.build_pool`, `judge pool --run`). Fix it before judging.
+        The queue is a run, so that it can be written (:func:`write_run`) and added to a judging
+        project (:func:`rankgauge.judging.build_pool`, `judge pool --run`). Fix it before judging.
         """
         order = np.random.default_rng(seed).permutation(len(self))
-        queries, documents = (ids.take(order) for ids in self._ids)
-        table = PairTable.of_rows(queries, documents, np.arange(len(order), 0, -1, dtype=np.float64))
-        return Run(replace(table, unique=True), name="queue")
+        queries, documents = (ids.take(order) for ids in self._rows[:2])
+        return Run(PairTable.of_rows(queries, documents, -np.arange(len(order), dtype=np.float64)), name="queue")
 
     def table(self) -> Table:
-        """Return the first documents, with the conclusion and the notes."""
+        """Return the bounds, the conclusion, and the first documents."""
         columns = ("query", "document", f"rank in {self.baseline}", f"rank in {self.run}", "potential")
         return Table(
             columns=columns if len(self) else (),
-            rows=self.top(_SHOWN),
-            title=self.title(),
-            notes=(*self._conclusions(), *self.notes),
+            rows=tuple(map(astuple, self.top(_SHOWN))),
+            title=self.summary(),
+            notes=self.notes,
             digits=5,
             shortened=frozenset({0, 1}),
         )
 
-    def data_table(self) -> Table:
-        """Return all documents."""
-        return Table(DecidingDocument._fields, self.top())
-
-    def title(self) -> str:
-        """Return the difference with its bounds."""
-        return (
-            f"{self.measure}: {self.run} − {self.baseline} is {self.difference:+.4f} as judged, "
-            f"{self.low:+.4f} to {self.high:+.4f} over all judgments of {many(self.unjudged, 'unjudged document')}"
-        )
-
     def summary(self) -> str:
         """Return the bounds and the conclusion."""
-        return f"{self.title()}; {next(self._conclusions())}"
-
-    def _conclusions(self) -> Iterator[str]:
-        if self.decided:
-            yield "no judgment of these documents changes the sign of the difference"
-            return
-        yield (
-            f"at most {many(len(self), 'document')} {inflect(len(self), 'matters', 'matter')}: no judgment of the "
-            f"other {self.unjudged - len(self)} changes the difference"
+        matter = f"at most {many(len(self), 'document')} matter{'s' * (len(self) == 1)}"
+        return (
+            f"{self.measure}: {self.run} − {self.baseline} is {self.difference:+.4f} as judged, and from "
+            f"{self.low:+.4f} to {self.high:+.4f} over all judgments of {many(self.unjudged, 'unjudged document')}: "
+            f"{'no judgment of these documents changes the sign' if self.decided else matter}"
         )
-        if self.undecided is not None and self.undecided < len(self):
-            yield (
-                f"if the {self.undecided} with the highest potential all get grade 0, no judgment of the others "
-                "changes the sign"
-            )
-        yield (
-            "until the whole queue is judged, every verdict is provisional: fix the queue first, judge all of it, "
-            "then test once (stopping at a verdict makes false verdicts frequent)"
-        )
-
-    def _data(self) -> dict[str, Any]:
-        return {**super()._data(), "measure": str(self.measure), "documents": self.data_table().records()}
 
 
 def deciding_documents(
@@ -184,8 +149,9 @@ def deciding_documents(
 ) -> DecidingDocuments:
     """Find the unjudged documents that could change the difference of two runs, and its bounds.
 
-    Every unjudged document that either run retrieved may get any of the grades. A document that is
-    relevant counts in both runs, and in the divisor of R, AP, and nDCG even below the cut-off.
+    Every unjudged document that either run retrieved may get any grade that occurs in the judgments.
+    A relevant document counts in both runs, and in the divisor of R, AP, and nDCG even below the
+    cut-off.
 
     The bounds are exact for P, R, Success, RR, and RBP, and for nDCG with two grades. They are outer
     bounds, never narrower than the truth, for AP, and for nDCG with more grades in queries in which
@@ -196,7 +162,7 @@ def deciding_documents(
         baseline: The baseline: anything that :meth:`Run.of` accepts.
         run: The run to compare with it.
         measure: P, R, Success, RR, AP, nDCG, or RBP.
-        depth: Judge only documents down to this rank of either run; all others remain unjudged.
+        depth: Judge only documents down to this rank of either run; the others remain unjudged.
         ties: Order of documents with equal scores: ``trec`` (document id descending) or ``input``
             (input order).
 
@@ -208,117 +174,103 @@ def deciding_documents(
         >>> result = deciding_documents(judged, {"q1": ["d2", "d1"]}, {"q1": ["d1", "d3"]}, "P@2")
         >>> result.low, result.high, result.decided
         (0.0, 0.5, False)
-        >>> result.top()
+        >>> result.documents
         (DecidingDocument(query='q1', document='d3', baseline_rank=None, run_rank=2, potential=0.5),)
     """
-    measured, truth = _supported(measure), Qrels.of(qrels)
-    runs = [ranked(Run.of(source), ties=order_of(ties)) for source in (baseline, run)]
-    evaluations = [evaluate(truth, source, measured, ties="input") for source in runs]
+    measured, truth, runs = parse(measure), Qrels.of(qrels), (Run.of(baseline), Run.of(run))
+    if measured.name not in _SUPPORTED or not all(
+        word in _FREE and value != "best" and not isinstance(value, tuple) for word, value in measured.params
+    ):
+        raise InputError(
+            f"there are no bounds of differences in {measured} over judgments",
+            where="measure",
+            fix=f"use {either(_SUPPORTED)}, with their usual divisors and gains, and a number for rel",
+        )
+    evaluations = [evaluate(truth, source, measured, ties=order_of(ties)) for source in runs]
+    query, documents, ranks = _unjudged(truth, runs, ties)
+    within = np.flatnonzero(ranks.min(axis=1) <= (UNRANKED if depth is None else integer("depth", depth)))
+    query, documents, ranks = query[within], documents.take(within), ranks[within]
     values = np.nan_to_num([evaluation.per_query[:, 0] for evaluation in evaluations])
-    joined = [join(truth, source, ties="input") for source in runs]
-    query, documents, ranks = _unjudged(runs, joined)
-    if depth is not None:
-        chosen = np.flatnonzero(ranks.min(axis=1) <= integer("depth", depth))
-        query, documents, ranks = query[chosen], documents.take(chosen), ranks[chosen]
     problem = _Problem.of(measured, truth, (query, ranks), values)
-    low, high = problem.bounds(joined)
+    swapped = problem._replace(weights=problem.weights[:, ::-1], ranks=ranks[:, ::-1], values=values[::-1])
+    hits = [join(truth, source, ties=ties) for source in runs if measured.name == "AP"]
+    low, high = -swapped.highest(hits[::-1]), problem.highest(hits)
     potential = problem.potentials(low, high) / len(truth)
-    rows = np.flatnonzero(potential > 0)
+    rows = np.flatnonzero(potential)
     by_id = truth.table.queries.ascending()[query[rows]] * len(documents) + documents.take(rows).ascending()
     rows = rows[np.argsort(by_id)]
     rows = rows[np.argsort(-potential[rows], kind="stable")]
     difference = measured.mean(values[1] - values[0])
     rest = np.append(np.cumsum(potential[rows][::-1])[::-1], 0.0)
-    return DecidingDocuments(
+    result = DecidingDocuments(
         baseline=runs[0].name,
         run=runs[1].name,
         measure=measured,
         difference=difference,
         low=measured.mean(low),
         high=measured.mean(high),
-        queries=len(truth),
-        grades=tuple(problem.grades.tolist()),
         unjudged=len(query),
-        depth=depth,
         undecided=int(np.argmax(rest < abs(difference) - _SURE)) if abs(difference) > _SURE else None,
-        notes=tuple(evaluations[0].notes[:1]),
-        _ids=(truth.table.queries.take(query[rows]), documents.take(rows)),
-        _ranks=ranks[rows],
-        _potential=potential[rows],
+        notes=(
+            f"possible grades: those of the judgments, 0 to {truth.table.values.max(initial=1.0):g}",
+            *evaluations[0].notes[:1],
+        ),
+        _rows=(truth.table.queries.take(query[rows]), documents.take(rows), ranks[rows], potential[rows]),
     )
+    return result if result.decided else replace(result, notes=(*_cautions(result), *result.notes))
 
 
-def _supported(measure: str | Measure) -> Measure:
-    """Return the measure if there are bounds for it."""
-    parsed = parse(measure)
-    words = parsed.arguments
-    wanted: dict[str, Value] = {**_SUPPORTED.get(parsed.name, {}), "judged_only": False}
-    gain = words.get("gain")
-    if (
-        parsed.name not in _SUPPORTED
-        or words.get("rel") == "best"
-        or any(words.get(word, value) != value for word, value in wanted.items())
-        or (isinstance(gain, tuple) and min(value for _, value in gain) < 0)
-    ):
-        raise InputError(
-            f"there are no bounds of differences in {parsed} over judgments",
-            where="measure",
-            fix=f"use {either(list(_SUPPORTED))} with their default divisor, a numeric rel, and gains of 0 or more",
+def _cautions(result: DecidingDocuments) -> Iterator[str]:
+    """Yield notes on a difference whose sign the judgments could change."""
+    yield (
+        "every verdict is provisional until the whole queue is judged: fix the queue first, judge all of it, then test "
+        "once (stopping as soon as there is a verdict makes false verdicts frequent)"
+    )
+    if result.undecided is not None and result.undecided < len(result) / 2:
+        yield (
+            f"if the {result.undecided} documents with the highest potential all get grade 0, no judgment of the "
+            "others changes the sign"
         )
-    return parsed
 
 
-def _unjudged(runs: list[Run], joined: list[Joined]) -> tuple[IntArray, Ids, IntArray]:
+def _unjudged(truth: Qrels, runs: tuple[Run, Run], ties: Order) -> tuple[IntArray, Ids, IntArray]:
     """Return the query number, id, and both ranks of each unjudged document that a run retrieved."""
-    tables, numbers = [], []
-    for run, join_of_run in zip(runs, joined, strict=True):
-        offsets = run.table.offsets
-        of_query = np.full(len(run), -1)
-        of_query[join_of_run.in_run] = join_of_run.numbers
-        number = of_query[run.table.query_numbers()]
-        starts = np.repeat(offsets[:-1][join_of_run.in_run], np.diff(join_of_run.offsets))
-        judged = np.zeros(len(number), dtype=bool)
-        judged[(starts + join_of_run.rank - 1)[join_of_run.grade >= 0]] = True
-        rows = np.flatnonzero((number >= 0) & ~judged)
-        rank = np.arange(len(number)) - np.repeat(offsets[:-1], np.diff(offsets)) + 1
-        tables.append(replace(run.table, values=rank.astype(np.float64), unique=True).keep(rows))
-        numbers.append(number[rows])
-    first, second = tables
-    # The first run serves as judgments, so that the join matches the documents of both.
-    common = join(Qrels(first), Run(replace(second, values=-second.values)), ties="input")
-    at = np.repeat(second.offsets[:-1][common.in_run], np.diff(common.offsets)) + common.rank - 1
-    other = np.full(len(first), UNRANKED)
-    other[common.rows] = second.values[at].astype(np.int64)
-    alone = np.delete(np.arange(len(second)), at)
-    both = np.stack([first.values.astype(np.int64), other], axis=1)
-    only = np.stack([np.full(len(alone), UNRANKED), second.values[alone].astype(np.int64)], axis=1)
-    return (
-        np.concatenate([numbers[0], numbers[1][alone]]),
-        Ids.joined([first.docs, second.docs.take(alone)]),
-        np.concatenate([both, only]),
-    )
+    first, second = (replace(run.table, values=np.zeros(len(run.table)), unique=True) for run in runs)
+    common = join(Qrels(second), runs[0], ties=ties).rows
+    second = second.keep(np.delete(np.arange(len(second)), common))
+    queries = Ids.joined([first.queries, second.queries])
+    counts = np.concatenate([np.diff(first.offsets), np.diff(second.offsets)])
+    docs = Ids.joined([first.docs, second.docs])
+    both = Qrels(replace(PairTable.of_rows(IdRuns(queries, counts), docs, np.zeros(len(docs))), unique=True))
+    ranks = np.full((len(docs), 2), UNRANKED)
+    for column, run in zip(ranks.T, runs, strict=True):
+        joined = join(both, run, ties=ties)
+        column[joined.rows] = joined.rank
+    number = np.array([truth.query_index.get(query, -1) for query in both.query_index], dtype=np.int64)
+    number = number[both.table.query_numbers()]
+    judged = truth.table.keep(np.flatnonzero(truth.table.values >= 0))
+    number[join(both, Run(judged), ties="input").rows] = -1
+    rows = np.flatnonzero(number >= 0)
+    return number[rows], both.table.docs.take(rows), ranks[rows]
 
 
 class _Problem(NamedTuple):
-    """Unjudged documents and what their grades change.
+    """Unjudged documents, and how their grades change the difference of each query.
 
-    The difference of a query is a sum over documents of gain times `weight` in the run minus that in
-    the baseline, divided by `fixed` or by a sum over gain levels of `norm[number of documents with
-    this gain]`. (The sum of discounts of an ideal ranking is such a sum, since a gain is the sum of
-    the steps up to its level.)
+    The difference is a sum over documents of gain times (weight in the run - weight in the baseline),
+    divided by the sum over gain levels of step times `norm[number of documents with this gain]`. The
+    sum of discounts of an ideal ranking has this form, since a gain is the sum of the steps up to its
+    level. For AP, Success, and RR, only the weights are used.
     """
 
     measure: Measure
-    grades: FloatArray  # that an unjudged document may get
-    query: IntArray  # (n,) of each unjudged document
-    weights: FloatArray  # (n, 2) value of the document if it is the only relevant one
-    ranks: IntArray  # (n, 2)
-    values: FloatArray  # (2, Q) of both runs as judged
+    query: IntArray  # (n,) query number of each unjudged document
+    ranks: IntArray  # (n, 2) its rank in the baseline and in the run
+    weights: FloatArray  # (n, 2) value of the run if it is the only relevant document
+    values: FloatArray  # (2, Q) values of both runs as judged
     steps: FloatArray  # (T,) differences of successive gains
     pools: IntArray  # (T, Q) number of judged documents with at least this gain
     norm: FloatArray
-    fixed: float
-    level: float  # lowest grade with a gain
 
     @classmethod
     def of(cls, measure: Measure, truth: Qrels, unjudged: tuple[IntArray, IntArray], values: FloatArray) -> _Problem:
@@ -328,62 +280,44 @@ class _Problem(NamedTuple):
         number, judgments = truth.table.query_numbers()[judged], truth.table.values[judged]
         grades = distinct(np.append(judgments, 0.0))
         grades = grades if grades[-1] >= 1 else np.append(grades, 1.0)
-        gain_of = np.array([_gain(measure, grade) for grade in grades.tolist()])
-        gains = distinct(np.append(gain_of, 0.0))
-        own = gain_of[np.searchsorted(grades, judgments)]
+        words = {word: value for word, value in measure.params if word in {"gain", "rel"}}
+        unit = parse("DCG@1" if measure.name == "nDCG" else "P@1")(**words)
+        gain_of = _alone(unit, np.ones(len(grades), dtype=np.int64), grades)
+        own, gains = gain_of[np.searchsorted(grades, judgments)], distinct(gain_of)
         pools = [np.bincount(number[own >= gain], minlength=len(truth)) for gain in gains[1:]]
         rank = np.where(ranks < UNRANKED, ranks, 0)
         most = truth.largest_pool + int(np.bincount(query, minlength=1).max()) + 1
-        alone = _alone(measure, max(most, int(rank.max(initial=0))), float(grades[np.argmax(gain_of)]))
-        fixed = float(measure.name in {"P", "RBP"})
-        norm = np.cumsum(alone) if measure.name == "nDCG" else np.arange(len(alone), dtype=np.float64)
-        return cls(
-            measure=measure,
-            grades=grades,
-            query=query,
-            weights=alone[rank],
-            ranks=ranks,
-            values=values,
-            steps=np.diff(gains),
-            pools=np.array(pools, dtype=np.int64).reshape(-1, len(truth)),
-            norm=norm * (1 - fixed),
-            fixed=fixed,
-            level=float(grades[gain_of > 0].min(initial=math.inf)),
-        )
+        every = np.arange(max(most, int(rank.max(initial=0))) + 1)
+        alone = _alone(measure, every, np.full(len(every), grades[-1]))
+        norms = {"nDCG": np.cumsum(alone), "R": every.astype(np.float64), "AP": alone}
+        pooled = np.array(pools, dtype=np.int64).reshape(-1, len(truth))
+        norm = norms.get(measure.name, np.ones(len(every)))
+        return cls(measure, query, ranks, alone[rank], values, np.diff(gains), pooled, norm)
 
-    def swapped(self) -> _Problem:
-        """Return the problem of the opposite difference."""
-        return self._replace(weights=self.weights[:, ::-1], ranks=self.ranks[:, ::-1], values=self.values[::-1])
-
-    def bounds(self, joined: list[Joined]) -> tuple[FloatArray, FloatArray]:
-        """Return the lower and the upper bound of the difference of each query, (Q,)."""
-        return -self.swapped().highest(joined[::-1]), self.highest(joined)
-
-    def highest(self, joined: list[Joined]) -> FloatArray:
-        """Return the upper bound of the difference of each query, (Q,)."""
+    def highest(self, joined: Sequence[Joined]) -> FloatArray:
+        """Return an upper bound of the difference of each query, (Q,)."""
         best: FloatArray = self.values[1] - self.values[0]
-        if len(self.steps) and self.measure.name == "AP":
+        if self.measure.name == "AP":
             return _highest_precision(self, joined, best)
-        if len(self.steps) and self.measure.name not in _FIRST:
+        if self.measure.name not in _FIRST:
             return _highest_ratio(self, best)
-        # Only the first relevant document counts: one more relevant document attains the bound.
-        baseline, run = np.maximum(self.values[:, self.query], self.weights.T * bool(len(self.steps)))
+        # A single additional relevant document attains the bound: others would only raise the baseline.
+        baseline, run = np.maximum(self.values[:, self.query], self.weights.T)
         np.maximum.at(best, self.query, run - baseline)
         return best
 
     def potentials(self, low: FloatArray, high: FloatArray) -> FloatArray:
         """Return an upper bound of the change of its query's difference by each document, (n,)."""
-        largest = np.maximum(np.abs(low), np.abs(high))
-        most = np.zeros(len(self.query))
-        if len(self.steps) and self.measure.name in _FIRST:
+        largest, most = np.maximum(np.abs(low), np.abs(high)), np.zeros(len(self.query))
+        if self.measure.name in _FIRST:
             most = (self.weights - self.values[:, self.query].T).max(axis=1, initial=0.0)
-        elif len(self.steps) and self.measure.name == "AP":
+        elif self.measure.name == "AP":
             # The sum of precisions divided by R + 1 grows by at most 1 / rank, and R by 1.
-            most = self.weights.max(axis=1) + (largest / (self.pools[0] + 1))[self.query]
+            most = self.weights.max(axis=1) + (largest / (self.pools.sum(axis=0) + 1))[self.query]
         else:
-            # With gain g, the difference D = N / W becomes (N + g * change) / (W + grown).
+            # With gain g, a difference D = N / W becomes (N + g * change) / (W + grown).
             change = np.abs(self.weights[:, 1] - self.weights[:, 0])
-            whole = self.fixed + self.steps @ self.norm[self.pools]
+            whole = self.steps @ self.norm[self.pools]
             grown = np.zeros(len(whole))
             for gain, step, pool in zip(np.cumsum(self.steps), self.steps, self.pools, strict=True):
                 grown = grown + step * (self.norm[pool + 1] - self.norm[pool])
@@ -391,21 +325,11 @@ class _Problem(NamedTuple):
         return np.minimum(most, (high - low)[self.query])
 
 
-def _gain(measure: Measure, grade: float) -> float:
-    """Return the gain of a grade: 0 or 1 for binary relevance."""
-    if measure.name != "nDCG":
-        return float(grade >= (1.0 if measure.level is None else measure.level))
-    words = {word: value for word, value in measure.params if word in {"gain", "rel"}}
-    return float(parse("DCG@1")(**words).values(JudgedRun.from_grades([grade]))[0])
-
-
-def _alone(measure: Measure, deepest: int, grade: float) -> FloatArray:
-    """Return the value of a single relevant document at rank 0 (none), 1, ..., `deepest`."""
-    rank = np.arange(1, deepest + 1)[:, None]
-    known, grades = np.ones(rank.shape, dtype=bool), np.full(rank.shape, grade)
-    number = rank[:, 0]
-    run = JudgedRun(rank, grades, known, known, rank, rank, number, grades, np.ones_like(number))
-    return np.append(0.0, np.nan_to_num(measure.values(run)))
+def _alone(measure: Measure, ranks: IntArray, grades: FloatArray) -> FloatArray:
+    """Return the values of runs with a single judged document at these ranks (0: not retrieved)."""
+    rank, grade, known = np.where(ranks > 0, ranks, UNRANKED)[:, None], grades[:, None], (ranks > 0)[:, None]
+    one = np.ones_like(ranks)
+    return np.nan_to_num(measure.values(JudgedRun(rank, grade, known, known, rank, rank, ranks, grade, one)))
 
 
 def _highest_ratio(problem: _Problem, own: FloatArray) -> FloatArray:
@@ -430,10 +354,10 @@ def _highest_ratio(problem: _Problem, own: FloatArray) -> FloatArray:
     gained -= np.append(0.0, gained[heads[1:] - 1])[query]
     size -= np.append(0, size[heads[1:] - 1])[query]
     divisors = [problem.norm[pool[query] + size] for pool in problem.pools]
-    start = own * (problem.fixed + problem.steps @ problem.norm[problem.pools])
+    start = own * (problem.steps @ problem.norm[problem.pools])
     best = own
     while True:
-        total, whole = start, np.full(len(own), problem.fixed)
+        total, whole = start, np.zeros(len(own))
         for step, pool, divisor in zip(problem.steps, problem.pools, divisors, strict=True):
             score = gained - best[query] * divisor
             highest = np.maximum.reduceat(score, heads)
@@ -448,23 +372,22 @@ def _highest_ratio(problem: _Problem, own: FloatArray) -> FloatArray:
         best = np.maximum(best, ratio)
 
 
-def _highest_precision(problem: _Problem, joined: list[Joined], own: FloatArray) -> FloatArray:
+def _highest_precision(problem: _Problem, joined: Sequence[Joined], own: FloatArray) -> FloatArray:
     """Return an upper bound of the difference in AP, (Q,).
 
     With c(j) relevant documents in the first j ranks, the sum of precisions is that of
     (1/j - 1/(j+1)) * c(j) * (c(j) + 1) / 2 over j. For each number of relevant unjudged documents,
     every rank j gets those that are best for it.
     """
-    missing, relevant = np.bincount(problem.query, minlength=len(own)), problem.pools[0]
+    missing, relevant = np.bincount(problem.query, minlength=len(own)), problem.pools.sum(axis=0)
     hits = []
-    for source in joined:
-        rows = np.flatnonzero(source.grade >= problem.level)
-        hits.append((np.repeat(source.numbers, np.diff(source.offsets))[rows], source.rank[rows]))
+    for run in joined:
+        rows = np.flatnonzero(run.grade >= (problem.measure.level or 0))
+        hits.append((np.repeat(run.numbers, np.diff(run.offsets))[rows], run.rank[rows]))
     last, seen = problem.ranks.max(axis=1, initial=1), np.concatenate([problem.ranks.ravel(), hits[0][1], hits[1][1]])
-    cutoff: Any = dict(problem.measure.params).get("k", UNRANKED)
-    depth = min(int(seen[seen < UNRANKED].max(initial=1)), int(cutoff))
-    weight = np.append(1 / np.arange(1, depth + 1), 0.0)
-    weight = weight[:-1] - weight[1:]
+    # Below the cut-off, the precision of a single document is 0.
+    depth = max(1, min(int(seen[seen < UNRANKED].max(initial=1)), int(np.count_nonzero(problem.norm))))
+    weight = problem.norm[1 : depth + 1] - np.append(problem.norm[2 : depth + 1], 0.0)
     best = own.copy()
     for first in range(0, len(own), _CELLS // depth + 1):
         part = slice(first, first + _CELLS // depth + 1)
@@ -475,14 +398,14 @@ def _highest_precision(problem: _Problem, joined: list[Joined], own: FloatArray)
             cells = np.bincount((query[rows] - first) * depth + rank[rows] - 1, minlength=size * depth)
             return np.cumsum(cells.reshape(size, depth), axis=1)
 
-        baseline, run = (down_to(*hit) for hit in hits)
+        lower, upper = (down_to(*hit) for hit in hits)
         both = down_to(problem.query, last)
         alone = down_to(problem.query, problem.ranks[:, 1]) - both
         number, before = 0, -1
         while before < missing[part].max():
             more = np.minimum(alone, number)
-            shared = np.where(run + more > baseline, np.minimum(both, number - more), 0)
-            above, below = run + more + shared, baseline + shared
+            shared = np.where(upper + more > lower, np.minimum(both, number - more), 0)
+            above, below = upper + more + shared, lower + shared
             total = (above * (above + 1) - below * (below + 1)) @ weight / 2
             # Between `before` and `number` documents: the smallest divisor for gains, else the largest.
             fewest = relevant[part] + before + 1
