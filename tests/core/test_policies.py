@@ -48,7 +48,7 @@ TOGETHER = [
 ]
 
 
-def tied(seed: int = 3, queries: int = 40) -> Batch:
+def tied(seed: int = 3, queries: int = 25) -> Batch:
     """Rankings of up to six documents with at most two scores and some unjudged documents."""
     rng = random.Random(seed)
     qrels: dict[str, dict[str, float]] = {}

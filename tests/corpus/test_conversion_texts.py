@@ -237,7 +237,6 @@ def test_real_texts_round_trip_or_losses_are_reported(form, data, tmp_path):
     for name in (
         "cranfield/corpus.jsonl",
         "cranfield/queries.jsonl",
-        "cisi/corpus.jsonl",
         "formats/topics_trec_sgml.txt",
         "formats/topics_trec_xml.xml",
     ):

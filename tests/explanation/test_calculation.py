@@ -136,7 +136,7 @@ def differing(qrels, run, names, policies):
     return wrong
 
 
-DRAWN, FEW = ((drawn.qrels, drawn.run) for drawn in (batch(11, queries=60), batch(11, queries=15)))
+DRAWN, FEW = ((drawn.qrels, drawn.run) for drawn in (batch(11, queries=40), batch(11, queries=10)))
 
 
 @pytest.mark.parametrize("ties", ["trec", "input", "best", "worst"])
@@ -166,7 +166,7 @@ AVERAGED = (
 
 @pytest.mark.parametrize("name", AVERAGED)
 def test_a_mean_over_all_orders_of_ties_is_shown_as_one_ranking(name):
-    drawn = batch(14, queries=60)
+    drawn = batch(14, queries=25)
     truth, found = Qrels.of(drawn.qrels), Run.of(drawn.run)
     evaluation = evaluate(truth, found, name, ties="mean")
     for query in list(drawn.qrels):

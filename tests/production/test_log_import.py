@@ -8,6 +8,7 @@ import os
 import random
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -849,6 +850,13 @@ def test_a_log_of_unknown_format_is_refused(tmp_path):
         import_log(tmp_path / "empty", tmp_path / "log")
 
 
+@pytest.fixture(scope="module")
+def log_of_two(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("two")
+    import_log(write(folder / "two.jsonl", [question(1), question(2)]), folder / "log")
+    return folder / "log"
+
+
 @pytest.mark.parametrize(
     ("name", "other"),
     [
@@ -863,9 +871,9 @@ def test_a_log_of_unknown_format_is_refused(tmp_path):
         ("s3:", "x"),
     ],
 )
-def test_a_log_of_any_name_contains_only_its_own_events(tmp_path, monkeypatch, name, other):
+def test_a_log_of_any_name_contains_only_its_own_events(tmp_path, monkeypatch, log_of_two, name, other):
     monkeypatch.chdir(tmp_path)
-    import_log(write(tmp_path / "other.jsonl", [question(1), question(2)]), other)
+    shutil.copytree(log_of_two, other)
     source = write(tmp_path / f"{name}.jsonl", [question(1)])
     for path in (name, tmp_path / name):
         report = import_log(source, path)
