@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -25,11 +26,10 @@ def unique_names(names: Sequence[str], paths: Sequence[str]) -> list[str]:
 
 def located(path: str, formats: Collection[str] = rankgauge.formats.RUN_FORMATS) -> str | rankgauge.formats.InFormat:
     """Return a path, in the format named before it if one is: ``trec3:scores.run``."""
-    from pathlib import Path
-
     form, colon, rest = path.partition(":")
     # A file with such a name is read as it is.
-    return rankgauge.formats.InFormat(rest, form) if colon and form in formats and not Path(path).exists() else path
+    named = colon and form in formats and not os.path.exists(path)  # noqa: PTH110 - pathlib is slow to load
+    return rankgauge.formats.InFormat(rest, form) if named else path
 
 
 def located_qrels(path: str) -> str | rankgauge.formats.InFormat:
