@@ -106,7 +106,9 @@ class ProjectFile:
             place /= PROJECT_FILE
         if place.suffix.lower() not in {".toml", ""} and place.is_file():
             raise FormatError(
-                "this is not a project file: expected TOML", path=str(place), fix=f"pass a file such as {PROJECT_FILE}"
+                "this is not a project file: expected TOML",
+                path=str(place),
+                fix=f"pass the folder with the documents and questions: {place.parent}, or a file such as {PROJECT_FILE}",
             )
         text = read_text(place, fix="check the path, or create a project: rankgauge init")
         file = cls(place, _parse(text, str(place)), text)
