@@ -108,7 +108,7 @@ class ProjectFile:
             raise FormatError(
                 "this is not a project file: expected TOML",
                 path=str(place),
-                fix=f"pass the folder with the documents and questions: {place.parent}, or a file such as {PROJECT_FILE}",
+                fix=f"pass the folder with the documents and questions: {place.parent}, or {PROJECT_FILE}",
             )
         text = read_text(place, fix="check the path, or create a project: rankgauge init")
         file = cls(place, _parse(text, str(place)), text)
