@@ -109,3 +109,21 @@ def test_distinct_numbers_are_those_that_numpy_finds(numbers: list[int]) -> None
     found = distinct(np.array(numbers, dtype=np.int64))
     assert found.dtype == np.int64
     assert found.tolist() == np.unique(np.array(numbers, dtype=np.int64)).tolist()
+
+
+@given(
+    st.dictionaries(
+        st.text("qé", min_size=1), st.lists(st.tuples(st.text("ab0é", min_size=1, max_size=12), st.integers(0, 3)))
+    )
+)
+@pytest.mark.parametrize("longest", [3, 12])
+def test_rows_by_id_are_sorted_whatever_the_length_of_ids_and_repeats(longest, ranked):
+    pairs = [(query, doc[:longest], value) for query, ranking in ranked.items() for doc, value in ranking]
+    if longest == 12:
+        pairs = list({pair[:2]: pair for pair in pairs}.values())
+    queries, docs, values = zip(*pairs, strict=True) if pairs else ((), (), ())
+    rows = PairTable.of_rows(Ids.of(queries), Ids.of(docs), np.array(values, dtype=np.float64))
+    expected = sorted(range(len(rows)), key=lambda row: rows.values[row])
+    expected.sort(key=lambda row: rows.docs[row], reverse=True)
+    expected.sort(key=lambda row: int(rows.query_numbers()[row]))
+    assert rows.by_id().tolist() == expected

@@ -256,7 +256,7 @@ class Ids(Frozen):
         equal = ours.lengths == theirs.lengths
         for number in range(_word_count(ours)):
             left = np.flatnonzero(equal & (ours.lengths > number * _WORD)) if number else slice(None)
-            equal[left] &= _words(ours.take(left), number) == _words(theirs.take(left), number)
+            equal[left] &= words_of(ours.take(left), number) == words_of(theirs.take(left), number)
         for row in np.flatnonzero(equal & (ours.lengths > _LONG)).tolist():
             equal[row] = ours[row] == theirs[row]
         return equal
@@ -346,7 +346,7 @@ def _hashes(ids: Ids) -> npt.NDArray[np.uint64]:
         hashed[row] ^= np.uint64(zlib.crc32(ids[row]))
     for number, factor in enumerate(np.multiply.accumulate(np.full(_word_count(ids), _MIX))):
         # A missing word is 0: a hash must not depend on the other ids of the column.
-        words = _words(ids, number)
+        words = words_of(ids, number)
         words ^= words >> _HALF
         words *= factor
         hashed += words
@@ -360,7 +360,7 @@ def _word_count(ids: Ids) -> int:
     return -(-min(ids.longest, _LONG) // _WORD)
 
 
-def _words(ids: Ids, number: int) -> npt.NDArray[np.uint64]:
+def words_of(ids: Ids, number: int) -> npt.NDArray[np.uint64]:
     """Return the ``number``-th eight bytes of each id, zero after its end."""
     data = ids.data.data
     # The eight bytes at every offset.

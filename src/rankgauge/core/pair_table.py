@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core import native
-from rankgauge.core.ids import Frozen, IdRuns, Ids, IntArray, freeze, show_id
+from rankgauge.core.ids import Frozen, IdRuns, Ids, IntArray, freeze, show_id, words_of
 from rankgauge.errors import InputError
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 _T = TypeVar("_T", bound=np.number[Any])
 
 _MIX = np.uint64(0xC2B2AE3D27D4EB4F)
+_WORD = 8  # bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,6 +195,22 @@ class PairTable(Frozen):
             groups = np.cumsum(new[:-1])[tied]
             order[tied] = order[tied][self.docs.descending(order[tied], groups)]
         return order, np.flatnonzero(new)
+
+    def by_id(self) -> IntArray:
+        """Return the rows of each query by document id, descending; those of a repeated document by value."""
+        core, once, by_id = native.core, not self.repeats(), True
+        if once and self.docs.longest <= _WORD:
+            # Big-endian words have the order of the ids, and sorting short arrays of numbers is fast.
+            keys = ~words_of(self.docs, 0).byteswap()
+            order = np.empty(len(self), dtype=np.int64)
+            for start, end in pairwise(self.offsets.tolist()):
+                order[start:end] = np.argsort(keys[start:end]) + start
+            return order
+        if once and core is not None:
+            ranked = core.rank_rows(*self.docs.columns(), np.zeros(len(self)), self.offsets, by_id)
+            return np.arange(len(self)) if ranked is None else np.frombuffer(ranked, np.int64)
+        rows = np.argsort(self.values, kind="stable")
+        return rows[self.docs.descending(rows, self.query_numbers()[rows])]
 
     def repeat_error(self, group: Sequence[int], *, fix: str) -> InputError:
         """Return the error for a repeated pair."""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from rankgauge.core import native
 from rankgauge.core.ids import Id, Ids, IntArray, freeze, id_bytes, show_id
-from rankgauge.core.pair_table import FloatArray, PairTable, distinct, offsets_of
+from rankgauge.core.pair_table import FloatArray, PairTable, distinct, offsets_of, ranges_of
 from rankgauge.core.text import many, some
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.formats import frames, mappings, readers
@@ -407,18 +407,14 @@ def _digest(kind: bytes, table: PairTable) -> str:
 
     queries = table.queries.tolist()
     order = sorted(range(len(queries)), key=queries.__getitem__)
-    place = np.empty(len(queries), dtype=np.int64)
-    place[order] = np.arange(len(queries))
-    rows = np.argsort(table.values, kind="stable")
-    groups = place[table.query_numbers()[rows]]
-    rows = rows[table.docs.descending(rows, groups)]
-    docs = table.docs.take(rows)
     counts = np.diff(table.offsets)[order]
+    rows = table.by_id()[ranges_of(table.offsets[:-1][order], counts)]
+    docs = table.docs.take(rows)
     digest = hashlib.sha256(kind)
     for numbers in ([len(queries), len(table)], [len(queries[number]) for number in order], counts):
         digest.update(np.asarray(numbers, dtype="<i8").tobytes())
     digest.update(b"".join(queries[number] for number in order))
     digest.update(docs.lengths.astype("<i8").tobytes())
-    digest.update(b"".join(docs.tolist()))
+    digest.update(docs.bytes().data)
     digest.update((table.values[rows] + 0.0).astype("<f8").tobytes())
     return digest.hexdigest()

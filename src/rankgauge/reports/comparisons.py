@@ -157,8 +157,8 @@ _SHORT, _HASH = 8, 40
 
 def _entries(entries: HistoryEntries, options: Options, *, plain: bool = False) -> Table:
     """Return one row for each evaluation; `plain` has full times, fingerprints, and commits, and empty columns."""
-    names = _names(entries, options.measures)
     shown = entries if options.last is None else entries[-options.last :]
+    names = _names(shown, options.measures)
     known = [means_of(shown, parse(name)) for name in names]
     values = (
         (

@@ -32,8 +32,9 @@ Columns: TypeAlias = Sequence[npt.NDArray[Any]]
 
 _MAGIC = b"rankgauge artifact 1\n"
 _CHECK = struct.Struct("<I")  # CRC-32 of a block, its artifact, and its number
-_COLUMN = struct.Struct("<2sQQ")  # type of a column, its rows, and its compressed bytes
-_SAMPLE = 1 << 14
+# Levels and strategies of zlib. Bytes of numbers have no matches, only frequent or random values.
+_WAYS = (0, zlib.Z_DEFAULT_STRATEGY), (1, zlib.Z_RLE), (1, zlib.Z_DEFAULT_STRATEGY)
+_SAMPLE = 1 << 12
 _LEFT_OVER = 3600  # seconds after which content without a name is not about to be named any more
 
 
@@ -196,30 +197,35 @@ def _checksum(name: str, number: int, body: bytes) -> int:
 
 def _packed(column: npt.NDArray[Any]) -> bytes:
     """Compress a column: the first bytes of all numbers, then the second bytes, ..."""
-    raw = np.ascontiguousarray(column).view(np.uint8).reshape(len(column), column.itemsize).T.tobytes()
-    # Matches of text make it smaller; in numbers, only repeated bytes do, and finding them is fast.
-    strategies = [zlib.Z_RLE] if column.itemsize > 1 else [zlib.Z_RLE, zlib.Z_DEFAULT_STRATEGY]
-    body = b""
-    if len(strategies) > 1:
-        strategies.sort(key=lambda strategy: len(_deflated(raw[:_SAMPLE], strategy)))
-    body = _deflated(raw, strategies[0])
-    return _COLUMN.pack(column.dtype.str[1:].encode(), len(column), len(body)) + body
+    planes = np.ascontiguousarray(column).view(np.uint8).reshape(len(column), column.itemsize).T
+    bodies = [_deflated(plane.tobytes()) for plane in planes]
+    sizes = np.array([len(column), *map(len, bodies)], dtype="<u4")
+    return b"".join((column.dtype.str[1:].encode(), sizes.tobytes(), *bodies))
 
 
-def _deflated(raw: bytes, strategy: int) -> bytes:
-    squeeze = zlib.compressobj(1, zlib.DEFLATED, 15, 9, strategy)
+def _deflated(raw: bytes) -> bytes:
+    """Compress bytes in the way that suits the first of them."""
+    sample = raw[:_SAMPLE]
+    best = min(_WAYS, key=lambda way: len(_compressed(sample, *way)))
+    return _compressed(raw, *best)
+
+
+def _compressed(raw: bytes, level: int, strategy: int) -> bytes:
+    squeeze = zlib.compressobj(level, zlib.DEFLATED, 15, 9, strategy)
     return squeeze.compress(raw) + squeeze.flush()
 
 
 def _unpacked(block: bytes) -> Columns:
     columns, start = [], 0
     while start < len(block):
-        kind, rows, size = _COLUMN.unpack_from(block, start)
-        start += _COLUMN.size
-        dtype = np.dtype(f"<{kind.decode()}")
-        raw = np.frombuffer(zlib.decompress(block[start : start + size]), np.uint8).reshape(dtype.itemsize, rows)
-        columns.append(np.ascontiguousarray(raw.T).reshape(-1).view(dtype))
-        start += size
+        dtype = np.dtype(f"<{block[start : start + 2].decode()}")
+        rows, *sizes = np.frombuffer(block, "<u4", dtype.itemsize + 1, start + 2).tolist()
+        start += 2 + 4 * (dtype.itemsize + 1)
+        raw = np.empty((rows, dtype.itemsize), np.uint8)
+        for place, size in enumerate(sizes):
+            raw[:, place] = np.frombuffer(zlib.decompress(block[start : start + size]), np.uint8)
+            start += size
+        columns.append(raw.reshape(-1).view(dtype))
     return columns
 
 

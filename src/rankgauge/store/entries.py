@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -84,8 +84,22 @@ class HistoryEntry(Result):
     versions: Mapping[str, str]
     commit: str | None
     dirty: bool
-    profile: AppliedProfile | None = None
-    findings: tuple[Finding, ...] = ()
+    profile: AppliedProfile | None
+    findings: tuple[Finding, ...]
+
+    @classmethod
+    def unread(cls, number: int, read: Callable[[], HistoryEntry]) -> HistoryEntry:
+        """Return an entry that is read when it is used, since a list of thousands shows few."""
+        entry = object.__new__(cls)
+        entry.__dict__.update(id=number, _read=read)
+        return entry
+
+    def __getattr__(self, name: str) -> Any:
+        if "_read" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self.__dict__.update(vars(self._read()))
+        del self.__dict__["_read"]
+        return getattr(self, name)
 
     def __post_init__(self) -> None:
         for name in ("settings", "run_settings", "means", "counts", "coverage", "versions"):

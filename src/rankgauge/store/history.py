@@ -427,7 +427,7 @@ class History(Store):
         if run is not None:
             asked = asked.where(table.c.run == _plain(run))
         for row in connection.execute(asked.order_by(table.c.id)):
-            yield self._read(*row)
+            yield HistoryEntry.unread(row[0], partial(self._read, *row))
 
     def _entry(self, connection: Connection, which: int | str | HistoryEntry) -> HistoryEntry:
         from sqlalchemy import func, select
