@@ -83,18 +83,18 @@ class Judging(Store):
         corpus.write_text('{"_id": "new", "text": "Ties"}\n', encoding="utf-8")
         run.write_text("q000 Q0 new 1 2.5 a\n", encoding="utf-8")
         return [
-            ["judge", *words]
+            ["judge", *words, "--store", where]
             for words in (
-                ["status", where],
-                ["relevance", where],
-                ["agreement", where],
-                ["settings", where, "--title", "Another title"],
-                ["pool", where, "--collection", str(corpus), "--run", str(run)],
-                ["invite", where, f"Guest {folder.name}"],
-                ["export", where, str(folder / "qrels.txt")],
-                ["export", where, str(folder / "all.jsonl"), "--to", "events"],
-                ["backup", where, str(folder / "copy.jsonl")],
-                ["backup", where, str(folder / "copy.db")],
+                ["status"],
+                ["relevance"],
+                ["agreement"],
+                ["settings", "--title", "Another title"],
+                ["pool", "--collection", str(corpus), "--run", str(run)],
+                ["invite", f"Guest {folder.name}"],
+                ["export", str(folder / "qrels.txt")],
+                ["export", str(folder / "all.jsonl"), "--to", "events"],
+                ["backup", str(folder / "copy.jsonl")],
+                ["backup", str(folder / "copy.db")],
             )
         ]
 
@@ -112,7 +112,7 @@ class Evaluations(Store):
 
     def commands(self, where, folder):
         return [
-            ["history", *words, "--history", where]
+            ["history", *words, "--store", where]
             for words in (["list"], ["show", "1"], ["export", "1"], ["trend", "-m", "RR"])
         ]
 
@@ -130,7 +130,7 @@ class Verdicts(Store):
 
     def commands(self, where, folder):
         answers = str(sample_path("answers/prompt-1.jsonl"))
-        return [["answers", "evaluate", answers, "--verdicts", where, "--person"]]
+        return [["answers", "evaluate", answers, "--store", where, "--person"]]
 
 
 def _put(cache, keys):

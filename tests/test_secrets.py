@@ -298,7 +298,7 @@ def test_nothing_that_a_benchmark_writes_holds_a_secret(tmp_path, tmp_path_facto
             ),
             encoding="utf-8",
         )
-        words = "--errors empty --report report.html --as json --save --history h.db --runs runs"
+        words = "--errors empty --report report.html --as json --save --store h.db --runs runs"
         done = subprocess.run(
             [sys.executable, "-m", "rankgauge", "bench", *words.split()],
             cwd=tmp_path,

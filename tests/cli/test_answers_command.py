@@ -128,7 +128,7 @@ def test_verdicts_of_a_store_are_used_by_judge(tmp_path):
     with VerdictStore(tmp_path / "v.db") as store:
         store.create()
         store.add(read_verdicts(VERDICTS))
-    words = (FIRST, "--reference", QUESTIONS, "--verdicts", tmp_path / "v.db", "-m", "Completeness")
+    words = (FIRST, "--reference", QUESTIONS, "--store", tmp_path / "v.db", "-m", "Completeness")
     assert "judge: reader, not calibrated" in answers("evaluate", *words, "--judge", "reader").stdout
     refused = answers("evaluate", *words, "--judge", "ann", code=2).stderr
     assert "there are no verdicts of ann" in refused
@@ -188,10 +188,10 @@ def test_verdicts_of_people_need_no_calibration():
 
 def test_evaluations_are_saved_in_the_history(tmp_path):
     store = tmp_path / "history.db"
-    words = ("--reference", QUESTIONS, "-m", "TokenF1", "--save", "--history", store)
+    words = ("--reference", QUESTIONS, "-m", "TokenF1", "--save", "--store", store)
     for number, path in ((1, FIRST), (2, SECOND)):
         answers("evaluate", path, *words, "--set", f"prompt={number}")
-    done = run("history", "list", "--history", store)
+    done = run("history", "list", "--store", store)
     assert done.returncode == 0, done.stderr
     assert "prompt-1" in done.stdout
     assert "prompt-2" in done.stdout
@@ -249,7 +249,7 @@ def test_a_search_lets_the_model_judge_what_the_collection_answers(tmp_path, nam
             server.url,
             "--model",
             "m",
-            "--verdicts",
+            "--store",
             store,
             "--collection",
             collection,
@@ -284,13 +284,13 @@ def test_a_criterion_in_words_is_judged_and_has_the_name_that_python_gives_it(tm
     wording, seen = tmp_path / "short.txt", set()
     wording.write_text("The answer is short.\n")
     own = ("--criterion", "exact=The answer has a digit.", "--criterion", f"short=@{wording}")
-    words = (FIRST, "--reference", QUESTIONS, "--verdicts", tmp_path / "v.db", *own)
+    words = (FIRST, "--reference", QUESTIONS, "--store", tmp_path / "v.db", *own)
     some = (*words, "-m", "Criterion(name=exact)", "--as", "json")
     with serving(of_criterion(seen)) as server:
         found = means(answers("evaluate", *some, "--url", server.url, "--model", "m"))
         assert seen == {"The answer has a digit.", "The answer is short."}
         asked_for = len(server.bodies)
-        assert means(answers("evaluate", *some)) == found
+        assert means(answers("evaluate", *some, "--judge", "m")) == found
         assert len(server.bodies) == asked_for == 2 * 20
     records = AnswerSet.of(FIRST, reference=QUESTIONS).records
     digits = sum(bool(re.search(r"\d", each.answer)) for each in records) / 20
@@ -379,14 +379,13 @@ WRONG = {
     "-m Criterion(name=a)": "--criterion a=",
     "--dry-run": "need a model",
     "--claims model": "need a model",
-    "--history h.db": "need --save",
+    "--store h.db": "without a model",
     "--search bm25 --collection x": "--search need a model",
-    "--url http://localhost:1/v1 --model m --verdicts v.db --search bm25": "--collection FOLDER",
-    "--url http://localhost:1/v1 --model m --verdicts v.db --collection "
+    "--url http://localhost:1/v1 --model m --store v.db --search bm25": "--collection FOLDER",
+    "--url http://localhost:1/v1 --model m --store v.db --collection "
     f"{sample_path('qrels.txt').parent} --search bm": "fix: choose bm25, hashing, model2vec:NAME",
     "--url http://localhost:1/v1": "needs both --url URL and --model NAME",
-    "--url http://localhost:1/v1 --model m": "name the store for the model's verdicts",
-    "--url http://localhost:1/v1 --model m --verdicts v.jsonl": "a model needs a store of verdicts",
+    "--url http://localhost:1/v1 --model m --verdicts v.jsonl": "a model adds verdicts to the store",
     "-m nDCG@10": "is not a measure of answers",
     "-m AnswerSimilarity": "needs an encoder",
     "--reference none.jsonl": "there is no such file",
@@ -403,7 +402,7 @@ def test_a_model_that_never_replies_gives_an_error_and_no_value(tmp_path, comman
     file.write_text("".join(f"{json.dumps(row | {'contexts': ['']})}\n" for row in rows[:1]))
     with file.open("a") as stream:
         stream.write(json.dumps(rows[1] | {"contexts": ["The tower is 2 m high."]}))
-    words = (file, "--verdicts", store, "--model", "m", "-m", "Faithfulness", "--claims", claims)
+    words = (file, "--store", store, "--model", "m", "-m", "Faithfulness", "--claims", claims)
     options = ("--allow-uncalibrated",) if command == "gate" else ()
     refusing = (400, {}, {"error": "the context is too long"})
     with serving(lambda *_: refusing) as server:
@@ -437,7 +436,7 @@ def test_some_missing_verdicts_give_bounds(tmp_path):
             server.url,
             "--model",
             "m",
-            "--verdicts",
+            "--store",
             tmp_path / "v.db",
             "-m",
             "Faithfulness",
@@ -457,7 +456,7 @@ def test_invalid_arguments_are_refused_with_a_fix(words, monkeypatch):
 
 
 def test_a_dry_run_sends_nothing(tmp_path):
-    model = ("--url", "http://localhost:1/v1", "--model", "m", "--verdicts", tmp_path / "v.db")
+    model = ("--url", "http://localhost:1/v1", "--model", "m", "--store", tmp_path / "v.db")
     done = answers("evaluate", FIRST, "--reference", QUESTIONS, *model, "--dry-run")
     assert "dry run, nothing was sent" in done.stderr
     assert "calls" in done.stderr

@@ -106,7 +106,7 @@ def test_every_form_has_both_tables(bench, form):
 @pytest.mark.slow
 def test_one_command_writes_runs_diagnosis_report_and_history(bench, tmp_path):
     files = ["--runs", "runs", "--report", "r.html"]
-    done = bench("--diagnose", "--full", *files, "--save", "--history", "h.db", "--set", "label=first")
+    done = bench("--diagnose", "--full", *files, "--save", "--store", "h.db", "--set", "label=first")
     assert done.returncode == 0, done.stderr
     assert "Diagnosis of dense: quality" in done.stdout
     assert sorted(p.name for p in (tmp_path / "runs").iterdir()) == ["bm25.run", "dense.run"]

@@ -147,7 +147,7 @@ def test_a_closed_pipe_does_not_prevent_saving(run, tmp_path):
 
 def test_an_unwritable_store_does_not_prevent_the_table(run, tmp_path):
     (tmp_path / "h.db").write_text("no database " * 50, encoding="utf-8")
-    done = run("evaluate", QRELS, BM25, "-m", "RR", "--save", "--history", "h.db")
+    done = run("evaluate", QRELS, BM25, "-m", "RR", "--save", "--store", "h.db")
     assert done.returncode == 2
     assert "0.7279" in done.stdout
     assert "h.db: not an SQLite database" in done.stderr
@@ -158,7 +158,7 @@ def test_the_variable_names_the_store(run, tmp_path):
     run("evaluate", QRELS, BM25, "--save", RANKGAUGE_STORE="own.db")
     assert {path.name for path in tmp_path.iterdir()} == {"own.db", "own.db.artifacts"}
     assert "bm25" in run("history", "list", RANKGAUGE_STORE="own.db").stdout
-    assert "bm25" in run("history", "list", "--history", "own.db").stdout
+    assert "bm25" in run("history", "list", "--store", "own.db").stdout
 
 
 def test_records_can_be_saved(run, tmp_path):
@@ -185,7 +185,7 @@ def test_records_can_be_saved(run, tmp_path):
         (("evaluate", QRELS, BM25, "--save", "--set", "=1"), "got '=1', expected KEY=VALUE"),
         (("evaluate", QRELS, BM25, "--save", "--set", "date=soon"), "got date=soon, expected a date"),
         (
-            ("evaluate", QRELS, BM25, "--save", "--history", "mysql://me:secret@host/db"),
+            ("evaluate", QRELS, BM25, "--save", "--store", "mysql://me:secret@host/db"),
             "this kind of database is not supported",
         ),
     ],

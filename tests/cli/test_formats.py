@@ -13,7 +13,7 @@ QRELS = rankgauge.sample_path("qrels.txt")
 RUNS = {name: rankgauge.sample_path(f"runs/{name}.run") for name in ("bm25", "keyword")}
 COMMANDS = {
     "evaluate": ["evaluate", "QRELS", "bm25", "keyword", "-m", "nDCG@10", "-m", "AP"],
-    "evaluate and save": ["evaluate", "QRELS", "bm25", "-m", "AP", "--save", "--history", "FRESH"],
+    "evaluate and save": ["evaluate", "QRELS", "bm25", "-m", "AP", "--save", "--store", "FRESH"],
     "check": ["check", "QRELS", "bm25", "keyword", "-m", "AP"],
     "compare": ["compare", "QRELS", "bm25", "keyword", "-m", "AP"],
     "diff": ["diff", "QRELS", "bm25", "keyword"],

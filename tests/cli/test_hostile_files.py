@@ -48,7 +48,7 @@ def assert_safe(*texts, commands=False):
         ("fuse", NAME, "b.run", "-o", "fused.run"),
         ("convert", NAME, "out\x1b.run"),
         ("sample", NAME, "-n", "1", "-o", "out.run"),
-        ("evaluate", "qrels.txt", NAME, "-m", "RR", "--save", "--history", "h.db"),
+        ("evaluate", "qrels.txt", NAME, "-m", "RR", "--save", "--store", "h.db"),
     ],
     ids=lambda words: " ".join(word for word in words if word.isprintable()),
 )
@@ -68,7 +68,7 @@ def test_neither_channel_gets_a_control_character_or_a_command(folder, words):
         ("evaluate", "qrels.txt", "b.run", "--\x1b\n::error::option"),
         ("x\x1b\n::error::command",),
         ("gate", "qrels.txt", "b.run", "--rules", "\x1b\n::error::rules.toml"),
-        ("history", "list", "--history", "\x1b\n::error::h.db"),
+        ("history", "list", "--store", "\x1b\n::error::h.db"),
         ("report", "qrels.txt", "b.run", "-o", "\x1b\n::error::/page.html"),
     ],
     ids=["path", "measure", "choice", "option", "command", "rules", "history", "report"],

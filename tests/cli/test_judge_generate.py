@@ -35,12 +35,15 @@ def collection(tmp_path):
 
 def test_generated_questions_go_into_the_project_and_refused_ones_beside_it(tmp_path, collection):
     project = tmp_path / "judging.db"
-    run("judge", "create", project)
+    run("judge", "create", "--store", project)
     with serving(server) as model:
         words = (
             "judge",
             "generate",
+            "--store",
             project,
+            "-o",
+            tmp_path / "new.jsonl",
             "--collection",
             collection,
             "-n",
@@ -68,16 +71,16 @@ def test_generated_questions_go_into_the_project_and_refused_ones_beside_it(tmp_
     assert sorted(each.answers for each in stored.values()) == [("cards",), ("wifi",)]
     assert {each.origin for each in stored.values()} == {"generated"}
     assert {each.author for each in stored.values()} == {"small"}
-    refused = (tmp_path / "judging.generated.refused.jsonl").read_text().splitlines()
+    refused = (tmp_path / "new.refused.jsonl").read_text().splitlines()
     assert [json.loads(line)["document"] for line in refused] == ["fees"]
     # The accepted questions are a question set.
-    again = run("logs", "sample", tmp_path / "judging.generated.jsonl", "-n", 2, "--as", "csv")
+    again = run("logs", "sample", tmp_path / "new.jsonl", "-n", 2, "--as", "csv")
     assert again.returncode == 0, again.stderr
 
 
 def test_a_model_is_needed(tmp_path, collection):
     project = tmp_path / "judging.db"
-    run("judge", "create", project)
-    done = run("judge", "generate", project, "--collection", collection)
+    run("judge", "create", "--store", project)
+    done = run("judge", "generate", "--store", project, "--collection", collection)
     assert done.returncode == 2
     assert "a language model needs both --url URL and --model NAME" in done.stderr

@@ -32,7 +32,7 @@ _COMMANDS = {
     "history trend": ("history", "trend", "-m", "nDCG@10"),
     "logs import": ("logs", "import", *_LOG, "log"),
     "logs metrics": ("logs", "metrics", "log"),
-    "logs health": ("logs", "health", "log", "--history", ".rankgauge/store.db", "--run", "bm25"),
+    "logs health": ("logs", "health", "log", "--store", ".rankgauge/store.db", "--run", "bm25"),
 }
 _PAGE = r"""\documentclass{article}
 \usepackage[T1]{fontenc}

@@ -20,13 +20,26 @@ def log(tmp_path):
 
 def test_a_log_becomes_a_set_a_refresh_and_questions_to_judge(tmp_path, log):
     path, project = tmp_path / "set.jsonl", tmp_path / "judging.db"
-    assert run("judge", "create", project).returncode == 0
+    assert run("judge", "create", "--store", project).returncode == 0
     done = run("logs", "sample", log, "-n", 2, "--into", path, "--part", "core")
     assert done.returncode == 0, done.stderr
     sentinels = tmp_path / "failures.csv"
     sentinels.write_text("id,question\ns1,login fails\n", encoding="utf-8")
     done = run(
-        "logs", "sample", log, "-n", 2, "--into", path, "--sentinels", sentinels, "--project", project, "--seed", 1
+        "logs",
+        "sample",
+        log,
+        "-n",
+        2,
+        "--into",
+        path,
+        "--sentinels",
+        sentinels,
+        "--judge",
+        "--store",
+        project,
+        "--seed",
+        1,
     )
     assert done.returncode == 0, done.stderr
     assert "3 added, 2 kept, 0 retired" in done.stdout
@@ -39,7 +52,7 @@ def test_a_log_becomes_a_set_a_refresh_and_questions_to_judge(tmp_path, log):
         for each in found.part("rotating"):
             assert stored[each.id].origin == "log"
             assert stored[each.id].probability == each.probability
-    pooled = run("judge", "pool", project, "--collection", _collection(tmp_path), "--bm25")
+    pooled = run("judge", "pool", "--store", project, "--collection", _collection(tmp_path), "--bm25")
     assert pooled.returncode == 0, pooled.stderr
 
 
@@ -57,7 +70,7 @@ def test_a_sample_that_changes_nothing_makes_no_version(tmp_path, log):
 
 def test_without_a_project_no_set_is_written(tmp_path, log):
     path = tmp_path / "set.jsonl"
-    done = run("logs", "sample", log, "-n", 2, "--into", path, "--project", tmp_path / "none.db")
+    done = run("logs", "sample", log, "-n", 2, "--into", path, "--judge", "--store", tmp_path / "none.db")
     assert done.returncode == 2
     assert "there is no store yet" in done.stderr
     assert not path.exists()

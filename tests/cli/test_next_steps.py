@@ -223,8 +223,8 @@ def nothing_missed(folder):
 
 
 def _project(folder, questions):
-    folder("judge create p.db")
-    text = folder("judge status p.db")
+    folder("judge create")
+    text = folder("judge status")
     lines = (SAMPLE / "queries.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     (folder.path / "some.jsonl").write_text("".join(lines[:questions]), encoding="utf-8")
     return text
@@ -232,16 +232,16 @@ def _project(folder, questions):
 
 def no_questions(folder):
     text = _project(folder, 2)
-    folder(command_in(next_step("judge: no questions", project="p.db")).replace("FILE", "some.jsonl"))
-    assert "2 questions" in folder("judge status p.db")
-    return text, {"project": "p.db"}
+    folder(command_in(next_step("judge: no questions", flag="")).replace("FILE", "some.jsonl"))
+    assert "2 questions" in folder("judge status")
+    return text, {"flag": ""}
 
 
 def _pooled(folder):
     _project(folder, 1)
-    folder("judge questions p.db some.jsonl")
-    text = folder("judge status p.db")
-    words = {"project": "p.db", "questions": "the questions"}
+    folder("judge questions some.jsonl")
+    text = folder("judge status")
+    words = {"flag": "", "questions": "the questions"}
     step = command_in(next_step("judge: no candidates", **words))
     folder(step.replace("FOLDER", "sample").replace("RUN", "sample/runs/bm25.run") + " -k 3")
     return text, words
@@ -249,14 +249,14 @@ def _pooled(folder):
 
 def no_candidates(folder):
     text, words = _pooled(folder)
-    assert "judge serve" in folder("judge status p.db")
+    assert "judge serve" in folder("judge status")
     return text, words
 
 
 def tasks_left(folder):
     _pooled(folder)
-    text = folder("judge status p.db")
-    step = command_in(next_step("judge: tasks left", project="p.db"))
+    text = folder("judge status")
+    step = command_in(next_step("judge: tasks left", flag=""))
     command = [sys.executable, "-m", "rankgauge", *step.split(), "--port", "0"]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, cwd=folder.path) as process:
@@ -264,22 +264,22 @@ def tasks_left(folder):
             assert "http://" in process.stdout.readline() + process.stderr.readline()
         finally:
             process.send_signal(signal.SIGINT)
-    return text, {"project": "p.db"}
+    return text, {"flag": ""}
 
 
 def done_judging(folder):
     _pooled(folder)
-    with JudgingProject(folder.path / "p.db") as project:
+    with JudgingProject(folder.path / ".rankgauge/store.db") as project:
         for name in map(str, range(20)):
             judge = project.add_judge(name)[0]
             while (task := project.next_task(judge.id)) is not None:
                 shown = task.presentation
                 best = (min(shown.documents),)
                 project.record(Choice(shown.id, shown.id, judge.id, "chosen", best))
-    text = folder("judge status p.db")
-    folder(command_in(next_step("judge: done", project="p.db")))
+    text = folder("judge status")
+    folder(command_in(next_step("judge: done", flag="")))
     assert (folder.path / "qrels.txt").is_file()
-    return text, {"project": "p.db"}
+    return text, {"flag": ""}
 
 
 _LOG = "logs import --mapping sample/log/mapping.toml sample/log/searches.jsonl.gz log"
@@ -323,7 +323,7 @@ def _page(folder, words):
 
 
 def report_of_evaluations(folder):
-    folder("evaluate q.txt good.run -m nDCG@10 --as json --save --history h.db")
+    folder("evaluate q.txt good.run -m nDCG@10 --as json --save --store h.db")
     (folder.path / "e.json").write_text(
         folder("evaluate sample/qrels.txt sample/runs/keyword.run -m nDCG@10 --as json")
     )
@@ -384,8 +384,8 @@ def new_project(folder):
 
 def new_project_without_judgments(folder):
     text = _new_project(folder, "corpus.jsonl", "queries.jsonl")
-    assert "30 questions" in folder("judge status new/.rankgauge/store.db")
-    return text, {"store": "new/.rankgauge/store.db", "questions": "new/queries.jsonl", "folder": "new"}
+    assert "30 questions" in folder("judge status --store new/.rankgauge/store.db")
+    return text, {"flag": " --store new/.rankgauge/store.db", "questions": "new/queries.jsonl", "folder": "new"}
 
 
 def new_project_of_runs(folder):

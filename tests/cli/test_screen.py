@@ -53,11 +53,11 @@ history list
 history show 1
 compare bm25#1 keyword#2
 history trend
-judge status judging.db
-judge relevance judging.db
-judge agreement judging.db
-judge votes judging.db
-judge size judging.db --difference 0.05 --sd 0.2
+judge status --store judging.db
+judge relevance --store judging.db
+judge agreement --store judging.db
+judge votes --store judging.db
+judge size --store judging.db --difference 0.05 --sd 0.2
 judge pool pooled.db --collection sample --run BM25 -k 3
 answers evaluate ANSWERS
 answers calibrate ANSWERS --human sample/answers/verdicts.jsonl
@@ -82,7 +82,7 @@ check --list
 check --explain J107
 measures
 measures nDCG
-judge settings judging.db
+judge settings --store judging.db
 evaluate QRELS BM25 --per-query -m nDCG@10
 """.strip().splitlines()
 # Commands that write files, serve pages, change a store, or call a model.
@@ -171,8 +171,8 @@ def prepared(folder, command):
 def judge(folder):
     """Create a project with choices of two people, and votes."""
     done(folder, "judge create pooled.db --questions sample/queries.jsonl")
-    done(folder, "judge create judging.db --questions sample/queries.jsonl")
-    done(folder, "judge pool judging.db --collection sample --run BM25 --run KEYWORD -k 3")
+    done(folder, "judge create --store judging.db --questions sample/queries.jsonl")
+    done(folder, "judge pool --store judging.db --collection sample --run BM25 --run KEYWORD -k 3")
     with JudgingProject(folder / "judging.db") as project:
         for name in ("Ann", "Bob"):
             person, _ = project.add_judge(name)
@@ -182,8 +182,8 @@ def judge(folder):
                 project.record(Choice(f"{name}{number}", shown.id, person.id, "chosen", best))
     for name, text in (("answers.csv", ANSWERED), ("votes.csv", VOTES)):
         (folder / name).write_text(text)
-    done(folder, "judge answers judging.db answers.csv")
-    done(folder, "judge votes judging.db --import votes.csv")
+    done(folder, "judge answers --store judging.db answers.csv")
+    done(folder, "judge votes --store judging.db --import votes.csv")
 
 
 def check_screen(printed):

@@ -69,7 +69,7 @@ def judgments_of_other_questions(folder):
     (folder / "qrels.txt").write_text("q9 0 refunds.md 1\n")
 
 
-JUDGE = "rankgauge judge create .rankgauge/store.db --questions queries.jsonl --collection ."
+JUDGE = "rankgauge judge create --questions queries.jsonl --collection ."
 FOLDERS = {
     markdown_with_questions: (2, 2, ".", ["bm25", "dense"], "rankgauge bench"),
     beir: (66, 30, ".", ["bm25", "dense"], "rankgauge bench"),

@@ -127,7 +127,7 @@ def test_a_person_labels_by_keys_in_a_browser(chromium, tmp_path):
         }
     ]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    words = ["answers", "label", "a.jsonl", "--verdicts", "v.db", "--person", "ann", "--port", "0"]
+    words = ["answers", "label", "a.jsonl", "--store", "v.db", "--person", "ann", "--port", "0"]
     process = subprocess.Popen(
         [sys.executable, "-m", "rankgauge", *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True
     )

@@ -165,7 +165,7 @@ class VerdictStore(Store):
         {'k1': 'supported', 'k2': 'not stated'}
     """
 
-    _first = "judge some answers first: rankgauge answers evaluate FILE --verdicts STORE"
+    _first = "judge some answers first: rankgauge answers evaluate FILE --url URL --model NAME"
 
     def create(self) -> None:
         """Create the store if it does not exist, so that write errors occur early."""

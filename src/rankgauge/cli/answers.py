@@ -72,13 +72,9 @@ class _Judging:
     reference: str | None = _reference
     system: str | None = option("The system to use, if FILE has several.", "NAME")
     collection: str | None = _collection
-    verdicts: str | None = option(
-        "A store of verdicts (SQLite or postgresql://...), to which the model adds verdicts; or a "
-        "file of verdicts with key, label, and judge.  [default: judge by rules that compare "
-        "words]",
-        "STORE|FILE",
-    )
-    judge: str | None = option("Use only the verdicts of this judge.", "NAME")
+    verdicts: str | None = option("A file of verdicts with key, label, and judge.", "FILE")
+    judge: str | None = option("Use only the verdicts of this judge, from --verdicts or else the store.", "NAME")
+    store: str | None = options.store
     chat: options.LanguageModel
     claims: Literal["sentences", "model"] = option(
         "The claims: sentences, or extracted by the model.", default="sentences"
@@ -134,26 +130,26 @@ def evaluate(
     dry_run: bool = option("Print calls and cost without calling the model."),
     out: Output = output_format("Show the measures of both stages and the limiting stage."),
     output: str | None = option("Also write the evaluations as JSON lines.", "-o, --output FILE"),
-    saving: options.Saving = declare(settings={}),
+    saving: options.Saving = declare(settings={}, store=None),
 ) -> None:
     """Evaluate the answers of each system in FILE.
 
-    Without a language model, rules judge by comparing words, numbers, and negations. With --url and
-    --model, a model judges the items that are not in the store yet; an interrupted command resumes.
-    Overlap with the reference is also shown.
+    Rules judge by comparing words, numbers, and negations; nothing is stored. With --url and
+    --model, a model judges the items that have no verdict in the store yet, and its verdicts are
+    stored: an interrupted command resumes. Verdicts of people (rankgauge answers label) are used
+    with --judge NAME or --person. Overlap with the reference is also shown.
 
     \b
     Examples:
       rankgauge answers evaluate answers.jsonl
       rankgauge answers evaluate answers.jsonl --reference questions.jsonl --full
       rankgauge answers evaluate answers.jsonl --verdicts people.jsonl -m Faithfulness
-      rankgauge answers evaluate answers.jsonl --url http://localhost:8000/v1 --model small \\
-          --verdicts verdicts.db --dry-run
+      rankgauge answers evaluate answers.jsonl --url http://localhost:8000/v1 --model small --dry-run
     """
-    history = saving.open()
+    history = replace(saving, store=judging.store if saving.save else None).open()
     if output is not None:
         check_writable(output)
-    judged = _judged(file, judging, values, dry_run=dry_run)
+    judged = _judged(file, judging, values, dry_run=dry_run, uses_store=saving.save)
     if dry_run:
         return
     evaluations = [system.measured(package.evaluate_answers, values.measures) for system in judged]
@@ -219,9 +215,9 @@ def calibrate(
     *,
     file: str,
     judging: _Judging,
-    human: str = option(
+    human: str | None = option(
         "Verdicts of people on all items of a random sample of the questions: a store, or a file "
-        "with label, judge, and either key, or record, relation, row, and column.",
+        "with label, judge, and either key, or record, relation, row, and column.  [default: the store]",
         "FILE|STORE",
     ),
     output: str | None = option("Write the calibration to this file, for --calibration.", "-o, --output FILE"),
@@ -240,10 +236,10 @@ def calibrate(
     """
     if output is not None:
         check_writable(output)
-    judged = _judged(file, judging)
+    judged = _judged(file, judging, uses_store=True)
     sets, claims, criteria = ([system.answers for system in judged], judged[0].claims, judged[0].criteria)
     verdicts = {verdict: None for system in judged for verdict in system.verdicts}
-    people = _people(human, judged, verdicts)
+    people = _people(human or judging.store, judged, verdicts)
     calibration = package.calibrate(sets, verdicts, people, claims=claims, criteria=criteria, seed=seed)
     means = package.correct_means(sets, verdicts, people, measures or None, claims=claims)
     if output is not None:
@@ -261,7 +257,7 @@ def label(
     file: str,
     reference: str | None = _reference,
     collection: str | None = _collection,
-    verdicts: str = option("The store of the verdicts.", "STORE"),
+    store: str | None = options.store,
     person: str | None = option("Your name.  [default: the name of your account]", "NAME"),
     relations: tuple[str, ...] = option(
         "The relation to judge, such as citation-context; repeat for more.  [default: "
@@ -281,8 +277,8 @@ def label(
 
     \b
     Examples:
-      rankgauge answers label answers.jsonl --verdicts people.db
-      rankgauge answers calibrate answers.jsonl --human people.db -o calibration.json
+      rankgauge answers label answers.jsonl
+      rankgauge answers calibrate answers.jsonl --judge small
     """
     import getpass
     from importlib.util import find_spec
@@ -295,10 +291,10 @@ def label(
 
     criteria = _wordings(criterion)
     sets = package.read_answers(file, reference=reference, texts=_texts(collection))
-    with package.VerdictStore(verdicts) as store:
+    with package.VerdictStore(store) as kept:
         label_answers(
             sets,
-            store,
+            kept,
             person or getpass.getuser(),
             host=host,
             port=port,
@@ -345,17 +341,22 @@ class _Judged:
         return by(arguments.pop("answers"), arguments.pop("verdicts"), measures or None, **arguments)
 
 
-def _judged(file: str, judging: _Judging, values: _Values | None = None, *, dry_run: bool = False) -> list[_Judged]:
-    """Return the judged answers of each system in a file."""
+def _judged(
+    file: str, judging: _Judging, values: _Values | None = None, *, dry_run: bool = False, uses_store: bool = False
+) -> list[_Judged]:
+    """Return the judged answers of each system in a file; `uses_store`: also for other things than their verdicts."""
     chat, encoder = judging.chat, None
+    stored = judging.verdicts is None and (judging.judge is not None or bool(values and values.person))
     key = None if values is None else values.encoder_key_env
     if values is not None and values.encoder:
         encoder = encoder_of(values.encoder, "--encoder", key_env=key, cache=chat.cache)
         if chat.url is None and chat.model is None:
             chat = replace(chat, cache=None)
     with chat.open() as model:
-        if model is not None and (judging.verdicts or "").endswith(_ROWS):
-            raise click.UsageError("a model needs a store of verdicts: --verdicts verdicts.db")
+        if model is not None and judging.verdicts is not None:
+            raise click.UsageError("a model adds verdicts to the store: omit --verdicts, or --url and --model")
+        if model is None and judging.store and not (stored or uses_store):
+            raise click.UsageError("--store has no use here without a model, --judge NAME, or --person")
         searches = judging.search is not None
         if model is None and (dry_run or judging.claims == "model" or judging.replicates > 1 or searches):
             raise click.UsageError(
@@ -363,8 +364,6 @@ def _judged(file: str, judging: _Judging, values: _Values | None = None, *, dry_
             )
         if searches and judging.collection is None:
             raise click.UsageError("--search needs the documents: --collection FOLDER")
-        if model is not None and judging.verdicts is None:
-            raise click.UsageError("name the store for the model's verdicts: --verdicts FILE")
         with working(f"reading {file}"):
             sets = package.read_answers(
                 file, system=judging.system, reference=judging.reference, texts=_texts(judging.collection)
@@ -374,7 +373,9 @@ def _judged(file: str, judging: _Judging, values: _Values | None = None, *, dry_
         judge = None if model is None else package.ModelJudge(model, search=_search(judging, key))
         with working(f"judging {file}"):
             systems = [
-                _judged_by(judge, replace(answer_set, settings=settings), measures, judging, dry_run=dry_run)
+                _judged_by(
+                    judge, replace(answer_set, settings=settings), measures, judging, stored=stored, dry_run=dry_run
+                )
                 for answer_set in sets
             ]
     systems = [replace(system, criteria=judging.criteria, encoder=encoder) for system in systems]
@@ -390,14 +391,14 @@ def _judged(file: str, judging: _Judging, values: _Values | None = None, *, dry_
     ]
 
 
-def _people(human: str, judged: Sequence[_Judged], verdicts: Iterable[Any]) -> list[Any]:
+def _people(human: str | None, judged: Sequence[_Judged], verdicts: Iterable[Any]) -> list[Any]:
     """Return the verdicts of people in a file or store, without those of the judge."""
-    if human.endswith(_ROWS):
+    if (human or "").endswith(_ROWS):
         sets = [system.answers for system in judged]
         people = package.read_verdicts(human, sets, claims=judged[0].claims, criteria=judged[0].criteria)
     else:
         with package.VerdictStore(human) as store:
-            people = store.verdicts()
+            people = [verdict for verdict in store.verdicts() if not verdict.prompt]  # models have prompts
     judges = {verdict.judge for verdict in verdicts}
     return [verdict for verdict in people if verdict.judge not in judges]
 
@@ -440,20 +441,20 @@ def _judged_by(
     measures: Sequence[str],
     judging: _Judging,
     *,
+    stored: bool,
     dry_run: bool,
 ) -> _Judged:
-    where, criteria = judging.verdicts, judging.criteria
-    if where is None and criteria:
-        raise click.UsageError(
-            "rules cannot judge a --criterion: name a model (--url, --model, --verdicts STORE), "
-            "or verdicts of people (--verdicts)"
-        )
-    if where is None:
+    criteria = judging.criteria
+    if judging.verdicts is not None:
+        return _with_verdicts(answers, package.read_verdicts(judging.verdicts), judging.judge)
+    if judge is None and not stored:
+        if criteria:
+            raise click.UsageError(
+                "rules cannot judge a --criterion: name a model (--url, --model), a --judge, or a file of verdicts"
+            )
         return _judged_by_rules(answers)
-    if where.endswith(_ROWS):
-        return _with_verdicts(answers, package.read_verdicts(where), judging.judge)
     claims = package.sentence_claims
-    with package.VerdictStore(where) as store:
+    with package.VerdictStore(judging.store) as store:
         if judge is None:
             return _with_verdicts(answers, store.verdicts(), judging.judge, claims)
         if judging.claims == "model":

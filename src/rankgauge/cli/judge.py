@@ -25,24 +25,24 @@ from rankgauge.core.files import read_text
 @command(short_help="Let a language model propose questions for documents.")
 def generate(
     *,
-    project: str,
     collection: str = options.documents,
     n: Positive = option("The number of documents to draw; the model proposes one question for each.", default=30),
-    output: str | None = option(
-        "The accepted questions (JSON lines); refused questions go to FILE.refused.jsonl.  "
-        "[default: PROJECT.generated.jsonl]",
+    output: str = option(
+        "The accepted questions (JSON lines); refused questions go to FILE.refused.jsonl.",
         "-o, --output FILE",
+        default="generated.jsonl",
     ),
     k: Positive = option("Record the rank of the document in the top K of a BM25 search.", default=10),
     dry_run: bool = option("Print calls and cost without calling the model."),
     chat: options.LanguageModel,
     seed: Count = option("The seed of the draw.", default=0),
+    store: str | None = options.store,
     out: Output,
 ) -> None:
     """Let a language model propose a question for each of N documents drawn at random.
 
     Questions that are copied from the document, repeated, or not answered by the document alone are
-    refused and recorded with the reason. Accepted questions are added to PROJECT, with the
+    refused and recorded with the reason. Accepted questions are added to the project, with the
     document as a candidate. Replies are cached: repeating the command repeats no calls.
 
     Users ask different questions: a high value on generated questions does not predict quality in
@@ -50,16 +50,13 @@ def generate(
 
     \b
     Examples:
-      rankgauge judge generate judging.db --collection data -n 50 --dry-run \\
+      rankgauge judge generate --collection data -n 50 --dry-run \\
           --url http://localhost:8000/v1 --model small
     """
     from rankgauge.production import generate_questions
 
-    if output is None and "://" in project:
-        raise click.UsageError("name the file of the questions: -o FILE")
-    target = Path(output or f"{Path(project).with_suffix('')}.generated.jsonl")
-    chat = replace(chat, cache=chat.cache or f"{target}.cache")
-    with chat.open(required=True) as model, judging.JudgingProject(project) as opened:
+    chat = replace(chat, cache=chat.cache or f"{output}.cache")
+    with chat.open(required=True) as model, judging.JudgingProject(store) as opened:
         with working(f"asking {chat.model}"):
             # Questions of an earlier call with this model and prompt are not duplicates.
             known = [q.text for q in opened.questions.values() if q.origin != "generated"]
@@ -67,11 +64,11 @@ def generate(
                 rankgauge.Collection.read(collection), n, model, seed=seed, known=known, k=k, dry_run=dry_run
             )
         if not dry_run:
-            refused = generated.write(target)
+            refused = generated.write(output)
             stored = opened.questions
             new = [question for question in generated.questions if question.id not in stored]
             opened.add_questions(judging.questions_of(new))
-            print_message(f"{counted(len(new), 'question')} added to {project} and {target}; refused: {refused}")
+            print_message(f"{counted(len(new), 'question')} added to {opened.where} and {output}; refused: {refused}")
     out.print(generated)
 
 
@@ -150,41 +147,39 @@ class _Draw:
 def judge() -> None:
     """Let people judge documents: they choose the best of two or three, or none.
 
-    PROJECT is a file created by `judge create`, or postgresql://user:password@host/database.
-
     \b
     Examples:
-      rankgauge judge create judging.db --questions queries.jsonl
-      rankgauge judge pool judging.db --collection data --run bm25.run --run dense.run
-      rankgauge judge serve judging.db
-      rankgauge judge status judging.db
+      rankgauge judge create --questions queries.jsonl
+      rankgauge judge pool --collection data --run bm25.run --run dense.run
+      rankgauge judge serve
+      rankgauge judge status
     """
 
 
 @judge.command(short_help="Create a project with questions.")
 def create(
     *,
-    project: str,
     questions: str | None = option("The questions, optionally with the documents that answer them.", "FILE"),
     collection: str | None = _collection,
     draw: _Draw,
     guideline: str | None = option("The guideline for judges, in Markdown.  [default: built in]", "FILE"),
     author: str = option("Your name.", "NAME", default=""),
     settings: _Settings,
+    store: str | None = options.store,
 ) -> None:
-    """Create PROJECT and add questions to it.
+    """Create a judging project in the store, and add questions to it.
 
     \b
     Examples:
-      rankgauge judge create judging.db --questions queries.jsonl
-      rankgauge judge create judging.db --questions questions.csv --collection docs --shown 2
-      rankgauge judge create judging.db --questions searches.csv --sample 100
-      rankgauge judge create judging.db --mode graded --grade "off topic" --grade "answers it"
+      rankgauge judge create --questions queries.jsonl
+      rankgauge judge create --questions questions.csv --collection docs --shown 2
+      rankgauge judge create --questions searches.csv --sample 100
+      rankgauge judge create --mode graded --grade "off topic" --grade "answers it"
     """
     read = [] if questions is None else draw.questions(questions, collection, author)
     text = None if guideline is None else read_text(guideline)
     with judging.JudgingProject.create(
-        project, judging.Settings(**settings.given()), guideline=text, author=author
+        store, judging.Settings(**settings.given()), guideline=text, author=author
     ) as created:
         created.add_questions(read)
         print_result(judging.project_status(created))
@@ -193,11 +188,11 @@ def create(
 @judge.command(short_help="Add questions from a file or a log, or print them.")
 def questions(
     *,
-    project: str,
     file: str | None = argument("[FILE]"),
     collection: str | None = _collection,
     draw: _Draw,
     author: str = option("The author of the questions.", "NAME", default=""),
+    store: str | None = options.store,
 ) -> None:
     """Add the questions in FILE; questions with an existing id are replaced.
 
@@ -205,11 +200,11 @@ def questions(
 
     \b
     Examples:
-      rankgauge judge questions judging.db more.csv --collection docs
-      rankgauge judge questions judging.db searches.csv --sample 100 --seed 1
-      rankgauge judge questions judging.db > queries.jsonl
+      rankgauge judge questions more.csv --collection docs
+      rankgauge judge questions searches.csv --sample 100 --seed 1
+      rankgauge judge questions > queries.jsonl
     """
-    with judging.JudgingProject(project) as opened:
+    with judging.JudgingProject(store) as opened:
         if file is None:
             for question in opened.questions.values():
                 row: dict[str, Any] = {"_id": question.id, "text": question.text, "origin": question.origin}
@@ -224,7 +219,6 @@ def questions(
 @judge.command(short_help="Add the documents to judge: the top k of runs and searches.")
 def pool(
     *,
-    project: str,
     collection: str = options.documents,
     runs: tuple[str, ...] = option("A run; repeat for more.", "--run FILE"),
     bm25: bool = option("Search the collection with BM25."),
@@ -241,9 +235,10 @@ def pool(
     ),
     chat: options.LanguageModel,
     seed: Count = option("The seed of the random draw.", default=0),
+    store: str | None = options.store,
     out: Output,
 ) -> None:
-    """Add candidate documents to the questions of PROJECT.
+    """Add candidate documents to the questions of the project.
 
     Candidates are the union of the top k of all runs and searches. Judges never see the source of a
     document. Adding a run again adds nothing. With --url and --model, a language model reranks the
@@ -251,16 +246,16 @@ def pool(
 
     \b
     Examples:
-      rankgauge judge pool judging.db --collection data --run bm25.run --run dense.run
-      rankgauge judge pool judging.db --collection data --bm25 --dense --random 3
-      rankgauge judge pool judging.db --collection data --run release-2.run -k 5
+      rankgauge judge pool --collection data --run bm25.run --run dense.run
+      rankgauge judge pool --collection data --bm25 --dense --random 3
+      rankgauge judge pool --collection data --run release-2.run -k 5
     """
     from rankgauge import retrievers
 
     searches: dict[str, Any] = {"bm25": retrievers.BM25()} if bm25 else {}
     if dense is not None:
         searches["dense"] = retrievers.Dense(encoder_of(dense, "--dense"))
-    with chat.open() as model, working("building the pool"), judging.JudgingProject(project) as opened:
+    with chat.open() as model, working("building the pool"), judging.JudgingProject(store) as opened:
         result = judging.build_pool(
             opened,
             collection,
@@ -275,17 +270,19 @@ def pool(
 
 
 @judge.command(short_help="Show or change the settings of a project.")
-def settings(*, project: str, author: str = option("Your name.", "NAME", default=""), settings: _Settings) -> None:
-    """Print the settings of PROJECT, after changing those given as options.
+def settings(
+    *, author: str = option("Your name.", "NAME", default=""), settings: _Settings, store: str | None = options.store
+) -> None:
+    """Print the settings, after changing those given as options.
 
     Each change creates a new version; existing presentations keep their mode.
 
     \b
     Examples:
-      rankgauge judge settings judging.db
-      rankgauge judge settings judging.db --field title --field text --link url
+      rankgauge judge settings
+      rankgauge judge settings --field title --field text --link url
     """
-    with judging.JudgingProject(project) as opened:
+    with judging.JudgingProject(store) as opened:
         current, changed = opened.settings, settings.given()
         if changed.get("mode", current.mode) != current.mode:
             changed.setdefault("shown", None)  # use the default number of the new mode
@@ -298,13 +295,16 @@ def settings(*, project: str, author: str = option("Your name.", "NAME", default
 
 @judge.command(short_help="Print the guideline, or store a new version of it.")
 def guideline(
-    *, project: str, file: str | None = argument("[FILE]"), author: str = option("Your name.", "NAME", default="")
+    *,
+    file: str | None = argument("[FILE]"),
+    author: str = option("Your name.", "NAME", default=""),
+    store: str | None = options.store,
 ) -> None:
-    """Print the guideline of PROJECT; with FILE, first store its text as the next version.
+    """Print the guideline; with FILE, first store its text as the next version.
 
     Each judgment records the version that the judge saw.
     """
-    with judging.JudgingProject(project) as opened:
+    with judging.JudgingProject(store) as opened:
         if file is not None:
             opened.change_guideline(read_text(file), author=author)
         version, text = opened.guideline()
@@ -325,16 +325,16 @@ def _folded(line: str) -> str:
 
 
 @judge.command(short_help="Add hidden tests: tasks with a known answer.")
-def gold(*, project: str, file: str) -> None:
+def gold(*, file: str, store: str | None = options.store) -> None:
     """Add the hidden tests in FILE, which are mixed into the tasks of judges.
 
     FILE is CSV or JSON lines with question, documents, and accepted (empty if "none" is correct).
 
     \b
     Examples:
-      rankgauge judge gold judging.db gold.jsonl
+      rankgauge judge gold gold.jsonl
     """
-    with judging.JudgingProject(project) as opened:
+    with judging.JudgingProject(store) as opened:
         tests = judging.load_gold(file, opened)
         opened.add_gold(tests)
     print_message(f"added {len(tests)} hidden test{'s' * (len(tests) != 1)}")
@@ -343,45 +343,48 @@ def gold(*, project: str, file: str) -> None:
 @judge.command(short_help="Serve the pages on which people judge.")
 def serve(
     *,
-    project: str,
     address: _Address,
     log: str | None = option(
         "A production log: leads see its metrics and question drift, and draw new questions.", "LOG"
     ),
+    store: str | None = options.store,
 ) -> None:
-    """Serve the pages of PROJECT until you press Ctrl-C.
+    """Serve the pages until you press Ctrl-C.
 
     The printed link signs you in as admin. It works once; each start prints a new one.
 
     \b
     Examples:
-      rankgauge judge serve judging.db
-      rankgauge judge serve judging.db --port 9000 --open
-      rankgauge judge serve judging.db --log log
+      rankgauge judge serve
+      rankgauge judge serve --port 9000 --open
+      rankgauge judge serve --log log
     """
     from rankgauge.production import EventLog
 
     shown = None if log is None else EventLog(log)
-    with judging.JudgingProject(project) as opened:
+    with judging.JudgingProject(store) as opened:
         address.serve(opened, shown)
 
 
+_demo_store = option("Keep the project in this store.  [default: a temporary one]", "--store FILE")
+
+
 @judge.command(short_help="Serve a project on the bundled sample.")
-def demo(*, project: str | None = argument("[PROJECT]"), address: _Address) -> None:
+def demo(*, address: _Address, store: str | None = _demo_store) -> None:
     """Serve a project on the bundled sample: 30 questions to a library help center.
 
-    Without PROJECT the project is temporary. An existing PROJECT is opened again.
+    An existing project is opened again.
 
     \b
     Examples:
       rankgauge judge demo --open
-      rankgauge judge demo demo.db
+      rankgauge judge demo --store demo.db
     """
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="rankgauge-") as folder:
         with working("preparing the sample"):
-            opened = judging.demo_project(Path(folder, "demo.db") if project is None else project)
+            opened = judging.demo_project(Path(folder, "demo.db") if store is None else store)
         with opened:
             address.serve(opened)
 
@@ -389,18 +392,18 @@ def demo(*, project: str | None = argument("[PROJECT]"), address: _Address) -> N
 @judge.command(short_help="Invite a judge, and print the secret link.")
 def invite(
     *,
-    project: str,
     name: str,
     role: Literal["judge", "lead", "admin"] = option(
         "judge: judges; lead: also sees results and adjudicates; admin: also invites people.", default="judge"
     ),
+    store: str | None = options.store,
 ) -> None:
     """Add the judge NAME and print the path of the sign-in page.
 
     Prepend the address of your server: http://HOST:PORT/join/SECRET. Only a hash of the secret is
     stored.
     """
-    with judging.JudgingProject(project) as opened:
+    with judging.JudgingProject(store) as opened:
         added, secret = opened.add_judge(name, role=role)
     print_text(f"/join/{secret}\n")
     print_message(f"{added.name} ({added.role}) signs in at this page of your server")
@@ -409,10 +412,10 @@ def invite(
 @judge.command("ask-model", short_help="Let a language model judge tasks that people answered.")
 def ask_model(
     *,
-    project: str,
     chat: options.LanguageModel,
     name: str | None = option("The name of the judge.  [default: the model]", "NAME"),
     limit: Positive | None = option("Send at most N tasks.", "N"),
+    store: str | None = options.store,
     out: Output,
 ) -> None:
     """Let a language model judge the tasks that people have answered, and store its choices.
@@ -423,17 +426,17 @@ def ask_model(
 
     \b
     Examples:
-      rankgauge judge ask-model judging.db --url http://localhost:8000/v1 --model small
+      rankgauge judge ask-model --url http://localhost:8000/v1 --model small
     """
-    with chat.open(required=True) as model, judging.JudgingProject(project) as opened, working(f"asking {chat.model}"):
+    with chat.open(required=True) as model, judging.JudgingProject(store) as opened, working(f"asking {chat.model}"):
         result = judging.ask_model(opened, model, name=name, limit=limit)
     out.print(result)
 
 
 @judge.command(short_help="Show the progress and the next step.")
-def status(*, project: str, out: Output = output_format("Show all judges.")) -> None:
-    """Show the progress of PROJECT, and the next step."""
-    with judging.JudgingProject(project) as opened:
+def status(*, store: str | None = options.store, out: Output = output_format("Show all judges.")) -> None:
+    """Show the progress, and the next step."""
+    with judging.JudgingProject(store) as opened:
         progress = judging.project_status(opened)
     out.print(progress)
 

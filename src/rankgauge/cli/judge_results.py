@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import statistics
 from typing import Literal
 
@@ -19,8 +18,8 @@ from rankgauge.cli.parameters import command, option
 @command(short_help="Estimate the relevance of each document.")
 def relevance(
     *,
-    project: str,
     question: str | None = option("Show only the documents of this question.", "ID"),
+    store: str | None = options.store,
     out: Output = output_format("Also show unjudged documents, and the judgments that are not counted."),
 ) -> None:
     """Print how often each document was shown and chosen, and its estimated relevance.
@@ -28,7 +27,7 @@ def relevance(
     The table has the share chosen / shown with its Wilson interval, and the probability that the
     document is preferred to none, from a model of all choices for the question.
     """
-    with judging.JudgingProject(project) as opened:
+    with judging.JudgingProject(store) as opened:
         judgments, pools = opened.judgments(), opened.pools
         warning = judging.project_status(opened).warning
     if question is not None:
@@ -38,7 +37,7 @@ def relevance(
     if question is not None:
         result.question(question)  # raises an error if the question is unknown
     if out.format == "table" and not result.counted:
-        _print_nothing_judged(project)
+        _print_nothing_judged(opened.flag)
         return
     out.print(result)
 
@@ -46,23 +45,23 @@ def relevance(
 @command(short_help="Measure agreement between judges, and of judges with themselves.")
 def agreement(
     *,
-    project: str,
+    store: str | None = options.store,
     out: Output = output_format("Also show the coefficients of each judge, criterion, and pair of judges."),
 ) -> None:
-    """Print how well the judges of PROJECT agree.
+    """Print how well the judges agree.
 
     Krippendorff's alpha is 1 for perfect agreement and 0 for judges who guess. Models are compared
     with people and excluded from all other numbers. --as json also lists the tasks that people
     judged differently.
     """
-    with judging.JudgingProject(project) as opened:
+    with judging.JudgingProject(store) as opened:
         judgments, judges = opened.judgments(), opened.judges
         warning = judging.project_status(opened).warning
         with opened.reading() as stored:
             gold = stored.gold()
     result = judging.measure_agreement(judgments, judges, gold=gold)
     if out.format == "table" and not result.rows:
-        _print_nothing_judged(project)
+        _print_nothing_judged(opened.flag)
         return
     out.print(result)
     if warning:
@@ -72,7 +71,6 @@ def agreement(
 @command(short_help="Compute the numbers of questions and judgments needed.")
 def size(
     *,
-    project: str,
     difference: float = option("The difference of means to detect, such as 0.05.", "X"),
     sd: float | None = option("The standard deviation of the differences of two systems over questions.", "X"),
     qrels: str | None = option("Without --sd: the judgments with which to evaluate the runs.", "FILE"),
@@ -80,18 +78,19 @@ def size(
     measure: str = options.measure("The measure of these differences."),
     power: float = option("The power: the probability of detecting the difference.", "X", default=0.8),
     agreement: float = option("The half-width of the interval of alpha: ± X.", "X", default=0.1),
+    store: str | None = options.store,
     out: Output,
 ) -> None:
-    """Compute how many questions and judgments PROJECT needs to detect a difference.
+    """Compute how many questions and judgments the project needs to detect a difference.
 
     \b
     Examples:
-      rankgauge judge size judging.db --difference 0.05 --sd 0.2
-      rankgauge judge size judging.db --difference 0.05 --qrels old.qrels --run a.run --run b.run
+      rankgauge judge size --difference 0.05 --sd 0.2
+      rankgauge judge size --difference 0.05 --qrels old.qrels --run a.run --run b.run
     """
     if (qrels is None) == (sd is None) or bool(runs) != bool(qrels):
         raise click.UsageError("pass --sd X, or --qrels FILE and at least two --run FILE")
-    with judging.JudgingProject(project) as opened:
+    with judging.JudgingProject(store) as opened:
         settings, pools = opened.settings, opened.pools
     evaluations = [rankgauge.evaluate(qrels, run, [measure]) for run in read_runs(runs)] if qrels else []
     sizes = [len(pool) for pool in pools.values()]
@@ -107,20 +106,20 @@ def size(
     out.print(plan)
 
 
-def _print_nothing_judged(project: str) -> None:
-    print_message(f"There are no judgments of people yet. Next: rankgauge judge serve {shlex.quote(project)}")
+def _print_nothing_judged(flag: str) -> None:
+    print_message(f"There are no judgments of people yet. Next: rankgauge judge serve{flag}")
 
 
 @command(short_help="Add answers of systems for people to compare.")
-def answers(*, project: str, file: str) -> None:
-    """Add the answers of FILE (CSV, TSV, or JSON lines) to PROJECT.
+def answers(*, file: str, store: str | None = options.store) -> None:
+    """Add the answers of FILE (CSV, TSV, or JSON lines) to the project.
 
     Columns: id, question (its identifier), text, retrieval, prompt, model, and sources (identifiers
     of the documents used for the answer; in CSV separated by ;). On the Answers page, people
     compare the answers of two systems to a question, without seeing systems and sources.
     """
     new_answers = judging.read_answers(file)
-    with judging.JudgingProject(project) as opened:
+    with judging.JudgingProject(store) as opened:
         opened.add_answers(new_answers)
         asked = len({answer.question for answer in new_answers} & set(opened.questions))
     print_message(f"{counted(len(new_answers), 'answer')} to {counted(asked, 'question')} of the project")
@@ -129,7 +128,6 @@ def answers(*, project: str, file: str) -> None:
 @command(short_help="Compute win rates of systems from votes on their answers.")
 def votes(
     *,
-    project: str,
     file: str | None = option(
         "First import votes: CSV, TSV, or JSON lines with question, left, right (identifiers "
         "of the answers as displayed), winner (left, right, both good, both bad, tie, cannot "
@@ -137,19 +135,20 @@ def votes(
         "--import FILE",
     ),
     kind: Literal["person", "application", "model"] = option("Who cast the imported votes.", default="person"),
+    store: str | None = options.store,
     out: Output = output_format("Also show votes without a preference, and all pairs of systems."),
 ) -> None:
-    """Print the win rate of each pair of systems of PROJECT, with its Wilson interval.
+    """Print the win rate of each pair of systems, with its Wilson interval.
 
     Votes of people, applications, and models are counted separately, and never as expert judgments.
     --as json also lists the credit of source documents.
     """
-    with judging.JudgingProject(project) as opened:
+    with judging.JudgingProject(store) as opened:
         if file is not None:
             print_message(counted(judging.import_votes(opened, file, kind=kind), "new vote"))
         report = judging.vote_report(opened)
     if out.format == "table" and not report.sides and not report.pairs:
-        print_message(f"There are no votes yet. Next: rankgauge judge answers {shlex.quote(project)} FILE")
+        print_message(f"There are no votes yet. Next: rankgauge judge answers FILE{opened.flag}")
         return
     out.print(report)
 
@@ -157,7 +156,6 @@ def votes(
 @command(short_help="Write judgments as qrels or preferences, or all events.")
 def export(
     *,
-    project: str,
     file: str,
     to: Literal["qrels", "preferences", "sampled", "events"] = option(
         "qrels: a grade for each document; preferences: a group for each choice; sampled: the "
@@ -177,21 +175,22 @@ def export(
         f"The format, if the name of FILE does not show it: {', '.join(rankgauge.formats.TARGET_FORMATS)}.",
         "--format FORMAT",
     ),
+    store: str | None = options.store,
 ) -> None:
-    """Write the judgments of PROJECT to FILE.
+    """Write the judgments of the project to FILE.
 
     Documents that were never shown (in rankings: never ranked) remain unjudged. FILE.about.json
     records guideline, criteria, rule, and origin of the questions; evaluations print them.
 
     \b
     Examples:
-      rankgauge judge export judging.db qrels.txt
-      rankgauge judge export judging.db qrels.csv --relevance fit --drop-unsure
-      rankgauge judge export judging.db book.csv --format quepid
-      rankgauge judge export judging.db prefs.txt --to preferences
-      rankgauge judge export judging.db all.jsonl.gz --to events
+      rankgauge judge export qrels.txt
+      rankgauge judge export qrels.csv --relevance fit --drop-unsure
+      rankgauge judge export book.csv --format quepid
+      rankgauge judge export prefs.txt --to preferences
+      rankgauge judge export all.jsonl.gz --to events
     """
-    with judging.JudgingProject(project) as opened, working("exporting"):
+    with judging.JudgingProject(store) as opened, working("exporting"):
         if to == "events":
             print_message(judging.write_events(opened, file).summary())
             return
@@ -213,7 +212,6 @@ def export(
 @command(name="import", short_help="Import judgments from other tools.")
 def import_(
     *,
-    project: str,
     file: str,
     name: str = option("The judge, if FILE has no column of judges.", "--judge NAME", default="imported"),
     kind: Literal["person", "model", "application"] = option(
@@ -226,24 +224,25 @@ def import_(
         "NAMES",
     ),
     several: bool = option("Repeated pairs are judgments of different people."),
-    add_questions: bool = option("Add questions that PROJECT does not have."),
+    add_questions: bool = option("Add questions that the project does not have."),
     skip_bad: bool = option("Skip rows that cannot be imported, and report them."),
     form: str | None = option("The format of FILE, if its name does not show it.", "--format FORMAT"),
+    store: str | None = options.store,
 ) -> None:
-    """Add the judgments in FILE to PROJECT; on an error, add none of them.
+    """Add the judgments in FILE to the project; on an error, add none of them.
 
     Supports the judgment formats of `rankgauge evaluate`. Importing a file again adds new judgments
     and updates changed ones.
 
     \b
     Examples:
-      rankgauge judge import judging.db qrels.txt --judge "Judge 1"
-      rankgauge judge import judging.db book.csv --judge "Quepid, spring"
-      rankgauge judge import judging.db ratings.csv --columns query=q,document=url,grade=stars
-      rankgauge judge import judging.db prefs.txt --preferences
+      rankgauge judge import qrels.txt --judge "Judge 1"
+      rankgauge judge import book.csv --judge "Quepid, spring"
+      rankgauge judge import ratings.csv --columns query=q,document=url,grade=stars
+      rankgauge judge import prefs.txt --preferences
     """
     pairs = [part.partition("=") for part in (columns or "").split(",")]
-    with judging.JudgingProject(project) as opened, working(f"importing {file}"):
+    with judging.JudgingProject(store) as opened, working(f"importing {file}"):
         done = judging.import_judgments(
             opened,
             file if form is None else rankgauge.formats.InFormat(file, form),
@@ -259,31 +258,31 @@ def import_(
 
 
 @command(short_help="Back up a project while judges keep working.")
-def backup(*, project: str, file: str) -> None:
-    """Copy PROJECT to the new FILE while judges keep working.
+def backup(*, file: str, store: str | None = options.store) -> None:
+    """Copy the project to the new FILE while judges keep working.
 
     The copy of an SQLite project is itself a project. For PostgreSQL, or if the name ends in .jsonl
     or .jsonl.gz, FILE has all events as JSON lines, without the invitations of judges.
 
     \b
     Examples:
-      rankgauge judge backup judging.db judging-2026-11-22.db
-      rankgauge judge backup postgresql://me@host/judging judging.jsonl.gz
+      rankgauge judge backup judging-2026-11-22.db
+      rankgauge judge backup judging.jsonl.gz --store postgresql://me@host/judging
     """
-    with judging.JudgingProject(project) as opened, working("copying"):
+    with judging.JudgingProject(store) as opened, working("copying"):
         done = judging.backup(opened, file)
     print_message(done.summary())
 
 
 @command(short_help="Restore a project from a backup.")
-def restore(*, file: str, project: str) -> None:
-    """Create the new PROJECT from FILE, written by `judge backup`.
+def restore(*, file: str, store: str | None = options.store) -> None:
+    """Create a new project from FILE, written by `judge backup`.
 
     \b
     Examples:
-      rankgauge judge restore judging-2026-11-22.db judging.db
-      rankgauge judge restore judging.jsonl.gz postgresql://me@host/judging
+      rankgauge judge restore judging-2026-11-22.db
+      rankgauge judge restore judging.jsonl.gz --store postgresql://me@host/judging
     """
     with working("restoring"):
-        done = judging.restore(file, project)
+        done = judging.restore(file, store)
     print_message(done.summary())

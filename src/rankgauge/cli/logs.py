@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -131,7 +130,7 @@ def health(
 
     \b
     Examples:
-      rankgauge logs health log --history history.db -m nDCG@10
+      rankgauge logs health log -m nDCG@10
       rankgauge logs health log --run bm25 --drift drift.json --since 2026-05-01
     """
     from rankgauge.production import production_health
@@ -279,7 +278,8 @@ def sample(
         "The part of the set to draw; a core is drawn only once.", default="rotating"
     ),
     sentinels: str | None = option("Known failures to add to the set: a file with id and question.", "FILE"),
-    project: str | None = option("Also add the questions to this judging project.", "PROJECT"),
+    judge: bool = option("Also add the questions to the judging project in the store."),
+    store: str | None = options.store,
     exclude: tuple[str, ...] = option(
         "A file of questions to exclude, with their near-duplicates; repeat for more.", "FILE"
     ),
@@ -298,7 +298,7 @@ def sample(
     Examples:
       rankgauge logs sample log -n 30 --as csv
       rankgauge logs sample log -n 50 --by strata --into questions.jsonl --part core
-      rankgauge logs sample log -n 30 --into questions.jsonl --project judging.db
+      rankgauge logs sample log -n 30 --into questions.jsonl --judge
     """
     from rankgauge.judging import JudgingProject, questions_of
     from rankgauge.production import QuestionSet, sample_questions
@@ -306,8 +306,8 @@ def sample(
     if into is None and (sentinels is not None or part != "rotating"):
         raise click.UsageError("--part and --sentinels need a question set: --into SET")
     known: set[str] = set()
-    if project is not None:
-        with JudgingProject(project) as opened:  # it may not exist: check before changing the set
+    if judge:
+        with JudgingProject(store) as opened:  # it may not exist: check before changing the set
             known = set(opened.questions)
     with working(f"reading {log}"):
         before = QuestionSet() if into is None or not Path(into).exists() else QuestionSet.read(into)
@@ -334,12 +334,13 @@ def sample(
                 before.write(path.with_name(f"{path.stem}.v{before.version}{path.suffix}"))
             change.after.write(into)
         print_message(drawn.summary())
-    if project is not None:
+    if judge:
         new = [question for question in added if question.id not in known]
-        with JudgingProject(project) as opened:
+        with JudgingProject(store) as opened:
             opened.add_questions(questions_of(new))
         print_message(
-            f"{counted(len(new), 'question')} added to {project}. Next: rankgauge judge pool {shlex.quote(project)} ..."
+            f"{counted(len(new), 'question')} added to {opened.where}. "
+            f"Next: rankgauge judge pool --collection FOLDER --bm25{opened.flag}"
         )
     out.print(result)
 

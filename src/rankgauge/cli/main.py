@@ -100,6 +100,7 @@ _OTHER_NAMES = {
     "--unjudged-report": ("--unjudged", "write rankgauge sensitivity unjudged QRELS RUN"),
     "--engine": ("--memory", "write rankgauge spark QRELS RUN"),
     "--for": ("--measure", "write the use case as a measure: -m rag"),
+    **dict.fromkeys(("--history", "--project", "--verdicts"), ("--store", "write --store FILE")),
     "--label": ("--set", "write --set label=TEXT"),
     **{f"--{name}": ("--as", f"write --as {name}") for name in ("csv", "html", "json", "latex")},
 }

@@ -155,8 +155,9 @@ def _value(text: str) -> str | float | bool:
 Jobs: TypeAlias = Annotated[int, click.IntRange(1, 1024)]
 
 store = option(
-    "The history: an SQLite file or postgresql://...  [default: $RANKGAUGE_STORE, else .rankgauge/store.db]",
-    "--history FILE|URL",
+    "The store: an SQLite file or postgresql://...  [default: $RANKGAUGE_STORE, else that of the project, "
+    "else .rankgauge/store.db]",
+    "--store FILE|URL",
 )
 jobs = option("Evaluate runs and test differences in N threads; the numbers are the same.", "N", default=1)
 order = option("The order of documents with equal scores: document id descending, or as in the file.", default="trec")
@@ -251,7 +252,7 @@ class Saving:
     def open(self) -> rankgauge.History | None:
         """Return the history, or None without --save; report an unusable one before any work."""
         if not self.save and (self.store or self.settings):
-            raise click.UsageError("--history and --set need --save")
+            raise click.UsageError("--store and --set need --save")
         settings_of(self.settings)
         return rankgauge.History(self.store) if self.save else None
 

@@ -37,15 +37,15 @@ NEXT_STEPS = {
     "diagnose: k is small": "retrieve and show more than {k} documents",
     "diagnose: nothing missed": "nothing to fix in the first {k}",
     "init: judged": "rankgauge bench{project}",
-    "init: no judgments": "rankgauge judge create {store} --questions {questions} --collection {folder}",
+    "init: no judgments": "rankgauge judge create --questions {questions} --collection {folder}{flag}",
     "init: judgments and runs": "rankgauge evaluate {qrels} {runs}",
     "init: incomplete": "add {missing}",
-    "judge: no questions": "add questions: rankgauge judge questions {project} FILE",
+    "judge: no questions": "add questions: rankgauge judge questions FILE{flag}",
     "judge: no candidates": (
-        "add candidates for {questions}: rankgauge judge pool {project} --collection FOLDER --run RUN"
+        "add candidates for {questions}: rankgauge judge pool --collection FOLDER --run RUN{flag}"
     ),
-    "judge: tasks left": "judge: rankgauge judge serve {project}",
-    "judge: done": "export the judgments: rankgauge judge export {project} qrels.txt",
+    "judge: tasks left": "judge: rankgauge judge serve{flag}",
+    "judge: done": "export the judgments: rankgauge judge export qrels.txt{flag}",
     "logs import: dry run": "run the same command without --dry-run",
     "logs import: imported": "rankgauge logs metrics {log}",
     "bench": "add --diagnose to see likely causes of the misses of the lowest run",
@@ -61,8 +61,8 @@ def next_step(state: str, **words: str) -> str:
     """Return the recommended next step in a state.
 
     Example:
-        >>> next_step("judge: tasks left", project="p.db")
-        'judge: rankgauge judge serve p.db'
+        >>> next_step("judge: tasks left", flag=" --store p.db")
+        'judge: rankgauge judge serve --store p.db'
     """
     return NEXT_STEPS[state].format(**words)
 

@@ -20,7 +20,7 @@ from rankgauge.formats.lines import numbered_lines, opened
 from rankgauge.formats.writers import written
 from rankgauge.judging.events import OUTCOMES
 from rankgauge.judging.project import JudgingProject
-from rankgauge.judging.store import RECORDED
+from rankgauge.judging.store import RECORDED, Transaction
 from rankgauge.rendering import Result, Table
 
 EVENTS_SCHEMA = "rankgauge/judging-events/1"
@@ -116,7 +116,7 @@ def backup(project: JudgingProject, target: str | os.PathLike[str]) -> ProjectCo
     return ProjectCopy(project.where, str(path))
 
 
-def restore(source: str | os.PathLike[str], where: str | os.PathLike[str]) -> ProjectCopy:
+def restore(source: str | os.PathLike[str], where: str | os.PathLike[str] | None = None) -> ProjectCopy:
     """Restore a project from a backup.
 
     Args:
@@ -203,8 +203,9 @@ def _stored(target: JudgingProject, rows: Iterator[tuple[int, str, dict[str, Any
     """Store all rows in an empty project, or none of them; return the number of rows by table."""
     counts: Counter[str] = Counter()
     modes: dict[str, str] = {}
-    with target.writing() as stored:
-        if stored.settings() is not None:
+    with target._database.writing() as connection:  # noqa: SLF001 - there is no project yet
+        stored = Transaction(connection)
+        if stored.version("settings") is not None:
             raise InputError("a judging project already exists", where=target.where, fix="name another database")
         for line, name, row in rows:
             try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import shlex
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -214,7 +213,7 @@ def export_judgments(
         raise InputError(
             f"no {'grades' if rule == 'grade' else 'choices'} of people are counted yet",
             where=project.where,
-            fix=f"judge some tasks: rankgauge judge serve {shlex.quote(project.where)}",
+            fix=f"judge some tasks: rankgauge judge serve{project.flag}",
         )
     dropped = [document for document in unsure if drop_unsure and document.fit_low < CUTS[0] <= document.fit_high]
     for document in dropped:
@@ -331,7 +330,7 @@ def _strata(
             raise InputError(
                 f"no document from outside the pool was drawn for question {question!r}",
                 where=project.where,
-                fix="draw some: rankgauge judge pool PROJECT --collection FOLDER --random 10; or export qrels",
+                fix=f"draw some: rankgauge judge pool --collection FOLDER --random 10{project.flag}; or export qrels",
             )
         if everything is None:
             raise InputError(

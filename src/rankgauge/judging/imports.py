@@ -21,7 +21,7 @@ from rankgauge.formats.lines import source_name
 from rankgauge.formats.records import row_cells
 from rankgauge.formats.registry import InFormat, format_of
 from rankgauge.formats.rows import id_texts
-from rankgauge.judging.events import KINDS, Choice, Judge, Presentation, Question, Settings
+from rankgauge.judging.events import KINDS, Choice, Judge, Presentation, Question
 from rankgauge.judging.project import JudgingProject
 from rankgauge.judging.store import Transaction
 from rankgauge.rendering import Result, Table
@@ -315,7 +315,7 @@ class _Import:
     """Import of judgments into a project, within a transaction."""
 
     def __init__(self, stored: Transaction, name: str, judge: str, kind: str, *, add_questions: bool) -> None:
-        self._stored, self._settings = stored, stored.settings() or Settings()
+        self._stored, self._settings = stored, stored.settings()
         self._name, self._judge, self._kind, self._add_questions = name, judge, kind, add_questions
         self.counts: Counter[str] = Counter()
         self.names: dict[str, None] = {}  # of judges
@@ -385,7 +385,7 @@ class _Import:
                 row,
                 f"the grade {row.grade!r:.40} is not one of the {len(labels)} grades of the project",
                 f"use integer grades from 0 to {len(labels) - 1}, or change the scale: rankgauge "
-                "judge settings PROJECT --grade LABEL ...",
+                "judge settings --grade LABEL ...",
             )
         return int(grade)
 
@@ -403,7 +403,7 @@ class _Import:
             raise self._wrong(
                 row,
                 f"the project has no question {row.query!r:.60}",
-                "add it: rankgauge judge questions PROJECT FILE; or import with --add-questions",
+                "add it: rankgauge judge questions FILE; or import with --add-questions",
             )
         added = Question(row.query, row.query, author=self._name)
         self._stored.add_questions([added])

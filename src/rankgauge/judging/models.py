@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import random
-import shlex
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -214,7 +213,7 @@ def ask_model(
         raise InputError(
             "there are no tasks answered by people to compare a model with",
             where=project.where,
-            fix=f"judge first: rankgauge judge serve {shlex.quote(project.where)}",
+            fix=f"judge first: rankgauge judge serve{project.flag}",
         )
     judge = judge or project.add_judge(name, kind="model")[0]
     missing = [task for key, task in tasks.items() if key not in done][:limit]

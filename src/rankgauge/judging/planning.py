@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -179,18 +178,17 @@ def project_status(project: JudgingProject) -> ProjectStatus:
             for name, judge in judges.items()
         ),
         warning=pool_warning(source.kind for candidate in candidates for source in candidate.sources),
-        next_step=_next_step(project.where, len(questions), len(pools), progress.left),
+        next_step=_next_step(project.flag, len(questions), len(pools), progress.left),
     )
 
 
-def _next_step(where: str, questions: int, pooled: int, left: int) -> str:
-    where = shlex.quote(where)
+def _next_step(flag: str, questions: int, pooled: int, left: int) -> str:
     if not questions:
-        return next_step("judge: no questions", project=where)
+        return next_step("judge: no questions", flag=flag)
     if pooled < questions:
         missing = many(questions - pooled, "question") if pooled else "the questions"
-        return next_step("judge: no candidates", project=where, questions=missing)
-    return next_step("judge: tasks left" if left else "judge: done", project=where)
+        return next_step("judge: no candidates", flag=flag, questions=missing)
+    return next_step("judge: tasks left" if left else "judge: done", flag=flag)
 
 
 def _median(judgments: Sequence[Judgment]) -> float | None:

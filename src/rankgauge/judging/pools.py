@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random as randomness
-import shlex
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -221,7 +220,7 @@ def build_pool(
         raise InputError(
             "there are no questions to find candidates for",
             where=project.where,
-            fix=f"add some: rankgauge judge questions {shlex.quote(project.where)} FILE",
+            fix=f"add some: rankgauge judge questions FILE{project.flag}",
         )
     texts = collection if isinstance(collection, Collection) else Collection.read(collection)
     depth = k if model is None else k * _DEEPER

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 from rankgauge.core.arguments import choice as one_of
@@ -36,6 +36,9 @@ from rankgauge.judging.events import (
 from rankgauge.judging.store import Transaction
 from rankgauge.judging.tasks import ProjectState, next_presentation, next_vote
 from rankgauge.store.database import Store
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 _MOST_NAME = 100  # characters of a judge's name
 
@@ -126,7 +129,7 @@ class JudgingProject(Store):
         ['counted']
     """
 
-    _first = "create it: rankgauge judge create PROJECT --questions FILE"
+    _first = "create it: rankgauge judge create --questions FILE"
 
     def __init__(self, where: str | os.PathLike[str] | None = None, *, wait: float = 30.0) -> None:
         """Open a project, as any store; a missing project is reported on first use."""
@@ -155,12 +158,13 @@ class JudgingProject(Store):
             InputError: If a project already exists or cannot be written.
         """
         project = cls(where)
-        with project.writing() as stored:
-            if stored.settings() is not None:
+        with project._database.writing() as connection:
+            stored = Transaction(connection)
+            if stored.version("settings") is not None:
                 raise InputError(
                     "a judging project already exists",
                     where=project.where,
-                    fix="name another file, or continue with this one",
+                    fix="name another store: --store FILE, or continue with this project",
                 )
             settings = settings or Settings()
             stored.add_settings(settings, author)
@@ -178,13 +182,21 @@ class JudgingProject(Store):
     def reading(self) -> Iterator[Transaction]:
         """Open a read transaction with a consistent snapshot of the project."""
         with self._database.reading() as connection:
-            yield Transaction(connection)
+            yield self._existing(connection)
 
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
         """Open a write transaction, rolled back on errors."""
+        if self.path is not None and not self.path.exists():
+            raise self._database.nothing_stored()
         with self._database.writing() as connection:
-            yield Transaction(connection)
+            yield self._existing(connection)
+
+    def _existing(self, connection: Connection) -> Transaction:
+        stored = Transaction(connection)
+        if stored.version("settings") is None:
+            raise self._database.nothing_stored("judging project in this store")
+        return stored
 
     def copy_to(self, target: str | os.PathLike[str]) -> None:
         """Copy a consistent snapshot of an SQLite file, even during writes."""
@@ -358,7 +370,7 @@ class JudgingProject(Store):
             raise InputError(
                 f"there is no judge {judge!r:.60}",
                 where=self.where,
-                fix="list the judges: rankgauge judge status PROJECT",
+                fix=f"list the judges: rankgauge judge status{self.flag}",
             )
         return known
 
@@ -387,7 +399,7 @@ class JudgingProject(Store):
                 raise InputError(
                     f"there is no judge {judge!r:.60}, or the access has ended",
                     where=self.where,
-                    fix="invite this judge: rankgauge judge invite PROJECT NAME",
+                    fix=f"invite this judge: rankgauge judge invite NAME{self.flag}",
                 )
             shown = (
                 state.open_task(judge, now, votes=votes)

@@ -71,10 +71,10 @@ class Transaction:
         rows = self._rows("versions", "kind", [kind], order=("number",))
         return [(row.number, row.time, row.author) for row in rows][::-1]
 
-    def settings(self) -> Settings | None:
-        """Return the latest settings, or None if there is no project."""
-        latest = self.version("settings")
-        return None if latest is None else Settings(**json.loads(latest[1]))
+    def settings(self) -> Settings:
+        """Return the latest settings."""
+        _, body = self.version("settings") or (0, "{}")
+        return Settings(**json.loads(body))
 
     def add_settings(self, settings: Settings, author: str) -> int:
         """Store the settings as a new version and return its number."""

@@ -16,7 +16,6 @@ from itertools import combinations
 
 import numpy as np
 
-from rankgauge.errors import InputError
 from rankgauge.judging.events import (
     Answer,
     Choice,
@@ -210,12 +209,6 @@ class ProjectState:
         marks = stored.marks()
         if marks != self.marks:
             settings = stored.settings()
-            if settings is None:
-                raise InputError(
-                    "this judging project has no settings yet",
-                    where="judging project",
-                    fix="create it: rankgauge judge create PROJECT --questions FILE",
-                )
             judges = stored.judges()
             # Cached questions remain valid if judges are only added and the settings are the same.
             same = settings == self.settings and self.judges.items() <= judges.items()

@@ -100,7 +100,7 @@ def create_project(folder: str | os.PathLike[str] = ".") -> NewProject:
         state,
         project=project,
         folder=shell(["."]),
-        store=shell([".rankgauge/store.db"]),
+        flag=project and f" --store {shell(['.rankgauge/store.db'])}",
         questions=shell(files["queries"][:1]),
         qrels=shell([arguments.get("qrels", "")]),
         runs=shell(runs),

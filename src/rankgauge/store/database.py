@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shlex
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator
@@ -46,8 +47,8 @@ class NothingStored(InputError):  # noqa: N818 - an error in words
 class Database:
     """A database that is opened on first use."""
 
-    def __init__(self, where: str, schema: Schema, *, patience: float, first: str = _MISSING) -> None:
-        self._schema, self._patience, self._first = schema, patience, first
+    def __init__(self, where: str, schema: Schema, *, patience: float) -> None:
+        self._schema, self._patience, self.first = schema, patience, _MISSING
         self._engines: dict[bool, Engine] = {}
         self._keeps = False
         self._prepared: tuple[int, int] | None = None  # identity of the prepared file
@@ -93,7 +94,7 @@ class Database:
             if self.path is not None:
                 self._refuse_folder(self.path)
                 if not self.path.exists():
-                    raise self._nothing_stored()
+                    raise self.nothing_stored()
             with self._engine(create=False).begin() as connection:
                 if self.path is None:
                     # One snapshot for all statements, as in SQLite.
@@ -101,7 +102,7 @@ class Database:
                 self._set_lock_timeout(connection)
                 revision = self._revision(connection)
                 if revision is None:
-                    raise self._nothing_stored()
+                    raise self.nothing_stored()
                 if revision == self._schema.revision:
                     yield connection
                     return
@@ -351,8 +352,9 @@ class Database:
                 fix="name another file for the store",
             )
 
-    def _nothing_stored(self) -> NothingStored:
-        return NothingStored("there is no store yet", where=self.where, fix=self._first)
+    def nothing_stored(self, what: str = "store") -> NothingStored:
+        """Return the error for a store that is needed but does not exist."""
+        return NothingStored(f"there is no {what} yet", where=self.where, fix=self.first)
 
     def damaged(self, how: str) -> InputError:
         """Return the error for damaged content."""
@@ -421,6 +423,7 @@ class Store:
             MissingExtra: If the PostgreSQL driver is not installed.
             InputError: If the URL is invalid.
         """
+        named = where is not None
         if where is None:
             project = find_project_file()
             default = DEFAULT_STORE if project is None else ProjectFile.read(project).store
@@ -431,7 +434,10 @@ class Store:
                 where="store",
                 fix=f'pass text: {type(self).__name__}("store.db")',
             )
-        self._database = Database(os.fspath(where), SCHEMA, patience=wait, first=self._first)
+        self._database = Database(os.fspath(where), SCHEMA, patience=wait)
+        # Names this store in commands; the default store needs no name.
+        self.flag = f" --store {shlex.quote(self.where)}" if named else ""
+        self._database.first = self._first + self.flag
 
     @property
     def where(self) -> str:

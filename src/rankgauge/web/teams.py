@@ -99,7 +99,6 @@ def _settings(visit: Visit) -> Response:
         "settings.html",
         settings=asdict(visit.project.settings),
         versions=versions,
-        where=visit.project.path.name if visit.project.path else "PROJECT",
     )
 
 
