@@ -87,7 +87,7 @@ class Case:
 
 @pytest.fixture(scope="module")
 def whole_grades() -> Case:
-    return Case(batch(20240229, queries=1000, deepest=30))
+    return Case(batch(20240229, queries=400, deepest=30))
 
 
 @pytest.fixture(scope="module")
