@@ -1,6 +1,7 @@
 """``rankgauge evaluate --unjudged``, ``rankgauge sensitivity unjudged``, and ``reliability``."""
 
 import json
+import re
 
 import pytest
 from command import run
@@ -28,6 +29,18 @@ def test_the_report_is_that_of_the_library_a_table_a_run():
         rankgauge.reports.render(rankgauge.unjudged_report(QRELS, path, names), "markdown") for path in (BM25, KEYWORD)
     ]
     assert done.stdout == "\n".join(tables)
+
+
+def test_the_queue_of_deciding_documents_is_a_pool_of_a_project(tmp_path):
+    queue, project = (str(tmp_path / name) for name in ("queue.run", "judging.db"))
+    done = run("sensitivity", "deciding", QRELS, KEYWORD, BM25, "--depth", "10", "--queue", queue, "--as", "json")
+    result = rankgauge.comparison.deciding_documents(QRELS, KEYWORD, BM25, depth=10)
+    assert json.loads(done.stdout) == result.to_dict()
+    assert f"wrote {queue}: {len(result)} documents" in done.stderr
+    run("judge", "create", project, "--questions", str(FOLDER / "queries.jsonl"))
+    command = re.search(r"rankgauge (judge pool .*)", done.stderr)[1]
+    added = run(*command.replace("PROJECT", project).replace("FOLDER", str(FOLDER)).split(), "--as", "json")
+    assert json.loads(added.stdout)["new"] == len(result)
 
 
 def test_a_report_needs_a_run():

@@ -6,10 +6,12 @@ import random
 
 import numpy as np
 import pytest
+from docs_scripts import docs_script
 
 from rankgauge import InputError, evaluate, read_qrels, read_run, sample_path
 from rankgauge.comparison import deciding_documents
 
+stopping = docs_script("optional_stopping")
 DOCUMENTS = [f"d{number}" for number in range(8)]
 EXACT = ("P@2", "R@1", "R@3", "Success@2", "RR", "RR@2", "RBP(p=0.5)", "RBP(p=0.8)@2", "P(rel=2)@3", "RR(rel=2)@3")
 OUTER = ("AP", "AP@2", "AP(rel=2)", "nDCG", "nDCG@1", "nDCG@3", "nDCG(gain=exp)@2", "nDCG(rel=2)@3")
@@ -97,7 +99,7 @@ def differences(name, qrels, runs, unjudged, grades):
 
 @pytest.mark.parametrize("name", EXACT + OUTER)
 def test_bounds_and_potentials_hold_for_every_assignment(name):
-    for qrels, runs, unjudged, grades in cases(name, 40):
+    for qrels, runs, unjudged, grades in cases(name, 25):
         result = deciding_documents(qrels, *runs, name)
         truth = differences(name, qrels, runs, unjudged, grades)
         assert result.difference == pytest.approx(truth.flat[0], abs=1e-12)
@@ -194,3 +196,13 @@ def test_results_are_those_of_evaluate_on_real_runs(data_folder):
         assert result.difference == pytest.approx(run - baseline, abs=1e-12)
         assert result.low <= result.difference <= result.high
         assert result.to_dict()["documents"][0]["potential"] == result.top(1)[0].potential
+
+
+def test_the_simulated_queue_ends_with_all_judgments():
+    queries = [((["a", "b"], ["c", "a"]), {"a": 2.0, "c": 1.0}), ((["a"], ["b"]), {"b": 1.0})]
+    size, times, states = stopping.judging(queries, 30, np.random.default_rng(2))
+    full = {round(stopping.ndcg(top_b, grades) - stopping.ndcg(top_a, grades), 9) for (top_a, top_b), grades in queries}
+    assert set(np.abs(states[-1]).round(9)) == {abs(value) for value in full}
+    assert times == sorted(set(times))
+    assert times[-1] <= size
+    assert (np.count_nonzero(states[1:] != states[:-1], axis=1) <= 1).all()

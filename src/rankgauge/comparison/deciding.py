@@ -114,7 +114,7 @@ class DecidingDocuments(Result):
         """
         order = np.random.default_rng(seed).permutation(len(self))
         queries, documents = (ids.take(order) for ids in self._rows[:2])
-        return Run(PairTable.of_rows(queries, documents, -np.arange(len(order), dtype=np.float64)), name="queue")
+        return Run(PairTable.of_rows(queries, documents, np.arange(len(order), 0, -1.0)), name="queue")
 
     def table(self) -> Table:
         """Return the bounds, the conclusion, and the first documents."""
@@ -214,6 +214,7 @@ def deciding_documents(
         notes=(
             f"possible grades: those of the judgments, 0 to {truth.table.values.max(initial=1.0):g}",
             *evaluations[0].notes[:1],
+            *(f"documents below rank {depth} of both runs remain unjudged" for _ in range(depth is not None)),
         ),
         _rows=(truth.table.queries.take(query[rows]), documents.take(rows), ranks[rows], potential[rows]),
     )
