@@ -311,7 +311,7 @@ def test_nothing_that_a_benchmark_writes_holds_a_secret(tmp_path, tmp_path_facto
     assert "hybrid was not run" in done.stderr
     assert "answered 400" in done.stderr
     assert "elasticsearch was not run" in done.stderr
-    assert "saved as 2" in done.stderr
+    assert "saved as http#2" in done.stderr
     assert_clean(done.stdout + done.stderr)
     assert "SECRET1" not in done.stdout + done.stderr
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
