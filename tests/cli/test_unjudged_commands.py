@@ -32,14 +32,14 @@ def test_the_report_is_that_of_the_library_a_table_a_run():
 
 
 def test_the_queue_of_deciding_documents_is_a_pool_of_a_project(tmp_path):
-    queue, project = (str(tmp_path / name) for name in ("queue.run", "judging.db"))
+    queue, store = str(tmp_path / "queue.run"), ("--store", str(tmp_path / "store.db"))
     done = run("sensitivity", "deciding", QRELS, KEYWORD, BM25, "--depth", "10", "--queue", queue, "--as", "json")
     result = rankgauge.comparison.deciding_documents(QRELS, KEYWORD, BM25, depth=10)
     assert json.loads(done.stdout) == result.to_dict()
     assert f"wrote {queue}: {len(result)} documents" in done.stderr
-    run("judge", "create", project, "--questions", str(FOLDER / "queries.jsonl"))
+    run("judge", "create", *store, "--questions", str(FOLDER / "queries.jsonl"))
     command = re.search(r"rankgauge (judge pool .*)", done.stderr)[1]
-    added = run(*command.replace("PROJECT", project).replace("FOLDER", str(FOLDER)).split(), "--as", "json")
+    added = run(*command.replace("FOLDER", str(FOLDER)).split(), *store, "--as", "json")
     assert json.loads(added.stdout)["new"] == len(result)
 
 

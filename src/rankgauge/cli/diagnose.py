@@ -245,7 +245,7 @@ def deciding(
         documents = result.queue()
         rankgauge.write_run(documents, queue)
         print_message(
-            f"wrote {queue}: {counted(len(result), 'document')}; to judge them: rankgauge judge pool PROJECT "
+            f"wrote {queue}: {counted(len(result), 'document')}; to judge them: rankgauge judge pool "
             f"--collection FOLDER --run {queue} -k {max(map(len, documents.values()), default=1)}"
         )
 
