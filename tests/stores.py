@@ -21,7 +21,7 @@ from pathlib import Path
 
 from judging_pages import filled
 
-from rankgauge import History, InputError, evaluate
+from rankgauge import Collection, History, InputError, Qrels, evaluate
 from rankgauge.answers import Verdict, VerdictStore
 from rankgauge.benchmark.journal import Journal, Response
 from rankgauge.cli.main import cli
@@ -103,12 +103,20 @@ class Evaluations(Store):
     def write(self, where, name, confirm):
         with History(where) as history:
             for number in itertools.count():
-                history.add(evaluate({"q": {"d": 1}}, {"q": ["d"]}, "RR"), label=f"{name}-{number}")
+                qrels, run = {"q": {"d": 1}}, {"q": [f"{name}-{number}", "d"]}
+                texts = Collection.of(dict.fromkeys(run["q"], "a text"), {"q": "a question"})
+                evaluation = evaluate(qrels, run, "RR")
+                history.add(evaluation, qrels, run=run, collection=texts, label=f"{name}-{number}")
                 confirm(f"{name}-{number}")
 
     def ids(self, where):
         with History(where) as history:
-            return {each.label for each in history.entries()}
+            return {each.label for each in history.entries() if self.is_whole(history, each)}
+
+    def is_whole(self, history, entry):
+        docs = {entry.label, "d"}
+        assert {*history.run(entry)["q"]} == {*history.collection(entry).documents} == docs
+        return history.qrels(entry) == Qrels({"q": {"d": 1}})
 
     def commands(self, where, folder):
         return [

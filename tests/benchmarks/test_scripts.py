@@ -27,6 +27,7 @@ MARKS = [
     "checking",
     "ties",
     "running",
+    "project",
 ]
 
 
@@ -112,6 +113,13 @@ def test_diversity_prints_and_writes_a_table(script, page):
 def test_judging_prints_and_writes_a_table(script, page):
     text = script("judging.py", "--tiny", "--rounds", 1, "--write", page)
     assert "| Plackett-Luce fits | 5 |" in text
+    assert text.strip() in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_project_prints_and_writes_a_table(script, page):
+    text = script("project.py", "--tiny", "--write", page)
+    assert "| list 100 evaluations |" in text
     assert text.strip() in page.read_text(encoding="utf-8")
 
 

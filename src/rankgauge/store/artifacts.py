@@ -35,6 +35,7 @@ _CHECK = struct.Struct("<I")  # CRC-32 of a block, its artifact, and its number
 # Levels and strategies of zlib. Bytes of numbers have no matches, only frequent or random values.
 _WAYS = (0, zlib.Z_DEFAULT_STRATEGY), (1, zlib.Z_RLE), (1, zlib.Z_DEFAULT_STRATEGY)
 _SAMPLE = 1 << 12
+_DIRTY = 1 << 22  # bytes of a file that are not yet on disk, at most
 _LEFT_OVER = 3600  # seconds after which content without a name is not about to be named any more
 
 
@@ -231,9 +232,14 @@ def _unpacked(block: bytes) -> Columns:
 
 def _write(stream: BinaryIO, bodies: Iterable[bytes]) -> None:
     """Write a file: its format, the blocks, the end of each, and their number."""
-    ends = [stream.write(_MAGIC)]
+    ends, synced = [stream.write(_MAGIC)], 0
     for body in bodies:
         ends.append(ends[-1] + stream.write(body))
+        if ends[-1] - synced > _DIRTY:
+            # Otherwise the file system makes commits of other programs wait for all of the file.
+            stream.flush()
+            os.fsync(stream.fileno())
+            synced = ends[-1]
     stream.write(np.array([*ends, len(ends)], dtype="<i8").tobytes())
 
 
