@@ -154,7 +154,7 @@ class Artifacts:
                     yield stream.read(end - start)
         except FileNotFoundError:
             raise self._database.damaged(f"artifact {name[:8]} is missing") from None
-        except (ValueError, OverflowError):
+        except ValueError:
             raise self._database.damaged(f"artifact {name[:8]} is truncated") from None
 
     def _path(self, name: str) -> Path:
