@@ -117,7 +117,7 @@ def growth(works: Sequence[Work], turns: int) -> Iterator[tuple[str, ...]]:
 
 
 # Commands that can run in parallel, and the number of runs of each.
-SHARED = ("evaluate {qrels} {a} {b}", "compare {qrels} {a} {b}", "compare {qrels} {a} {b} --draws 100000")
+SHARED = ("compare {qrels} {a} {b}", "compare {qrels} {a} {b} --draws 100000")
 _TURNS = 3
 _LEAST = 0.05  # seconds above start-up that a size needs to count for the exponent
 _SHORT = 500_000  # files with fewer lines are timed several times

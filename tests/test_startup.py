@@ -104,6 +104,7 @@ COMMANDS = {
     "cli.options",
     "cli.output",
     "cli.parameters",
+    "core.project_names",
     "core.recommendations",
 }
 
@@ -216,7 +217,7 @@ def test_slow_work_shows_a_spinner_on_a_terminal(seconds, shown):
 
 def test_help_lists_the_commands_in_the_order_in_which_they_are_needed():
     names = cli.list_commands(None)
-    assert names[:3] == ["init", "evaluate", "compare"]
+    assert names[:3] == ["init", "status", "evaluate"]
     assert [cli.get_command(None, name).name for name in names] == names
 
 

@@ -122,6 +122,7 @@ with lazy_imports(globals()):
         nERR_IA as nERR_IA,
         parse as parse,
     )
+    from rankgauge.project import Project as Project
     from rankgauge.rendering import plot as plot
     from rankgauge.reports import html_report as html_report
     from rankgauge.retrievers import Hits as Hits, Retriever as Retriever, fuse as fuse, tune_fusion as tune_fusion

@@ -24,7 +24,7 @@ FOLDER = str(rankgauge.sample_path("qrels.txt").parent)
 def bench(tmp_path):
     def run(*words, plan=PLAN):
         store = str(tmp_path / "st")
-        return command.run("bench", plan, "--responses", store, *words, cwd=tmp_path)
+        return command.run("bench", plan, "--responses", store, "--no-save", *words, cwd=tmp_path)
 
     return run
 

@@ -50,7 +50,7 @@ def test_a_narrow_encoding_gets_plain_arrows():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((BM25,), "Missing argument 'RUN_B'"),
+        ((BM25,), "name the judgments and the run"),
         ((BM25, KEYWORD, "--query", "q99"), "query 'q99' is not judged"),
         ((BM25, KEYWORD, "--collection", "nosuch"), "nosuch: there is no such file or folder"),
         ((BM25, KEYWORD, "-m", "nDGC@5"), "did you mean"),

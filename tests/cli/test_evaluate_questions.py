@@ -37,20 +37,11 @@ def test_generated_questions_are_evaluated_separately(files):
     assert not any("does not predict" in found["message"] for found in made[1]["findings"])
 
 
-def test_means_are_mixed_on_request_with_weights_and_groups(files):
-    done = run(
-        "evaluate",
-        *files[:2],
-        "-m",
-        "RR",
-        "--questions",
-        files[2],
-        "--mix-origins",
-        "--weights",
-        "weight",
-        "--group-by",
-        "part",
-    )
+def test_means_are_mixed_on_request_with_weights_and_groups(files, tmp_path):
+    settings = '[evaluation]\nmix_origins = true\nweights = "weight"\n'
+    (tmp_path / "rankgauge.toml").write_text(settings, encoding="utf-8")
+    words = ("--questions", files[2], "--group-by", "part", "--no-save")
+    done = run("evaluate", *files[:2], "-m", "RR", *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     # Questions at odd positions are found at rank 1: (2 + 4 + ... + 20) + (1 + 3 + ... + 19) / 2 of
     # 210.
@@ -64,14 +55,15 @@ def test_weights_come_from_a_separate_file(files, tmp_path):
     weights = tmp_path / "weights.csv"
     rows = "".join(f"q{n:02},{1 if n % 2 else 0}\n" for n in range(20))
     weights.write_text("id,weight\n" + rows, encoding="utf-8")
-    done = run("evaluate", *files[:2], "-m", "RR", "--weights", weights, "--as", "csv")
+    (tmp_path / "rankgauge.toml").write_text('[evaluation]\nweights = "weights.csv"\n', encoding="utf-8")
+    done = run("evaluate", *files[:2], "-m", "RR", "--no-save", "--as", "csv", cwd=tmp_path)
     assert done.stdout.splitlines()[1] == "bm25,1.0"
 
 
 def test_fields_need_questions(files):
     done = run("evaluate", *files[:2], "--group-by", "part")
     assert done.returncode == 2
-    assert "name fields of --questions FILE" in done.stderr
+    assert "names a field of --questions FILE" in done.stderr
     done = run("evaluate", *files[:2], "--questions", files[2], "--group-by", "lang")
     assert "no question has a field 'lang'" in done.stderr
 

@@ -26,7 +26,7 @@ _COMMANDS = {
     "reliability": ("reliability", QRELS, KEYWORD, BM25),
     "measures": ("measures",),
     "collection": ("collection", "info", FOLDER),
-    "bench": ("bench", FOLDER / "rankgauge.toml", "--diagnose"),
+    "bench": ("bench", FOLDER / "rankgauge.toml", "--diagnose", "--no-save"),
     "answers evaluate": ("answers", "evaluate", ANSWERS),
     "history list": ("history", "list"),
     "history trend": ("history", "trend", "-m", "nDCG@10"),

@@ -401,6 +401,78 @@ def new_project_without_questions(folder):
     return text, {"missing": "questions (questions.csv with the columns question and relevant)"}
 
 
+def _in_project(folder, collection='queries = "queries.jsonl"\nqrels = "qrels.txt"', runs=("bm25", "keyword")):
+    """Make the sample a project whose retrievers are saved runs, and work in its folder."""
+    folder.path /= "sample"
+    retrievers = "".join(f'[retrievers.{run}]\ntype = "saved-run"\nrun = "runs/{run}.run"\n' for run in runs)
+    text = f'baseline = "bm25"\nmeasures = ["nDCG@10"]\n[collection]\nsource = "corpus.jsonl"\n{collection}\n'
+    (folder.path / "rankgauge.toml").write_text(text + retrievers, encoding="utf-8")
+
+
+def project_without_questions(folder):
+    _in_project(folder, "")
+    text = folder("status")
+    path = folder.path / "rankgauge.toml"
+    more = 'source = "corpus.jsonl"\nqueries = "queries.jsonl"\nqrels = "qrels.txt"'
+    path.write_text(path.read_text(encoding="utf-8").replace('source = "corpus.jsonl"', more), encoding="utf-8")
+    assert "for 30 questions" in folder("status")
+    return text, {}
+
+
+def project_without_judgments(folder):
+    _in_project(folder, 'queries = "queries.jsonl"')
+    text = folder("status")
+    step = command_in(next_step("project: no judgments")).partition(";")[0]
+    folder(step.replace("FILE", "queries.jsonl"))
+    assert "0 tasks judged" in folder("status")
+    return text, {}
+
+
+def project_without_evaluation(folder):
+    _in_project(folder)
+    text = folder("status")
+    folder(f"{command_in(next_step('project: no evaluation'))} --timed 0")
+    assert "2, the latest keyword#2" in folder("status")
+    return text, {}
+
+
+def project_with_tasks(folder):
+    _in_project(folder, runs=("bm25",))
+    folder("bench --timed 0")
+    folder("judge create --questions queries.jsonl")
+    folder("judge pool --collection . --run runs/bm25.run -k 3")
+    return folder("status"), {}
+
+
+def project_with_other_judgments(folder):
+    _in_project(folder)
+    folder("bench --timed 0")
+    path = folder.path / "qrels.txt"
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join(lines[:-3]), encoding="utf-8")
+    text = folder("status")
+    folder(command_in(next_step("project: judgments changed")))
+    assert "4, the latest keyword#4" in folder("status")
+    return text, {}
+
+
+def project_with_a_worse_run(folder):
+    _in_project(folder)
+    folder("bench --timed 0")
+    text = folder("status")
+    assert "likely cause" in folder(command_in(next_step("project: worse")))
+    return text, {}
+
+
+def project_evaluated(folder):
+    _in_project(folder, runs=("bm25",))
+    folder("bench --timed 0")
+    text = folder("status")
+    folder(f"{command_in(next_step('project: evaluated'))} --timed 0")
+    assert "bm25#2" in folder("compare bm25#1 bm25#2")
+    return text, {}
+
+
 _SCENARIOS = dict(
     zip(
         NEXT_STEPS,
@@ -422,6 +494,13 @@ _SCENARIOS = dict(
             new_project_without_judgments,
             new_project_of_runs,
             new_project_without_questions,
+            project_without_questions,
+            project_without_judgments,
+            project_without_evaluation,
+            project_with_tasks,
+            project_with_other_judgments,
+            project_with_a_worse_run,
+            project_evaluated,
             no_questions,
             no_candidates,
             tasks_left,

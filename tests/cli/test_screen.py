@@ -42,6 +42,7 @@ explain QRELS KEYWORD ERR@10
 explain QRELS KEYWORD nDCG@10 --against ranx
 explain QRELS KEYWORD nDCG@10 --against-mean 0.55
 reliability QRELS BM25 KEYWORD
+status sample
 bench sample
 bench sample/rankgauge.toml
 bench sample/rankgauge.toml --diagnose

@@ -44,7 +44,7 @@ def test_the_queue_of_deciding_documents_is_a_pool_of_a_project(tmp_path):
 
 
 def test_a_report_needs_a_run():
-    assert "Missing argument 'RUN...'" in run("sensitivity", "unjudged", QRELS).stderr
+    assert "a single file must contain records" in run("sensitivity", "unjudged", QRELS).stderr
 
 
 def test_reliability_is_that_of_the_library():

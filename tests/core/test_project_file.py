@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from rankgauge import FormatError, InputError, RankgaugeError, UnknownName
-from rankgauge.core.project_file import ProjectFile, data_folder, find_project_file
+from rankgauge.core.project_file import ProjectFile, data_folder
+from rankgauge.core.project_names import find_project_file
 
 TEXT = '''\
 # [gate] in a comment

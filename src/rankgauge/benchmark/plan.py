@@ -16,7 +16,8 @@ from rankgauge import retrievers
 from rankgauge.benchmark.benchmark import Benchmark, check_prices
 from rankgauge.benchmark.calls import Limits
 from rankgauge.core.arguments import integer, known_name
-from rankgauge.core.project_file import PROJECT_FILE, ProjectFile, data_folder, find_project_file
+from rankgauge.core.project_file import ProjectFile, data_folder
+from rankgauge.core.project_names import PROJECT_FILE, find_project_file
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError, RankgaugeError

@@ -85,17 +85,18 @@ def bench(
       rankgauge bench --only dense --fresh --diagnose
       rankgauge bench --runs runs --report report.html --save
     """
-    kept = saving.open()
     if failed and resume is False:
         raise click.UsageError("--fresh runs every query again: omit --failed")
-    _check_targets(page, runs_folder)
     plan = rankgauge.BenchmarkPlan.read(path, trust=trust)
     plan = plan.with_measures(measures) if measures else plan
+    project = rankgauge.Project(plan.file.folder) if plan.file.data else None
+    kept = saving.open(project, default=project is not None)
+    _check_targets(page, runs_folder)
     _check_names(plan, baseline, diagnosed)
     rerun: Literal["missing", "failed", "resume", "all"] = "failed" if failed else "missing"
     if resume is not None:
         rerun = "resume" if resume else "all"
-    outcome = _ran(plan, only, rerun, responses, timed=timed)
+    outcome = _ran(plan, project, only, rerun, store=responses, timed=timed)
     benchmark = outcome.bench
     for name, error in outcome.failed.items():
         click.echo(f"error: {for_terminal(name)} was not run: {error}\n", err=True)
@@ -118,7 +119,8 @@ def bench(
         print_message(f"wrote {page}")
     if kept is not None:
         for run, evaluation in zip(shown.runs, shown.evaluations, strict=True):
-            saving.add(kept, evaluation, qrels=run.qrels, run=run.ranked(errors))
+            texts = None if project is None else project.texts
+            saving.add(kept, evaluation, qrels=run.qrels, run=run.ranked(errors), collection=texts)
     return _ERROR if outcome.failed else 0
 
 
@@ -143,14 +145,16 @@ def _check_names(plan: rankgauge.BenchmarkPlan, baseline: str | None, diagnosed:
 
 def _ran(
     plan: rankgauge.BenchmarkPlan,
+    project: rankgauge.Project | None,
     only: Sequence[str],
     rerun: Literal["missing", "failed", "resume", "all"],
-    store: str | None,
     *,
+    store: str | None,
     timed: int | None,
 ) -> rankgauge.benchmark.PlanOutcome:
     try:
-        return rankgauge.benchmark.run_plan(plan, only=only, rerun=rerun, store=store, timed=timed)
+        bench = None if project is None else plan.load(project.collection, project.judgments, store=store)
+        return rankgauge.benchmark.run_plan(plan, only=only, rerun=rerun, store=store, timed=timed, bench=bench)
     except KeyboardInterrupt:
         print_message(
             f"stopped; responses are stored in {store or plan.store}: the same command continues from there "

@@ -9,7 +9,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.options import located, located_qrels, read_runs, unique_names
+from rankgauge.cli.options import located, located_qrels, read_inputs, read_runs, unique_names
 from rankgauge.cli.output import (
     Output,
     check_writable,
@@ -130,8 +130,11 @@ def check(
     if folder is not None and "-" in (qrels, *runs):
         raise click.UsageError("--fix reads files twice, and standard input can be read only once")
     fixes = rankgauge.checks.fixable_codes(code.upper() for code in also)
-    judged = located_qrels(qrels)
-    sources = [located(run) for run in runs]
+    if rankgauge.core.is_short_name(qrels):
+        saved = read_inputs([qrels, *runs])
+        judged, sources, texts = saved.qrels, list(saved.runs), saved.texts
+    else:
+        judged, sources, texts = located_qrels(qrels), [located(run) for run in runs], None
     kinds = rankgauge.checks.FINDING_KINDS
     # The symmetric difference has unknown codes, too, which are rejected.
     skipped = {*ignore, *(kinds.keys() ^ {code.upper() for code in select} if select else ())}
@@ -140,7 +143,7 @@ def check(
             judged,
             sources,
             measures or None,
-            collection=collection,
+            collection=texts if collection is None else collection,
             ignore=[code.upper() for code in skipped],
             scale=scale,
         )

@@ -9,7 +9,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.options import located, located_qrels, named_paths, read_evaluations
+from rankgauge.cli.options import located_qrels, named_paths, read_evaluations, read_inputs
 from rankgauge.cli.output import Output, check_writable, output_format, print_message, working, write_report
 from rankgauge.cli.parameters import Count, Positive, argument, command, option
 
@@ -98,9 +98,7 @@ def compare(
 @command()
 def diff(
     *,
-    qrels: str,
-    run_a: str,
-    run_b: str,
+    paths: tuple[str, ...] = argument("[QRELS] RUN_A RUN_B"),
     measure: str = options.measure("The measure by which queries gain and lose."),
     collection: str | None = option(
         "The texts, to show queries and titles: a source as for rankgauge collection.", "FOLDER"
@@ -122,12 +120,14 @@ def diff(
       rankgauge diff qrels.txt old.run new.run
       rankgauge diff qrels.txt old.run new.run -m RR --collection corpus/ -n 3 -k 5
       rankgauge diff qrels.txt old.run new.run --query q17 --as html
+      rankgauge diff @baseline @latest
     """
     with working("reading 2 runs"):
-        first, second = located(run_a), located(run_b)
-        truth = rankgauge.Qrels.of(located_qrels(qrels))
+        inputs = read_inputs(paths, 2)
+        before, after = inputs.runs
+        texts = inputs.texts if collection is None else collection
         difference = rankgauge.diff(
-            truth, first, second, measure, collection=collection, queries=queries or None, n=n, k=k
+            inputs.qrels, before, after, measure, collection=texts, queries=queries or None, n=n, k=k
         )
     out.print(difference)
     out.print_notes(difference.notes)
@@ -136,8 +136,7 @@ def diff(
 @command()
 def report(
     *,
-    qrels: str,
-    runs: tuple[str, ...] = argument("[RUN]..."),
+    paths: tuple[str, ...] = argument("[QRELS] [RUN]..."),
     measures: tuple[str, ...] = options.measures(
         "A measure; repeat for more. The first is the primary measure.  [default: nDCG@10, "
         "and P, R, Success, and nDCG at 1, 3, 5, and 10, and RR]"
@@ -170,18 +169,19 @@ def report(
       rankgauge report qrels.txt bm25.run dense.run
       rankgauge report qrels.txt bm25.run dense.run --collection data -o report.html
       rankgauge report qrels.txt bm25.run dense.run --collection data --diagnose dense
+      rankgauge report @baseline @latest
     """
-    alone = read_evaluations([qrels, *runs])
-    if not runs and not alone:
-        raise click.UsageError("name a run: rankgauge report QRELS RUN")
+    alone = [] if not paths or rankgauge.core.is_short_name(paths[0]) else read_evaluations(paths)
     check_writable(output)
-    with working(f"writing a report on {len(runs)} run{'s' if len(runs) > 1 else ''}"):
+    with working(f"writing a report on {paths[-1] if paths else 'a run'}"):
+        inputs = None if alone else read_inputs(paths)
+        texts = inputs.texts if inputs is not None and collection is None else collection
         page = rankgauge.html_report(
-            (alone if len(alone) > 1 else alone[0]) if alone else located_qrels(qrels),
-            None if alone else [located(run) for run in runs],
+            (alone if len(alone) > 1 else alone[0]) if inputs is None else inputs.qrels,
+            None if inputs is None else list(inputs.runs),
             measures or None,
             baseline=baseline,
-            collection=collection,
+            collection=texts,
             diagnosed=diagnosed,
             title=title,
             date=date,

@@ -11,7 +11,16 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.options import drift_finding, located, located_qrels, named_paths, read_drift, read_runs
+from rankgauge.cli.options import (
+    Inputs,
+    drift_finding,
+    located_qrels,
+    named_paths,
+    named_runs,
+    read_drift,
+    read_inputs,
+    read_run,
+)
 from rankgauge.cli.output import Output, counted, output_format, print_message, print_text, working
 from rankgauge.cli.parameters import Count, Group, Positive, argument, command, declare, option
 
@@ -19,8 +28,7 @@ from rankgauge.cli.parameters import Count, Group, Positive, argument, command, 
 @command()
 def diagnose(
     *,
-    qrels: str,
-    run: str,
+    paths: tuple[str, ...] = argument("[QRELS] RUN"),
     collection: str | None = option(
         "The texts: a source as for rankgauge collection. Without it, only ranks and judgments are used.", "FOLDER"
     ),
@@ -54,12 +62,15 @@ def diagnose(
       rankgauge diagnose qrels.txt bm25.run --collection data --group-by type
       rankgauge diagnose qrels.txt dense.run --collection data --also bm25.run -n 10
       rankgauge diagnose qrels.txt bm25.run --drift drift.json
+      rankgauge diagnose @latest
     """
-    with working(f"diagnosing {run}"):
+    with working(f"diagnosing {paths[-1] if paths else 'a run'}"):
+        inputs = read_inputs(paths, 1)
+        (run,) = inputs.runs
         diagnosis = rankgauge.diagnose(
-            rankgauge.Qrels.of(located_qrels(qrels)),
-            located(run),
-            None if collection is None else rankgauge.Collection.read(collection),
+            inputs.qrels,
+            run,
+            inputs.texts if collection is None else rankgauge.Collection.read(collection),
             measure=measure,
             k=k,
             rel=rel,
@@ -67,7 +78,7 @@ def diagnose(
             depth=depth,
             bands=rankgauge.core.find_project_file(),
             group_by=group_by,
-            also=None if also is None else located(also),
+            also=None if also is None else read_run(also, rankgauge.History()),
             drift=None if drift is None else drift_finding(read_drift(drift)),
         )
     out.print(diagnosis)
@@ -79,9 +90,7 @@ _NUMBER = re.compile(r"[0-9]*\.?[0-9]+")
 @command()
 def explain(
     *,
-    qrels: str,
-    run: str,
-    measure: str,
+    paths: tuple[str, ...] = argument("[QRELS] RUN MEASURE"),
     query: str | None = option("The query to explain.  [default: one that shows how the measure works]", "ID"),
     against: str | None = option(
         "Explain why the value of another tool differs, by its profile, such as pytrec_eval: "
@@ -115,14 +124,16 @@ def explain(
       rankgauge explain qrels.txt bm25.run nDCG@10 --against pytrec_eval
       rankgauge explain qrels.txt bm25.run nDCG@10 --against-values theirs.csv
       rankgauge explain qrels.txt bm25.run nDCG@10 --against-mean 0.4123
+      rankgauge explain @latest nDCG@10
     """
     if sum(source is not None for source in (against, values, mean)) > 1:
         raise click.UsageError("pass one of --against, --against-values, and --against-mean")
     if mean is not None and not _NUMBER.fullmatch(mean):
         raise click.BadParameter(f"got {mean!r}, expected a number such as 0.4123", param_hint="--against-mean")
+    *sources, measure = paths or ("",)
     with working(f"explaining {measure}"):
-        truth = rankgauge.Qrels.of(located_qrels(qrels))
-        source = located(run)
+        inputs = read_inputs(sources, 1)
+        truth, (source,) = inputs.qrels, inputs.runs
         result: rankgauge.rendering.Result
         if against is not None:
             result = rankgauge.reconcile(truth, source, measure, against, query=query, **policies.keywords())
@@ -138,8 +149,7 @@ def explain(
 class _Runs:
     """Runs, and how to report on each of them."""
 
-    qrels: str
-    runs: tuple[str, ...] = argument("[RUN]...")
+    paths: tuple[str, ...] = argument("[QRELS] [RUN]...")
     measures: tuple[str, ...] = options.measures(
         "A measure; for more, repeat it or use commas.  [default: those of rankgauge evaluate]"
     )
@@ -149,15 +159,15 @@ class _Runs:
         self, report: Callable[..., Any], how: dict[str, Any], shown: rankgauge.reports.Options | None = None
     ) -> None:
         """Print the report of each run."""
-        with working(f"reading {self.qrels}"):
+        with working(f"reading {', '.join(self.paths)}"):
             # Records contain both judgments and a ranking.
-            truth: Any = (
-                rankgauge.Qrels.of(located_qrels(self.qrels)) if self.runs else rankgauge.Records.of(self.qrels)
-            )
-            runs = read_runs(self.runs) if self.runs else [None]
+            alone = len(self.paths) == 1 and not rankgauge.core.is_short_name(self.paths[0])
+            inputs = Inputs(rankgauge.Records.of(self.paths[0]), (None,)) if alone else read_inputs(self.paths)
+            truth = inputs.qrels if alone else rankgauge.Qrels.of(inputs.qrels)
+            runs = [None] if alone else named_runs(inputs.runs, self.paths)
         results = []
         for place, run in enumerate(runs, start=1):
-            name = self.qrels if run is None else run.name
+            name = self.paths[0] if run is None else run.name
             with working(f"evaluating {name} ({place} of {len(runs)})"):
                 results.append(report(truth, run, self.measures or None, **how))
         self.out.print(results, shown)
@@ -198,7 +208,9 @@ def ties(
 
 @sensitivity.command(short_help="Show the range of each measure over unjudged documents.")
 def unjudged(
-    *, runs: _Runs = declare(runs=argument("RUN...")), policies: options.Policies = declare(undefined="", unjudged="")
+    *,
+    runs: _Runs = declare(paths=argument("[QRELS] RUN...")),
+    policies: options.Policies = declare(undefined="", unjudged=""),
 ) -> None:
     """Show each measure with none or all of the unjudged documents relevant, and without them.
 
@@ -214,9 +226,7 @@ def unjudged(
 @sensitivity.command(short_help="Find the unjudged documents that could change a difference.")
 def deciding(
     *,
-    qrels: str,
-    baseline: str,
-    run: str,
+    paths: tuple[str, ...] = argument("[QRELS] BASELINE RUN"),
     measure: str = options.measure("The measure: P, R, Success, RR, AP, nDCG, or RBP."),
     depth: Positive | None = option(
         "Judge only documents down to this rank of either run.  [default: all]", "--depth RANKS"
@@ -236,10 +246,12 @@ def deciding(
     Examples:
       rankgauge sensitivity deciding qrels.txt bm25.run dense.run
       rankgauge sensitivity deciding qrels.txt bm25.run dense.run --depth 10 --queue queue.run
+      rankgauge sensitivity deciding @baseline @latest --queue queue.run
     """
     with working("reading 2 runs"):
-        first, second = read_runs((baseline, run))
-        result = rankgauge.comparison.deciding_documents(located_qrels(qrels), first, second, measure, depth=depth)
+        inputs = read_inputs(paths, 2)
+        baseline, run = named_runs(inputs.runs, paths)
+        result = rankgauge.comparison.deciding_documents(inputs.qrels, baseline, run, measure, depth=depth)
     out.print(result)
     if queue is not None:
         documents = result.queue()

@@ -2,101 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Any
 
 import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.options import located, located_qrels, unique_names
+from rankgauge.cli.options import Inputs, located, located_qrels, read_inputs, read_run, unique_names
 from rankgauge.cli.output import Output, output_format, print_message, working
-from rankgauge.cli.parameters import Count, argument, command, option
+from rankgauge.cli.parameters import argument, command, option
+
+_THREADS = 4  # each holds a run in memory
 
 
 @dataclass(frozen=True)
 class _Questions:
-    """Questions, and their fields used as weights and groups."""
+    """Questions, and their fields used as groups."""
 
     questions: str | None = option(
         "The questions with their fields (JSON lines or CSV), such as a question set. Generated "
         "questions (field origin) are evaluated separately.",
         "FILE",
     )
-    weights: str | None = option(
-        "Weight queries by a field of the questions (weight: by traffic), or by the column weight of a file.",
-        "FIELD|FILE",
-    )
     group_by: str | None = option(
         "Also show means by a field of the questions, such as part, origin, or language.", "FIELD"
     )
-    mix_origins: bool = option("Average generated questions together with the others.")
 
     def evaluated(
         self, truth: Any, run: Any, measures: Sequence[str] | None, how: Mapping[str, Any]
     ) -> dict[str, rankgauge.Evaluation]:
         """Return one evaluation, or separate evaluations of generated and other questions."""
-        fields, weights = self._fields
+        settings = {**how, "questions": self._fields, "groups": self.group_by}
 
         def of(**more: Any) -> rankgauge.Evaluation:
-            settings = {**how, "questions": fields, "mix_origins": self.mix_origins, **more}
-            return rankgauge.evaluate(truth, run, measures, **settings)
+            return rankgauge.evaluate(truth, run, measures, **{**settings, **more})
 
-        weighted = {"weights": weights, "groups": self.group_by}
-        if fields is None or self.mix_origins:
-            return {"": of(**weighted)}
-        parts = rankgauge.evaluation.split_origins(of(mix_origins=True), fields)
+        if self._fields is None or how.get("mix_origins"):
+            return {"": of()}
+        parts = rankgauge.evaluation.split_origins(of(mix_origins=True, weights=None, groups=None), self._fields)
         if len(parts) == 1:
-            return {"": of(**weighted)}
+            return {"": of()}
         finding = rankgauge.core.Finding(
             "",
             "info",
             f"no mean over {' and '.join(f'{len(q)} {name}' for name, q in parts.items())} "
-            "questions: generated questions differ from those of users (--mix-origins averages "
-            "both)",
+            "questions: generated questions differ from those of users (mix_origins = true in [evaluation] of "
+            "rankgauge.toml averages both)",
         )
-        evaluations = {name: of(queries=queries, **weighted) for name, queries in parts.items()}
+        evaluations = {name: of(queries=queries) for name, queries in parts.items()}
         return {
             name: replace(evaluation, findings=(finding, *evaluation.findings))
             for name, evaluation in evaluations.items()
         }
 
     @cached_property
-    def _fields(self) -> tuple[Mapping[str, Any] | None, str | Mapping[str, Any] | None]:
-        """Fields of the questions, and the weights."""
-        if self.questions is None and self.weights is None and self.group_by is None:
-            return None, None
-        from pathlib import Path
-
-        read = rankgauge.evaluation.question_fields
-        weights: str | Mapping[str, Any] | None = self.weights
-        if self.weights is not None and Path(self.weights).is_file():
-            weights = {query: row.get("weight") for query, row in read(self.weights).items()}
-        elif self.questions is None and (self.weights or self.group_by):
-            raise click.UsageError("--weights and --group-by name fields of --questions FILE")
-        return None if self.questions is None else read(self.questions), weights
+    def _fields(self) -> Mapping[str, Any] | None:
+        """Fields of the questions."""
+        if self.questions is None and self.group_by:
+            raise click.UsageError("--group-by names a field of --questions FILE")
+        return None if self.questions is None else rankgauge.evaluation.question_fields(self.questions)
 
 
 @command()
 def evaluate(
     *,
-    qrels: str,
-    runs: tuple[str, ...] = argument("[RUN]..."),
+    paths: tuple[str, ...] = argument("[QRELS] [RUN]..."),
+    again: bool = option("In a project: evaluate all saved runs on the current judgments, and save the evaluations."),
     measures: tuple[str, ...] = options.measures(
         "A measure, such as nDCG@10, AP, or 'P(rel=2)@5', or the measures recommended for a use "
         f"case: {', '.join(rankgauge.core.USE_CASES)}; for more, repeat it or use commas (see "
-        "rankgauge measures).  [default: P, R, F1, Success, and nDCG at 1, 3, 5, and 10, RR, and "
-        "AP]"
+        "rankgauge measures).  [default: those of the project, or P, R, F1, Success, and nDCG at 1, 3, 5, "
+        "and 10, RR, and AP]"
     ),
     per_query: bool = option("Show the values for each query."),
     out: Output = output_format("Show all notes of each run.", "trec"),
     policies: options.Policies,
-    draws: Annotated[int, click.IntRange(2, 1_000_000)] | None = option(
-        "With --ties mean: draw N orders for measures whose mean has no closed form.", "N"
-    ),
-    seed: Count = option("The seed of the draws.", default=0),
     profile: str | None = option(
         "Reproduce another tool: trec_eval-9, trec_eval-10, pytrec_eval, ir_measures, ranx, beir, "
         "mteb (mteb-ignore-identical-ids, mteb-skip-first-result), sentence-transformers, "
@@ -109,7 +92,6 @@ def evaluate(
         "sorted by query go through temporary files (TMPDIR).",
         "SIZE",
     ),
-    jobs: options.Jobs = options.jobs,
     saving: options.Saving,
 ) -> None:
     """Evaluate each RUN against the judgments QRELS.
@@ -119,6 +101,9 @@ def evaluate(
     (trec3:scores.run). QRELS may also be a BEIR folder or zip archive. Without RUN, QRELS is a file of
     records with id, retrieved, and relevant.
 
+    In a project, QRELS may be omitted: RUN is one file, or saved evaluations (bm25#3), by default the
+    latest of each run. The table [evaluation] of rankgauge.toml has settings that are rarely changed.
+
     \b
     Examples:
       rankgauge evaluate qrels.txt bm25.run
@@ -127,59 +112,106 @@ def evaluate(
       rankgauge evaluate qrels.txt bm25.run -m nDCG@10 --per-query --as csv
       rankgauge evaluate qrels.txt bm25.run -m nDCG@10 --profile ranx
       rankgauge evaluate records.jsonl
-      rankgauge evaluate qrels.txt bm25.run --questions set.jsonl --weights weight --group-by part
+      rankgauge evaluate qrels.txt bm25.run --questions set.jsonl --group-by part
       rankgauge evaluate qrels.txt bm25.run --save --set label=2.1 --set k1=0.9
       rankgauge evaluate qrels.parquet run.parquet --memory 512MB
+      rankgauge evaluate --again
     """
     if memory is not None and (saving.save or profile is not None):
         raise click.UsageError("--save and --profile need a whole run: omit them, or --memory")
-    history = saving.open()
+    project = None if rankgauge.core.find_project_file() is None else rankgauge.Project()
+    if again:
+        _evaluate_again(project, paths, out)
+        return
+    # An evaluation of a saved run tells nothing new unless the judgments changed: see --again.
+    new = bool(paths) and not any(map(rankgauge.core.is_short_name, paths))
+    history = saving.open(project, default=project is not None and memory is None and new)
     wanted = measures_of(measures)
-    how = {**policies.keywords(), "profile": profile, "draws": draws or 0, "seed": seed, "memory": memory}
     shares = memory is not None
-    with working(f"reading {qrels}", shares=shares):
-        truth = (
-            rankgauge.evaluation.read_judgments(located_qrels(qrels), wanted, memory=memory)
-            if runs
-            else rankgauge.Records.of(qrels)
-        )
+    with working(f"reading {paths[0] if paths else 'the judgments'}", shares=shares):
+        names, inputs = _inputs(project, paths, wanted, memory)
+    if project is not None:
+        wanted = wanted or list(project.measures) or None
+    how = {**policies.keywords(), "profile": profile, "memory": memory, **({} if project is None else project.settings)}
 
-    def evaluated(path: str | None) -> tuple[dict[str, rankgauge.Evaluation], rankgauge.Run | None]:
-        # Saving the fingerprint of a run and evaluating it twice both need the whole run.
-        whole = (saving.save or questions.questions) and memory is None
-        run = rankgauge.Run.of(located(path)) if path and whole else None
-        source = located(path) if path and run is None else run
-        return questions.evaluated(truth, source, wanted, how), run
+    def evaluated(source: Any) -> tuple[dict[str, rankgauge.Evaluation], rankgauge.Run | None]:
+        # Saving a run and evaluating it twice both need the whole run.
+        if source is not None and (history is not None or questions.questions) and memory is None:
+            source = rankgauge.Run.of(source)
+        run = source if isinstance(source, rankgauge.Run) else None
+        return questions.evaluated(inputs.qrels, source, wanted, how), run
 
-    paths = runs or (None,)
     # Threads that wait for standard input cannot be interrupted; --memory is a limit for one run.
-    sequential = "-" in paths or memory is not None
-    results = rankgauge.core.map_in_threads(evaluated, paths, 1 if sequential else jobs)
+    threads = 1 if "-" in paths or memory is not None else min(_THREADS, len(names))
+    results = rankgauge.core.map_in_threads(evaluated, inputs.runs, threads)
     evaluated_runs = []
-    for place, path in enumerate(paths, start=1):
-        with working(f"evaluating {path or qrels} ({place} of {len(paths)})", shares=shares):
+    for place, name in enumerate(names, start=1):
+        with working(f"evaluating {name} ({place} of {len(names)})", shares=shares):
             evaluated_runs.append(next(results))
-    names = [next(iter(parts.values())).run_name for parts, _ in evaluated_runs]
-    named = zip(unique_names(names, runs) if runs else names, evaluated_runs, strict=True)
+    titles = unique_names([next(iter(parts.values())).run_name for parts, _ in evaluated_runs], names)
     saved = [
-        (replace(evaluation, run_name=f"{name} ({part})" if len(parts) > 1 else name), run)
-        for name, (parts, run) in named
+        (replace(evaluation, run_name=f"{title} ({part})" if len(parts) > 1 else title), run)
+        for title, (parts, run) in zip(titles, evaluated_runs, strict=True)
         for part, evaluation in parts.items()
     ]
     evaluations = [evaluation for evaluation, _ in saved]
     # Save before printing, because the reader may close the pipe early; report failures after it,
     # so that an unwritable store does not suppress the table.
-    failure = None
-    try:
-        if history is not None:
-            for evaluation, run in saved:
-                saving.add(history, evaluation, qrels=truth, run=run)
-    except rankgauge.RankgaugeError as error:
-        failure = error
+    failure = None if history is None else _save(saving, history, saved, inputs)
     out.print(evaluations, rankgauge.reports.Options(per_query=per_query))
     out.print_notes(rankgauge.reports.notes_of(evaluations))
     if failure is not None:
         raise failure
+
+
+def _save(
+    saving: options.Saving,
+    history: rankgauge.History,
+    evaluations: Iterable[tuple[rankgauge.Evaluation, rankgauge.Run | None]],
+    inputs: Inputs,
+) -> rankgauge.RankgaugeError | None:
+    """Save evaluations of runs, and return the error that ended it."""
+    try:
+        for evaluation, run in evaluations:
+            saving.add(history, evaluation, qrels=inputs.qrels, run=run, collection=inputs.texts)
+    except rankgauge.RankgaugeError as error:
+        return error
+    return None
+
+
+def _inputs(
+    project: rankgauge.Project | None, paths: tuple[str, ...], measures: list[str] | None, memory: str | None
+) -> tuple[tuple[str, ...], Inputs]:
+    """Return the names of the runs, and judgments and runs; a run that is None is in records with both."""
+    saved = bool(paths) and rankgauge.core.is_short_name(paths[0])
+    if saved and project is None:
+        return paths, read_inputs(paths)
+    # In a project, a single file is a run, unless it is JSON, which has records.
+    alone = len(paths) == 1 and not paths[0].endswith((".json", ".jsonl"))
+    if project is not None and (saved or alone or not paths):
+        history = project.evaluations
+        names = paths or tuple(f"{run}@latest" for run in dict.fromkeys(entry.run for entry in history.entries()))
+        return names, Inputs(project.judgments, tuple(read_run(name, history) for name in names), project.texts)
+    if not paths:
+        raise click.UsageError("name the judgments and the run: QRELS RUN; or create a project: rankgauge init")
+    if len(paths) == 1:
+        return paths, Inputs(rankgauge.Records.of(paths[0]), (None,))
+    judgments = rankgauge.evaluation.read_judgments(located_qrels(paths[0]), measures, memory=memory)
+    return paths[1:], Inputs(judgments, tuple(map(located, paths[1:])))
+
+
+def _evaluate_again(project: rankgauge.Project | None, paths: tuple[str, ...], out: Output) -> None:
+    """Evaluate all saved runs on the current judgments."""
+    if project is None or paths:
+        raise click.UsageError("--again is for all saved runs of a project: omit QRELS and RUN")
+    with working("evaluating the saved runs"):
+        entries = project.evaluate_again()
+    if not entries:
+        print_message("the latest evaluation of each saved run is on the current judgments")
+        return
+    out.print([replace(project.evaluations.load(entry), run_name=entry.short_name) for entry in entries])
+    for entry in entries:
+        print_message(f"saved as {entry.short_name} in {project.evaluations.where}")
 
 
 def measures_of(names: Sequence[str]) -> list[str] | None:

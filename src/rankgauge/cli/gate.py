@@ -10,7 +10,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.options import located, located_qrels, read_evaluations
+from rankgauge.cli.options import located, located_qrels, read_evaluations, read_inputs
 from rankgauge.cli.output import (
     Output,
     check_writable,
@@ -79,21 +79,13 @@ def gate(
       rankgauge gate qrels.txt branch.run
       rankgauge gate qrels.txt branch.run --anchor release-1.json --strict --github
       rankgauge gate dense
+      rankgauge gate @latest
     """
     if page:
         check_writable(page)
     project = rules or rankgauge.core.find_project_file()
     wanted = rankgauge.GateRules.of(project)
-    alone = read_evaluations([qrels]) if run is None else []
-    judgments: Any
-    candidate: Any
-    if alone:
-        judgments, candidate = alone[0], None
-    elif run is None:
-        judgments, candidate = _retriever_run(project, qrels, trust=trust)
-    else:
-        judgments = rankgauge.Qrels.of(located_qrels(qrels))
-        candidate = located(run)
+    alone, judgments, candidate = _inputs(qrels, run, project, trust=trust)
     repeats = [located(repeat) for repeat in noise]
     path = baseline or wanted.baseline
     if gating.update_baseline:
@@ -133,13 +125,24 @@ def gate(
     click.get_current_context().exit(result.exit_code(strict=gating.strict))
 
 
-def _retriever_run(project: str | Path | None, name: str, *, trust: bool) -> tuple[rankgauge.Qrels, rankgauge.Run]:
-    """Return the judgments of a project and the run of one of its retrievers."""
-    if project is None or Path(name).is_file():
+def _inputs(
+    qrels: str, run: str | None, project: str | Path | None, *, trust: bool
+) -> tuple[list[rankgauge.Evaluation], Any, Any]:
+    """Return an evaluation that has no run, or nothing; the judgments (or this evaluation), and the run."""
+    if run is not None:
+        return [], rankgauge.Qrels.of(located_qrels(qrels)), located(run)
+    if rankgauge.core.is_short_name(qrels) and rankgauge.History().entry(qrels).ranking is not None:
+        inputs = read_inputs([qrels], 1)
+        return [], inputs.qrels, inputs.runs[0]
+    alone = read_evaluations([qrels])
+    if alone:
+        return alone, alone[0], None
+    if project is None or Path(qrels).is_file():
         raise click.UsageError("name the run: rankgauge gate QRELS RUN")
+    # A retriever of the project.
     plan = rankgauge.BenchmarkPlan.read(project, trust=trust)
-    bench = rankgauge.benchmark.run_plan(plan, only=[name], timed=0).bench
-    return bench.qrels, bench.runs[name].ranked()
+    bench = rankgauge.benchmark.run_plan(plan, only=[qrels], timed=0).bench
+    return [], bench.qrels, bench.runs[qrels].ranked()
 
 
 def _add_summary(result: rankgauge.gates.GateResult) -> None:

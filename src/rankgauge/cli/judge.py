@@ -46,7 +46,7 @@ def generate(
     document as a candidate. Replies are cached: repeating the command repeats no calls.
 
     Users ask different questions: a high value on generated questions does not predict quality in
-    production. `evaluate` averages them with other questions only with --mix-origins.
+    production. `evaluate` averages them with others only with mix_origins = true in rankgauge.toml.
 
     \b
     Examples:

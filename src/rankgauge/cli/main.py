@@ -24,7 +24,10 @@ _INTERRUPTED = 130
 # The commands by purpose, in the order of their use, with their short help. It is repeated here,
 # because reading it from the commands would load all of them.
 _GROUPS = {
-    "Start": {"init": "Create a project: one file that describes what is evaluated."},
+    "Start": {
+        "init": "Create a project: one file that describes what is evaluated.",
+        "status": "Show what a project has, and the next step.",
+    },
     "Evaluate and compare": {
         "evaluate": "Evaluate runs against judgments.",
         "compare": "Compare runs with a baseline, query by query.",
@@ -70,7 +73,7 @@ _MODULES = {
         "spark": "sql",
         "bench": "explore",
         "collection": "check convert fuse cut sample",
-        "project": "init",
+        "project": "init status",
     }.items()
     for command in commands.split()
 }

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import click
 
@@ -37,16 +37,61 @@ def located_qrels(path: str) -> str | rankgauge.formats.InFormat:
     return located(path, rankgauge.formats.QRELS_FORMATS)
 
 
+class Inputs(NamedTuple):
+    """Judgments and runs of a command, and texts that are known without an option."""
+
+    qrels: Any
+    runs: tuple[Any, ...]
+    texts: rankgauge.Collection | None = None
+
+
+def read_inputs(paths: Sequence[str], count: int | None = None) -> Inputs:
+    """Return the judgments and runs of the arguments [QRELS] RUN...
+
+    Without QRELS, the judgments are those of the first saved evaluation, or those of the project.
+
+    Args:
+        paths: Files, or short names of saved evaluations.
+        count: The number of runs, if it is fixed.
+    """
+    without = bool(paths) and (rankgauge.core.is_short_name(paths[0]) or len(paths) == count)
+    names = paths if without else paths[1:]
+    lone = without and not any(map(rankgauge.core.is_short_name, names)) and not rankgauge.core.find_project_file()
+    if lone or not names or count not in {None, len(names)}:
+        raise click.UsageError("name the judgments and the run: QRELS RUN; or a saved evaluation, such as bm25#3")
+    saved = next(filter(rankgauge.core.is_short_name, names), None)
+    history = None if saved is None else rankgauge.History()
+    runs = tuple(read_run(name, history) for name in names)
+    if not without:
+        return Inputs(located_qrels(paths[0]), runs)
+    if history is not None and saved is not None:
+        texts = None
+        with suppress(rankgauge.InputError):  # it was saved without texts
+            texts = history.collection(saved)
+        return Inputs(history.qrels(saved), runs, texts)
+    project = rankgauge.Project()
+    return Inputs(project.judgments, runs, project.collection)
+
+
+def read_run(name: str, history: rankgauge.History | None = None) -> Any:
+    """Return the run of a saved evaluation, or the source of a file."""
+    if history is None or not rankgauge.core.is_short_name(name):
+        return located(name)
+    return rankgauge.Run.of(history.run(name), name=history.entry(name).short_name)
+
+
 def read_runs(paths: Sequence[str], *, k: int | None = None) -> list[rankgauge.Run]:
     """Return the runs of these files with unique names, cut to the first k of each ranking."""
-    runs = []
-    for path in paths:
-        source = located(path)
-        if k is None:
-            runs.append(rankgauge.Run.of(source))
-        else:
-            runs.append(rankgauge.cut(source, k, duplicates="best"))
-    names = unique_names([run.name for run in runs], paths)
+    sources = map(located, paths)
+    return named_runs(
+        sources if k is None else [rankgauge.cut(source, k, duplicates="best") for source in sources], paths
+    )
+
+
+def named_runs(sources: Iterable[Any], paths: Sequence[str]) -> list[rankgauge.Run]:
+    """Return runs with unique names; `paths` end with those of the runs."""
+    runs = [*map(rankgauge.Run.of, sources)]
+    names = unique_names([run.name for run in runs], paths[-len(runs) :])
     return [rankgauge.Run.of(run, name=name) for run, name in zip(runs, names, strict=True)]
 
 
@@ -64,7 +109,7 @@ def read_evaluations(paths: Sequence[str]) -> list[rankgauge.Evaluation]:
     """Return saved evaluations by their short names, or those in files of JSON lines; none of other files."""
     from pathlib import Path
 
-    if all(map(rankgauge.store.is_short_name, paths)):
+    if all(map(rankgauge.core.is_short_name, paths)):
         with rankgauge.History() as history:
             return history.comparable(paths)
     if not Path(paths[0]).is_file() or _MARK not in _start(paths[0]):
@@ -241,7 +286,11 @@ class Gating:
 class Saving:
     """Whether and where to save evaluations."""
 
-    save: bool = option("Save each evaluation (see rankgauge history).")
+    save: bool | None = option(
+        "Save each evaluation, with its ranking, judgments, and texts (see rankgauge history).  "
+        "[default: in a project]",
+        "--save/--no-save",
+    )
     store: str | None = store
     settings: dict[str, str] = option(
         "A setting to save with the evaluation, such as latency_ms=12; label=TEXT and date=DATE "
@@ -249,12 +298,15 @@ class Saving:
         "--set KEY=VALUE",
     )
 
-    def open(self) -> rankgauge.History | None:
-        """Return the history, or None without --save; report an unusable one before any work."""
-        if not self.save and (self.store or self.settings):
+    def open(self, project: rankgauge.Project | None = None, *, default: bool = False) -> rankgauge.History | None:
+        """Return the history, or None if nothing is saved; report an unusable one before any work."""
+        save = default if self.save is None else self.save
+        if not save and (self.store or self.settings):
             raise click.UsageError("--store and --set need --save")
         settings_of(self.settings)
-        return rankgauge.History(self.store) if self.save else None
+        if not save:
+            return None
+        return rankgauge.History(self.store) if project is None or self.store else project.evaluations
 
     def add(
         self,
@@ -263,12 +315,13 @@ class Saving:
         *,
         qrels: Any = None,
         run: Any = None,
+        collection: rankgauge.Collection | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         """Save an evaluation with its settings (by default those of --set); print its number."""
         kept = dict(settings or settings_of(self.settings))
         label, time = str(kept.pop("label", "")), kept.pop("date", None)
-        entry = history.add(evaluation, qrels, run=run, label=label, settings=kept, time=time)
+        entry = history.add(evaluation, qrels, run=run, collection=collection, label=label, settings=kept, time=time)
         print_message(f"saved as {entry.short_name} in {history.where}")
 
 

@@ -1,9 +1,10 @@
-"""``rankgauge init``: create a project."""
+"""``rankgauge init`` and ``status``: create a project, and show what it has."""
 
 from __future__ import annotations
 
 import rankgauge
-from rankgauge.cli.output import counted, print_message, print_text, working
+from rankgauge.cli import options
+from rankgauge.cli.output import Output, counted, print_message, print_text, working
 from rankgauge.cli.parameters import argument, command
 from rankgauge.core.escaping import for_terminal
 
@@ -29,3 +30,18 @@ def init(*, folder: str | None = argument("[FOLDER]")) -> None:
         lines.append(f"{counted(len(project.runs), 'saved run')}, such as {project.runs[0]}.")
     lines.append(f"Next step: {project.next_step}")
     print_text("".join(f"{for_terminal(line)}\n" for line in lines))
+
+
+@command()
+def status(*, path: str | None = options.project, out: Output) -> None:
+    """Show what the project has: documents, judgments, evaluations, and the most useful next step.
+
+    \b
+    Examples:
+      rankgauge status
+      rankgauge status handbook
+    """
+    with working("reading the project"):
+        project = rankgauge.Project(path or ".")
+        shown = project.status()
+    out.print(shown)

@@ -13,10 +13,11 @@ with lazy_imports(globals()):
         Location as Location,
     )
     from rankgauge.core.policies import Policies as Policies
-    from rankgauge.core.project_file import (
+    from rankgauge.core.project_file import ProjectFile as ProjectFile
+    from rankgauge.core.project_names import (
         PROJECT_FILE as PROJECT_FILE,
-        ProjectFile as ProjectFile,
         find_project_file as find_project_file,
+        is_short_name as is_short_name,
     )
     from rankgauge.core.recommendations import (
         NEXT_STEPS as NEXT_STEPS,

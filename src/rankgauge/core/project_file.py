@@ -16,10 +16,10 @@ from typing import Any
 
 from rankgauge.core.arguments import is_number, known_name
 from rankgauge.core.files import read_text
+from rankgauge.core.project_names import PROJECT_FILE
 from rankgauge.core.redaction import looks_secret
 from rankgauge.errors import FormatError, InputError, RankgaugeError
 
-PROJECT_FILE = "rankgauge.toml"
 _VERSION = 1
 _KEYS: Mapping[str, tuple[type, ...]] = {
     "version": (int,),
@@ -31,7 +31,7 @@ _KEYS: Mapping[str, tuple[type, ...]] = {
     "store": (str,),
     "texts": (bool,),
     "log": (str,),
-    **dict.fromkeys(("bands", "explore", "gate", "judging", "limits", "models", "retrievers"), (dict,)),
+    **dict.fromkeys(("bands", "evaluation", "explore", "gate", "judging", "limits", "models", "retrievers"), (dict,)),
 }
 _WORDS = {
     str: "text in quotes",
@@ -43,19 +43,6 @@ _WORDS = {
     bool: "true or false",
 }
 _DEEPEST = 30
-
-
-def find_project_file(folder: str | os.PathLike[str] = ".") -> Path | None:
-    """Return the project file in a folder, or in the nearest folder above it; None if there is none.
-
-    Example:
-        >>> import tempfile
-        >>> find_project_file(tempfile.mkdtemp()) is None
-        True
-    """
-    start = Path(folder)
-    paths = (start.joinpath(*[".."] * up, PROJECT_FILE) for up in range(len(start.resolve().parents) + 1))
-    return next(filter(os.path.lexists, paths), None)
 
 
 def data_folder(folder: Path) -> Path:

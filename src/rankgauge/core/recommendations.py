@@ -40,6 +40,15 @@ NEXT_STEPS = {
     "init: no judgments": "rankgauge judge create --questions {questions} --collection {folder}{flag}",
     "init: judgments and runs": "rankgauge evaluate {qrels} {runs}",
     "init: incomplete": "add {missing}",
+    "project: no questions": "name the documents and the questions in rankgauge.toml: [collection]",
+    "project: no judgments": (
+        "judge some documents: rankgauge judge create --questions FILE; or name judgments in [collection]: qrels = FILE"
+    ),
+    "project: no evaluation": "run the retrievers and evaluate them: rankgauge bench",
+    "project: tasks left": "judge the open tasks: rankgauge judge serve",
+    "project: judgments changed": "evaluate the saved runs on the new judgments: rankgauge evaluate --again",
+    "project: worse": "find the likely causes: rankgauge diagnose @latest",
+    "project: evaluated": "change a retriever, and compare it: rankgauge bench",
     "judge: no questions": "add questions: rankgauge judge questions FILE{flag}",
     "judge: no candidates": (
         "add candidates for {questions}: rankgauge judge pool --collection FOLDER --run RUN{flag}"

@@ -137,7 +137,8 @@ class Plan:
                 f"{', '.join(str(self.measures[n]) for n in self.open)}: no closed form for the "
                 "mean over all orders of equal scores",
                 where="ties=mean",
-                fix="omit ties=mean, or estimate the mean from random orders: evaluate(..., draws=1000) (--draws 1000)",
+                fix="omit ties=mean, or estimate the mean from random orders: evaluate(..., draws=1000) "
+                "(draws = 1000 in [evaluation] of rankgauge.toml)",
             )
 
     @cached_property

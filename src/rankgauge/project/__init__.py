@@ -1,4 +1,4 @@
-"""The project of a folder: creation of its file, and its settings of judging and of language models."""
+"""A project: one file that says what is evaluated, and one store of what was measured."""
 
 from __future__ import annotations
 
@@ -6,4 +6,5 @@ from rankgauge.core.lazy import lazy_imports
 
 with lazy_imports(globals()):
     from rankgauge.project.init import NewProject as NewProject, create_project as create_project
+    from rankgauge.project.project import Project as Project, ProjectStatus as ProjectStatus
     from rankgauge.project.sections import judging_settings as judging_settings, model_settings as model_settings

@@ -12,7 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from rankgauge.core.project_file import PROJECT_FILE, data_folder
+from rankgauge.core.project_file import data_folder
+from rankgauge.core.project_names import PROJECT_FILE
 from rankgauge.core.recommendations import next_step
 from rankgauge.corpus.collection import Collection
 from rankgauge.corpus.description import CollectionInfo, describe_collection

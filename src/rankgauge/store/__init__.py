@@ -6,4 +6,4 @@ from rankgauge.core.lazy import lazy_imports
 
 with lazy_imports(globals()):
     from rankgauge.store.entries import HistoryEntries as HistoryEntries, HistoryEntry as HistoryEntry
-    from rankgauge.store.history import History as History, is_short_name as is_short_name
+    from rankgauge.store.history import History as History

@@ -19,7 +19,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from rankgauge.core.files import create_privately
-from rankgauge.core.project_file import ProjectFile, data_folder, find_project_file
+from rankgauge.core.project_file import ProjectFile, data_folder
+from rankgauge.core.project_names import find_project_file
 from rankgauge.core.redaction import Secrets, redact
 from rankgauge.core.sqlite import damaged, locked, sqlite_error
 from rankgauge.errors import InputError, MissingExtra, RankgaugeError, StorageError

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -15,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from rankgauge.core.arguments import of_kind
 from rankgauge.core.ids import Id, id_bytes
-from rankgauge.core.project_file import ProjectFile, find_project_file
+from rankgauge.core.project_file import ProjectFile
+from rankgauge.core.project_names import SHORT_NAME, find_project_file, is_short_name
 from rankgauge.core.provenance import commit_of, versions
 from rankgauge.corpus.collection import Collection, Document, Query
 from rankgauge.data.qrels import Pairs, Qrels, fingerprint
@@ -62,7 +62,6 @@ if TYPE_CHECKING:
 
 _LONGEST = 200
 _LIST = "see their names: rankgauge history list"
-_SHORT = re.compile(r"(?P<run>.*)(#(?P<number>\d{1,9})|@latest)", re.DOTALL)
 
 
 class History(Store):
@@ -441,7 +440,7 @@ class History(Store):
                     "there is no baseline", where=self.where, fix='write baseline = "bm25" in rankgauge.toml'
                 )
             number = self.baseline if is_short_name(self.baseline) else f"{self.baseline}@latest"
-        if isinstance(number, str) and (match := _SHORT.fullmatch(f"#{number}" if number.isdecimal() else number)):
+        if isinstance(number, str) and (match := SHORT_NAME.fullmatch(f"#{number}" if number.isdecimal() else number)):
             if match["run"]:
                 asked = asked.where(table.c.run == _plain(match["run"]))
             number = None if match["number"] is None else int(match["number"])
@@ -516,16 +515,6 @@ def _inputs(evaluation: Evaluation, qrels: Any, run: Any) -> tuple[dict[str, Pai
             return pairs, hashlib.sha256("".join(both).encode()).hexdigest()
     pairs[JUDGMENTS] = qrels if isinstance(qrels, SpecialQrels) else truth
     return pairs, fingerprint(pairs[JUDGMENTS])
-
-
-def is_short_name(text: str) -> bool:
-    """Return whether a text names a saved evaluation.
-
-    Example:
-        >>> [is_short_name(text) for text in ("bm25#3", "@latest", "bm25.run")]
-        [True, True, False]
-    """
-    return text == "@baseline" or _SHORT.fullmatch(text) is not None
 
 
 def _seal(time: str, head: str) -> str:

@@ -1,0 +1,339 @@
+"""`Project`: what is evaluated, and what was measured."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+from rankgauge.benchmark.plan import BenchmarkPlan, load_collection
+from rankgauge.benchmark.plan_execution import PlanOutcome, run_plan
+from rankgauge.comparison.comparison import Comparison, compare
+from rankgauge.core.project_file import ProjectFile
+from rankgauge.core.project_names import PROJECT_FILE, find_project_file
+from rankgauge.core.recommendations import next_step
+from rankgauge.core.text import Ratio, many
+from rankgauge.corpus.collection import Collection
+from rankgauge.data.qrels import Qrels, fingerprint
+from rankgauge.data.run import Run
+from rankgauge.diagnosis.diagnosis import Diagnosis, diagnose
+from rankgauge.errors import InputError, RankgaugeError
+from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.evaluation.questions import question_fields
+from rankgauge.evaluation.result import Evaluation
+from rankgauge.gates.release_gate import gate
+from rankgauge.gates.result import GateResult
+from rankgauge.gates.rules import GateRules
+from rankgauge.judging.export import export_judgments
+from rankgauge.judging.planning import project_status
+from rankgauge.judging.project import JudgingProject
+from rankgauge.production.log import EventLog
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
+from rankgauge.store.database import NothingStored
+from rankgauge.store.entries import HistoryEntries, HistoryEntry
+from rankgauge.store.history import History
+
+Which: TypeAlias = int | str | HistoryEntry
+_JUDGED = 10  # ranks
+_SETTINGS = {"draws": (int,), "seed": (int,), "weights": (str,), "mix_origins": (bool,)}
+_REEVALUATED = ("ties", "duplicates", "undefined", "unjudged", "draws", "seed")
+
+
+class Project:
+    """A project: a folder with ``rankgauge.toml`` and a store of what was measured.
+
+    Evaluations are named by a short name: ``bm25#3`` (run and number), ``bm25@latest``,
+    ``@latest``, ``@baseline``.
+
+    Attributes:
+        file: The project file.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str] = ".", *, trust: bool = False) -> None:
+        """Open the project of a folder, or of the nearest folder above it.
+
+        Args:
+            folder: The folder.
+            trust: Whether to run the code of a project file that belongs to another user.
+
+        Raises:
+            InputError: If there is no project.
+            FormatError: If its file is not valid.
+        """
+        path = find_project_file(folder)
+        if path is None:
+            raise InputError(
+                f"there is no {PROJECT_FILE} in this folder or above it",
+                where=os.fspath(folder),
+                fix="create one: rankgauge init",
+            )
+        self.file = ProjectFile.read(path)
+        self._trust = trust
+
+    def __repr__(self) -> str:
+        return f"<Project {self.file.folder}>"
+
+    # ---- contents
+
+    @cached_property
+    def plan(self) -> BenchmarkPlan:
+        """The retrievers and how to run them."""
+        return BenchmarkPlan.read(self.file.path, trust=self._trust)
+
+    @cached_property
+    def rules(self) -> GateRules:
+        """The rules of the gate."""
+        return GateRules.of(self.file.path)
+
+    @cached_property
+    def evaluations(self) -> History:
+        """The saved evaluations."""
+        return History(self.file.store, baseline=self.file.value("", "baseline"))
+
+    @cached_property
+    def judging(self) -> JudgingProject:
+        """Questions, pools, judges, and their choices; see `rankgauge judge create`."""
+        return JudgingProject(self.file.store)
+
+    @cached_property
+    def collection(self) -> Collection:
+        """Documents, questions, and their judgments."""
+        return load_collection(self.file)
+
+    @property
+    def judgments(self) -> Qrels:
+        """The judgments of the collection, and those of judges in the store for other documents.
+
+        Raises:
+            InputError: If there are none.
+        """
+        judged = {} if self.collection.qrels is None else {**self.collection.qrels}
+        for query, grades in self._collected().items():
+            judged[query] = {**grades, **judged.get(query, {})}
+        if not judged:
+            raise InputError("nothing is judged yet", where=str(self.file.path), fix=next_step("project: no judgments"))
+        return Qrels.of(judged)
+
+    def _collected(self) -> Mapping[str, Mapping[str, float]]:
+        """Return the judgments in the store."""
+        try:
+            if not self.judging.judgments():
+                return {}
+            exported = export_judgments(self.judging).judgments
+        except InputError:  # nobody judges here, or nothing is finished
+            return {}
+        return exported if isinstance(exported, Qrels) else {}
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The measures, of which the first decides."""
+        return tuple(map(str, self.file.value([], "measures")))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Arguments of :func:`evaluate` in the table ``[evaluation]``.
+
+        Raises:
+            FormatError: If a value is not valid.
+        """
+        settings = dict(self.file.inside("evaluation").table("evaluation", _SETTINGS))
+        path = self.file.folder / settings.get("weights", "")
+        if path.is_file():
+            settings["weights"] = {query: row.get("weight") for query, row in question_fields(path).items()}
+        return settings
+
+    @property
+    def texts(self) -> Collection | None:
+        """The collection, if saved evaluations keep texts."""
+        return self.collection if self.file.texts else None
+
+    # ---- measuring
+
+    def bench(
+        self,
+        only: Iterable[str] = (),
+        *,
+        rerun: Literal["missing", "failed", "resume", "all"] = "missing",
+        timed: int | None = None,
+    ) -> PlanOutcome:
+        """Run the retrievers, and save an evaluation of each.
+
+        Args:
+            only: Names of the retrievers to run; default: all.
+            rerun: The queries to send, as for :meth:`Benchmark.run`.
+            timed: The number of queries to time; default: that of the file.
+
+        Raises:
+            InputError: If the collection cannot be loaded, or no query has judgments.
+        """
+        bench = self.plan.load(self.collection, self.judgments)
+        outcome = run_plan(self.plan, only=only, rerun=rerun, timed=timed, bench=bench)
+        for run in outcome.bench.runs.values():
+            self.save(run.evaluate(self.measures or None), run.ranked())
+        return outcome
+
+    def evaluate(self, run: Any, *, save: bool = True) -> Evaluation:
+        """Evaluate a run on the judgments of the project, and save the evaluation.
+
+        Args:
+            run: Anything that :meth:`Run.of` accepts.
+            save: Whether to save the evaluation.
+        """
+        ranked = Run.of(run)
+        evaluation = evaluate(self.judgments, ranked, self.measures or None, **self.settings)
+        if save:
+            self.save(evaluation, ranked)
+        return evaluation
+
+    def save(self, evaluation: Evaluation, run: Run, **about: Any) -> HistoryEntry:
+        """Save an evaluation with its ranking, judgments, and texts."""
+        return self.evaluations.add(evaluation, self.judgments, run=run, collection=self.texts, **about)
+
+    def evaluate_again(self) -> list[HistoryEntry]:
+        """Evaluate all saved runs on the current judgments, and save the evaluations.
+
+        A run whose latest evaluation is on these judgments is left out.
+
+        Returns:
+            The new evaluations.
+        """
+        judgments = self.judgments
+        current = fingerprint(judgments)
+        latest = {entry.ranking: entry for entry in self.evaluations.entries() if entry.ranking is not None}
+        entries = []
+        for entry in latest.values():
+            if entry.qrels == current:
+                continue
+            run = self.evaluations.run(entry)
+            policies: Any = {name: getattr(entry.policies, name) for name in _REEVALUATED}
+            profile = None if entry.profile is None else entry.profile.name
+            evaluation = evaluate(judgments, run, list(entry.means), profile=profile, **policies)
+            entries.append(self.save(evaluation, run, label=entry.label, settings=entry.settings))
+        return entries
+
+    # ---- what was measured
+
+    def compare(self, *names: Which) -> Comparison:
+        """Compare saved evaluations with the first of them.
+
+        Raises:
+            MismatchError: If their judgments or policies differ.
+        """
+        return compare(self.evaluations.comparable(names))
+
+    def gate(self, name: Which) -> GateResult:
+        """Compare the run of a saved evaluation with the baseline file by the rules of the project."""
+        saved = self.evaluations
+        return gate(saved.qrels(name), saved.run(name), self.rules, baseline=self.rules.baseline)
+
+    def diagnose(self, name: Which = "@latest") -> Diagnosis:
+        """Find likely causes of the errors of the run of a saved evaluation."""
+        saved = self.evaluations
+        return diagnose(saved.qrels(name), saved.run(name), saved.collection(name))
+
+    def status(self) -> ProjectStatus:
+        """Return what is there, and the next step; no code is imported.
+
+        Raises:
+            InputError: If the store cannot be read.
+        """
+        facts: dict[str, str] = {}
+        state = ""
+        try:
+            collection = self.collection
+            judgments = collection.qrels
+            facts["documents"] = f"{len(collection.documents):,}"
+            facts["questions"] = f"{len(collection.queries):,}"
+            judgments = self.judgments
+            judged = sum(query in judgments for query in collection.queries)
+            facts["judgments"] = f"{len(judgments.table):,}, for {many(judged, 'question')}"
+        except InputError as error:
+            facts["judgments" if facts else "documents"] = error.what
+            state = "project: no judgments" if facts.get("questions", "0") != "0" else "project: no questions"
+            judgments = None
+        for fact, (text, next_state) in {
+            "evaluations": self._evaluation_status(judgments),
+            "judging": self._judging_status(),
+            "log": self._log_status(),
+        }.items():
+            if text:
+                facts[fact] = text
+            state = state or next_state
+        return ProjectStatus(str(self.file.folder), facts, next_step(state or "project: evaluated"))
+
+    def _evaluation_status(self, judgments: Qrels | None) -> tuple[str, str]:
+        """Return the latest evaluation with its verdict, and the state that it leads to."""
+        try:
+            entries = self.evaluations.entries()
+        except NothingStored:
+            entries = HistoryEntries()
+        if not entries:
+            return "none", "project: no evaluation"
+        latest = entries[-1]
+        measure, mean = next(iter(latest.named_means().items()))
+        text = f"{len(entries)}, the latest {latest.name}: {measure} {mean:.4f}"
+        if latest.coverage:
+            k, share = max(latest.coverage.items(), key=lambda item: (item[0] <= _JUDGED, item[0]))
+            text += f", {Ratio(share):.0%} of the first {k} judged"
+        if judgments is not None and latest.qrels not in {None, fingerprint(judgments)}:
+            return f"{text}; the judgments have changed since", "project: judgments changed"
+        try:
+            baseline = self.evaluations.entry("@baseline")
+            difference = self.compare(baseline, latest).differences[0] if baseline.id != latest.id else None
+        except InputError:  # no baseline, or not comparable
+            return text, ""
+        if difference is None or difference.verdict is None:
+            return text, ""
+        text += (
+            f"; {difference.verdict} than {baseline.short_name}" if difference.verdict in {"better", "worse"} else ""
+        )
+        return text, "project: worse" if difference.verdict == "worse" else ""
+
+    def _judging_status(self) -> tuple[str, str]:
+        """Return the tasks of judges, and the state that they lead to."""
+        try:
+            status = project_status(self.judging)
+        except InputError:  # nobody judges here
+            return "", ""
+        text = f"{many(status.judged, 'task')} judged, {status.left} left"
+        return text, "project: tasks left" if status.left else ""
+
+    def _log_status(self) -> tuple[str, str]:
+        """Return the period of the log."""
+        if self.file.log is None:
+            return "", ""
+        try:
+            return EventLog(self.file.log).summary().summary(), ""
+        except RankgaugeError as error:
+            return error.what, ""
+
+
+@dataclass(frozen=True)
+class ProjectStatus(Result):
+    """What a project has. Returned by :meth:`Project.status`.
+
+    Attributes:
+        folder: The folder.
+        facts: What is there, with numbers.
+        next_step: The most useful next step.
+    """
+
+    folder: str
+    facts: Mapping[str, str]
+    next_step: str
+
+    def table(self) -> Table:
+        """Return one row for each fact."""
+        return Table(
+            ("what", "status"), tuple(self.facts.items()), title=self.folder, notes=(f"next step: {self.next_step}",)
+        )
+
+    def summary(self) -> str:
+        """Return the next step."""
+        return f"{self.folder}: next step: {self.next_step}"
+
+    def _data(self) -> dict[str, Any]:
+        return {"folder": self.folder, "facts": dict(self.facts), "next_step": self.next_step}
