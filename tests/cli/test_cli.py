@@ -316,8 +316,8 @@ def test_measures_may_be_separated_by_commas():
         (("explain", QRELS, BM25, "AP,RR"), "fix: name one of them: RR"),
         (("evaluate", BM25), "pass the judgments and the run: evaluate QRELS RUN"),
         (("evaluate", QRELS), "pass the judgments and the run: evaluate QRELS RUN"),
-        (("bench", "notes/setup.md"), "or a folder with documents and questions: notes"),
-        (("bench", "notes/questions.csv"), "or a folder with documents and questions: notes"),
+        (("bench", "notes/setup.md"), "the documents and questions: notes"),
+        (("bench", "notes/questions.csv"), "the documents and questions: notes"),
         (("bench", "notes"), "unknown column 'relevent'\nfix: did you mean 'relevant'?"),
     ],
 )

@@ -42,7 +42,7 @@ explain QRELS KEYWORD ERR@10
 explain QRELS KEYWORD nDCG@10 --against ranx
 explain QRELS KEYWORD nDCG@10 --against-mean 0.55
 reliability QRELS BM25 KEYWORD
-status sample
+status still
 bench sample
 bench sample/rankgauge.toml
 bench sample/rankgauge.toml --diagnose
@@ -162,6 +162,8 @@ def prepared(folder, command):
             prepared(folder, "history")
             done(folder, "logs import SEARCHES log")
             write_clicks(folder / "clicks.parquet")
+        case "status":
+            shutil.copytree(folder / "sample", folder / "still")
         case "explore":
             plan = (folder / "sample/rankgauge.toml").read_text()
             (folder / "explore.toml").write_text(plan.replace('"."', '"sample"'))

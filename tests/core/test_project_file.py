@@ -2,7 +2,6 @@
 
 import os
 import textwrap
-from pathlib import Path
 
 import pytest
 
@@ -157,12 +156,12 @@ def test_the_nearest_file_above_is_found(tmp_path, monkeypatch):
     monkeypatch.chdir(inner)
     assert find_project_file() is None
     (tmp_path / "rankgauge.toml").touch()
-    assert find_project_file() == Path("../../rankgauge.toml")
+    assert find_project_file() == "../../rankgauge.toml"
     (tmp_path / "a" / "rankgauge.toml").symlink_to("missing")
     with pytest.raises(InputError, match="no such file"):
         ProjectFile.read(find_project_file(inner))
     (inner / "rankgauge.toml").touch()
-    assert find_project_file() == Path("rankgauge.toml")
+    assert find_project_file() == "rankgauge.toml"
 
 
 def test_a_folder_that_cannot_be_created_is_reported(tmp_path):

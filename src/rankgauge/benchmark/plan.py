@@ -120,12 +120,13 @@ class BenchmarkPlan:
             InputError: If there is no project.
             UnknownName: For an unknown key or type; the message suggests similar names.
         """
-        place = find_project_file() if path is None else Path(path)
-        if place is None:
+        named = find_project_file() if path is None else path
+        if named is None:
             raise InputError(
                 f"there is no {PROJECT_FILE} in this folder or above it",
                 fix="create one: rankgauge init, or pass a folder of documents and questions",
             )
+        place = Path(named)
         if place.is_dir() and not (place / PROJECT_FILE).exists():
             return cls(
                 file=ProjectFile(place, {}, ""),

@@ -19,7 +19,7 @@ def find_project_file(folder: str | os.PathLike[str] = ".") -> str | None:
         True
     """
     place, above = os.fspath(folder), os.path.realpath(folder).count(os.sep)
-    paths = (os.path.join(place, *[".."] * up, PROJECT_FILE) for up in range(above + 1))  # noqa: PTH118 - slow to load
+    paths = (os.path.normpath(os.path.join(place, *[".."] * up, PROJECT_FILE)) for up in range(above + 1))  # noqa: PTH118 - slow to load
     return next(filter(os.path.lexists, paths), None)
 
 
