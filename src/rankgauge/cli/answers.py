@@ -146,10 +146,11 @@ def evaluate(
       rankgauge answers evaluate answers.jsonl --verdicts people.jsonl -m Faithfulness
       rankgauge answers evaluate answers.jsonl --url http://localhost:8000/v1 --model small --dry-run
     """
-    history = replace(saving, store=judging.store if saving.save else None).open()
+    saves = rankgauge.core.find_project_file() is not None if saving.save is None else saving.save
+    history = replace(saving, store=judging.store if saves else None).open(default=saves)
     if output is not None:
         check_writable(output)
-    judged = _judged(file, judging, values, dry_run=dry_run, uses_store=saving.save)
+    judged = _judged(file, judging, values, dry_run=dry_run, uses_store=saves)
     if dry_run:
         return
     evaluations = [system.measured(package.evaluate_answers, values.measures) for system in judged]
