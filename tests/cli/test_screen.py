@@ -59,7 +59,7 @@ judge relevance --store judging.db
 judge agreement --store judging.db
 judge votes --store judging.db
 judge size --store judging.db --difference 0.05 --sd 0.2
-judge pool pooled.db --collection sample --run BM25 -k 3
+judge pool --store pooled.db --collection sample --run BM25 -k 3
 answers evaluate ANSWERS
 answers calibrate ANSWERS --human sample/answers/verdicts.jsonl
 answers demo
@@ -173,7 +173,7 @@ def prepared(folder, command):
 
 def judge(folder):
     """Create a project with choices of two people, and votes."""
-    done(folder, "judge create pooled.db --questions sample/queries.jsonl")
+    done(folder, "judge create --store pooled.db --questions sample/queries.jsonl")
     done(folder, "judge create --store judging.db --questions sample/queries.jsonl")
     done(folder, "judge pool --store judging.db --collection sample --run BM25 --run KEYWORD -k 3")
     with JudgingProject(folder / "judging.db") as project:

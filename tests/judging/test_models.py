@@ -16,7 +16,7 @@ from rankgauge.judging import (
     Source,
     ask_model,
     build_pool,
-    project_status,
+    judging_status,
     rank_documents,
 )
 from rankgauge.llm import ChatModel, ModelError
@@ -108,7 +108,7 @@ def test_a_model_judges_the_tasks_that_people_had_and_counts_in_no_number(projec
         assert (each.choice.outcome, each.choice.documents) == expected
         assert each.choice.reason == "correctness"
     assert len(server.bodies) == 5
-    status = project_status(project)
+    status = judging_status(project)
     assert (status.judged, status.statuses) == (5, {"counted": 5, "model": 5})
     assert {each.name: each.kind for each in status.judges} == {"Ann": "person", "judge-1": "model"}
 

@@ -19,9 +19,9 @@ from rankgauge.judging import (
     Source,
     build_pool,
     demo_project,
+    judging_status,
     load_questions,
     pool_warning,
-    project_status,
 )
 from rankgauge.retrievers import BM25
 
@@ -304,7 +304,7 @@ def test_a_pool_of_long_runs_takes_linear_time(tmp_path):
 
 def test_the_demo_has_questions_documents_and_tasks(tmp_path):
     with demo_project(tmp_path / "demo.db") as project:
-        status = project_status(project)
+        status = judging_status(project)
         assert (status.questions, status.pooled) == (30, 30)
         ann = project.add_judge("Ann")[0]
         task = project.next_task(ann.id)
@@ -319,12 +319,12 @@ def test_a_demo_that_exists_is_opened_again(tmp_path):
         task = project.next_task(ann.id).presentation
         project.record(Choice("c1", task.id, ann.id, "none"))
     with demo_project(tmp_path / "demo.db") as project:
-        assert project_status(project).judged == 1
+        assert judging_status(project).judged == 1
 
 
 def test_another_file_is_refused(tmp_path):
     file = tmp_path / "notes.txt"
     file.write_text("no database\n" * 200, encoding="utf-8")
     with pytest.raises(rankgauge.RankgaugeError):
-        project_status(demo_project(file))
+        judging_status(demo_project(file))
     assert file.read_text(encoding="utf-8").startswith("no database")

@@ -13,8 +13,8 @@ from rankgauge.judging import (
     Question,
     Settings,
     Source,
+    judging_status,
     measure_relevance,
-    project_status,
 )
 from rankgauge.reports import Options
 
@@ -28,10 +28,10 @@ def project(tmp_path):
 
 
 def test_the_next_step_follows_the_project(project):
-    assert "judge pool" in project_status(project).next_step
+    assert "judge pool" in judging_status(project).next_step
     pool = [Candidate(query, name, (Source("bm25", rank=1),)) for query in ("q1", "q2") for name in ("a", "b", "c")]
     project.add_candidates(pool, [Document(name) for name in "abc"])
-    found = project_status(project)
+    found = judging_status(project)
     assert (found.pooled, found.candidates, found.judged, found.left) == (2, 6, 0, 8)
     assert "judge serve" in found.next_step
 
@@ -46,7 +46,7 @@ def test_counts_times_and_judges_are_those_of_the_choices(project):
         task = project.next_task(ann.id)
         outcome = "cannot tell" if number == 2 else "none"
         project.record(Choice(f"c{number}", task.presentation.id, ann.id, outcome, seconds=seconds))
-    found = project_status(project)
+    found = judging_status(project)
     assert found.statuses == {"counted": 2, "cannot tell": 1}
     assert (found.judged, found.left, found.seconds) == (2, 2, 5.0)
     told = {each.name: (each.finished, each.seconds, each.role) for each in found.judges}
@@ -58,7 +58,7 @@ def test_counts_times_and_judges_are_those_of_the_choices(project):
 def test_many_judges_are_listed_in_full_only(project):
     for number in range(20):
         project.add_judge(f"Judge {number}")
-    found = project_status(project)
+    found = judging_status(project)
     short, full = str(found), rankgauge.reports.render(found, options=Options(full=True))
     assert "16 more judges: --full" in short
     assert len(short.splitlines()) <= 20
@@ -73,6 +73,6 @@ def test_a_question_at_its_budget_is_complete_and_not_resolved(project):
     ann, _ = project.add_judge("Ann")
     while (task := project.next_task(ann.id)) is not None:
         project.record(Choice(task.presentation.id, task.presentation.id, ann.id, "none"))
-    found = project_status(project)
+    found = judging_status(project)
     assert (found.left, found.complete) == (0, 1)
     assert measure_relevance(project.judgments(), project.pools).resolved == {"q1": False}

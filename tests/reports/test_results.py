@@ -142,6 +142,15 @@ def drift():
     return production.measure_drift(queries, asked, permutations=19)
 
 
+def project_with_a_run(folder):
+    """Return a project over the sample with a saved evaluation."""
+    text = f"[collection]\nsource = '{sample_path('corpus.jsonl').parent}'\n"
+    (folder / "rankgauge.toml").write_text(text, encoding="utf-8")
+    found = rankgauge.Project(folder)
+    found.evaluate(BM25)
+    return found
+
+
 RESULTS = {
     "AnswerDiagnosis": lambda _: rankgauge.answers.diagnose_answers(*answers()),
     "AnswerEvaluation": lambda _: rankgauge.answers.evaluate_answers(*answers()),
@@ -168,6 +177,7 @@ RESULTS = {
     "Reconciliation": lambda _: rankgauge.reconcile(QRELS, BM25, "nDCG@10", "beir"),
     "Reproduction": lambda _: rankgauge.reproduce(QRELS, BM25, "nDCG@10", 0.6390),
     "TieReport": lambda _: rankgauge.tie_report(QRELS, BM25),
+    "DecidingDocuments": lambda _: rankgauge.comparison.deciding_documents(QRELS, BM25, KEYWORD),
     "UnjudgedReport": lambda _: rankgauge.unjudged_report(QRELS, BM25),
     "Reliability": lambda _: rankgauge.reliability(QRELS, [BM25, KEYWORD]),
     "BenchmarkRun": lambda folder: benchmark(folder).runs["bm25"],
@@ -201,7 +211,8 @@ RESULTS = {
         log(folder), [(datetime(2026, 5, 1, tzinfo=UTC), 0.5)]
     ),
     "ProjectCopy": lambda folder: judging.backup(project(folder), folder / "copy.db"),
-    "ProjectStatus": lambda folder: judging.project_status(project(folder)),
+    "ProjectStatus": lambda folder: project_with_a_run(folder).status(),
+    "JudgingStatus": lambda folder: judging.judging_status(project(folder)),
     "Relevance": lambda folder: judging.measure_relevance(project(folder).judgments()),
     "VoteReport": lambda folder: judging.vote_report(project(folder)),
     "GeneratedQuestions": lambda _: production.GeneratedQuestions(

@@ -282,7 +282,7 @@ class _PlanReader:
         if isinstance(collection, str):
             collection = {"source": collection}
         else:
-            file.inside("collection").table("collection", dict.fromkeys(_COLLECTION, (str,)))
+            file.inside("collection").checked("collection", dict.fromkeys(_COLLECTION, (str,)))
         if not collection:
             raise file.error("the project has no collection", fix='write collection = "FOLDER"')
         arguments = dict(collection)
@@ -313,7 +313,7 @@ class _PlanReader:
     def _limits(self, *keys: str) -> Limits:
         limits = self.file.inside(*keys)
         with limits.at():
-            return Limits(**limits.table("limits", dict.fromkeys((limit.name for limit in fields(Limits)), ())))
+            return Limits(**limits.checked("limits", dict.fromkeys((limit.name for limit in fields(Limits)), ())))
 
 
 def _nested_settings(plan: BenchmarkPlan, name: str, above: tuple[str, ...]) -> dict[str, Any]:

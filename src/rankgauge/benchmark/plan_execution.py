@@ -189,7 +189,7 @@ def explore_plan(
         UnknownName: For an unknown key, retriever, or option.
     """
     file = plan.file
-    settings = file.inside("explore").table("explore", _EXPLORE_KEYS)
+    settings = file.inside("explore").checked("explore", _EXPLORE_KEYS)
     name, space = settings.get("retriever"), settings.get("space")
     if not name or not space:
         raise file.error(

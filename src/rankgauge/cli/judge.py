@@ -182,7 +182,7 @@ def create(
         store, judging.Settings(**settings.given()), guideline=text, author=author
     ) as created:
         created.add_questions(read)
-        print_result(judging.project_status(created))
+        print_result(judging.judging_status(created))
 
 
 @judge.command(short_help="Add questions from a file or a log, or print them.")
@@ -213,7 +213,7 @@ def questions(
                 print_text(json.dumps(row, ensure_ascii=False) + "\n")
             return
         opened.add_questions(draw.questions(file, collection, author))
-        print_result(judging.project_status(opened))
+        print_result(judging.judging_status(opened))
 
 
 @judge.command(short_help="Add the documents to judge: the top k of runs and searches.")
@@ -437,7 +437,7 @@ def ask_model(
 def status(*, store: str | None = options.store, out: Output = output_format("Show all judges.")) -> None:
     """Show the progress, and the next step."""
     with judging.JudgingProject(store) as opened:
-        progress = judging.project_status(opened)
+        progress = judging.judging_status(opened)
     out.print(progress)
 
 

@@ -29,7 +29,7 @@ def relevance(
     """
     with judging.JudgingProject(store) as opened:
         judgments, pools = opened.judgments(), opened.pools
-        warning = judging.project_status(opened).warning
+        warning = judging.judging_status(opened).warning
     if question is not None:
         judgments = [judgment for judgment in judgments if judgment.presentation.question == question]
         pools = {name: pool for name, pool in pools.items() if name == question}
@@ -56,7 +56,7 @@ def agreement(
     """
     with judging.JudgingProject(store) as opened:
         judgments, judges = opened.judgments(), opened.judges
-        warning = judging.project_status(opened).warning
+        warning = judging.judging_status(opened).warning
         with opened.reading() as stored:
             gold = stored.gold()
     result = judging.measure_agreement(judgments, judges, gold=gold)

@@ -106,7 +106,7 @@ class ProjectFile:
                 "version",
                 fix=f"pip install --upgrade rankgauge, or write version = {_VERSION}",
             )
-        file.table("the project", _KEYS)
+        file.checked("the project", _KEYS)
         file._refuse_secrets()
         return file
 
@@ -156,7 +156,7 @@ class ProjectFile:
             f"got {value!r:.60}", *keys, fix=f"use {' or '.join(dict.fromkeys(map(_WORDS.__getitem__, kinds)))}"
         )
 
-    def table(self, name: str, known: Mapping[str, tuple[type, ...]]) -> dict[str, Any]:
+    def checked(self, name: str, known: Mapping[str, tuple[type, ...]]) -> dict[str, Any]:
         """Return this table after checking its keys and their types; without types, any value fits.
 
         Raises:

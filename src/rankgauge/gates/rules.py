@@ -137,7 +137,7 @@ class GateRules:
 
 def _rules(rules: ProjectFile, measure: str) -> GateRules:
     """Return rules; without gated measures, `measure` is gated."""
-    table = rules.table("the rules", _KEYS)
+    table = rules.checked("the rules", _KEYS)
     for key, choices in (("queries", ("same", "intersection")), ("depth", ("same", "any"))):
         with rules.at(key):
             option(key, table.get(key, "same"), choices)
@@ -175,7 +175,7 @@ def _gated(entry: ProjectFile, measures: Mapping[str, Any]) -> tuple[GatedMeasur
 
 
 def _gated_measure(measure: Measure, entry: ProjectFile) -> GatedMeasure:
-    table = entry.table("a gated measure", {"margin": (float,), "floor": (float,)})
+    table = entry.checked("a gated measure", {"margin": (float,), "floor": (float,)})
     declared = measure.declaration
     if declared.mean == "geometric":
         raise entry.error(
@@ -208,7 +208,7 @@ def _gated_measure(measure: Measure, entry: ProjectFile) -> GatedMeasure:
 
 
 def _contract(entry: ProjectFile) -> Contract:
-    table = entry.table("a contract", _CONTRACT)
+    table = entry.checked("a contract", _CONTRACT)
     if table.get("query", "") == "":
         raise entry.error("the contract has no query", fix='write query = "q1"')
     with entry.at("must_rank_at_most"):
@@ -233,7 +233,7 @@ def _ids(entry: ProjectFile, key: str) -> tuple[str, ...]:
 
 
 def _latency(entry: ProjectFile) -> Mapping[str, float]:
-    limits = entry.table("the latency", dict.fromkeys(_QUANTILES, (float,)))
+    limits = entry.checked("the latency", dict.fromkeys(_QUANTILES, (float,)))
     for name, limit in limits.items():
         if not 1 < limit <= _MOST_RATIO:
             raise entry.error(

@@ -45,9 +45,9 @@ with lazy_imports(globals()):
     from rankgauge.judging.planning import (
         JudgeStatus as JudgeStatus,
         JudgingPlan as JudgingPlan,
-        ProjectStatus as ProjectStatus,
+        JudgingStatus as JudgingStatus,
+        judging_status as judging_status,
         plan_judging as plan_judging,
-        project_status as project_status,
     )
     from rankgauge.judging.pools import (
         PoolReport as PoolReport,

@@ -50,7 +50,7 @@ class JudgeStatus:
 
 
 @dataclass(frozen=True)
-class ProjectStatus(Result):
+class JudgingStatus(Result):
     """Status of a judging project.
 
     Attributes:
@@ -135,7 +135,7 @@ class ProjectStatus(Result):
         yield f"next step: {self.next_step}"
 
 
-def project_status(project: JudgingProject) -> ProjectStatus:
+def judging_status(project: JudgingProject) -> JudgingStatus:
     """Return the status of a project.
 
     Example:
@@ -143,7 +143,7 @@ def project_status(project: JudgingProject) -> ProjectStatus:
         >>> from rankgauge.judging import Question
         >>> project = JudgingProject.create(tempfile.mkdtemp() + "/judging.db")
         >>> project.add_questions([Question("q1", "How are ties broken?")])
-        >>> project_status(project).questions
+        >>> judging_status(project).questions
         1
     """
     judgments = project.judgments()
@@ -158,7 +158,7 @@ def project_status(project: JudgingProject) -> ProjectStatus:
     settings = project.settings
     with project.reading() as stored:
         candidates = stored.candidates()
-    return ProjectStatus(
+    return JudgingStatus(
         where=project.where,
         title=settings.title,
         mode=settings.mode,

@@ -27,7 +27,7 @@ from rankgauge.gates.release_gate import gate
 from rankgauge.gates.result import GateResult
 from rankgauge.gates.rules import GateRules
 from rankgauge.judging.export import export_judgments
-from rankgauge.judging.planning import project_status
+from rankgauge.judging.planning import judging_status
 from rankgauge.judging.project import JudgingProject
 from rankgauge.production.log import EventLog
 from rankgauge.rendering.result import Result
@@ -139,7 +139,7 @@ class Project:
         Raises:
             FormatError: If a value is not valid.
         """
-        settings = dict(self.file.inside("evaluation").table("evaluation", _SETTINGS))
+        settings = dict(self.file.inside("evaluation").checked("evaluation", _SETTINGS))
         path = self.file.folder / settings.get("weights", "")
         if path.is_file():
             settings["weights"] = {query: row.get("weight") for query, row in question_fields(path).items()}
@@ -295,7 +295,7 @@ class Project:
     def _judging_status(self) -> tuple[str, str]:
         """Return the tasks of judges, and the state that they lead to."""
         try:
-            status = project_status(self.judging)
+            status = judging_status(self.judging)
         except InputError:  # nobody judges here
             return "", ""
         text = f"{many(status.judged, 'task')} judged, {status.left} left"

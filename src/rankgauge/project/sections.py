@@ -27,7 +27,7 @@ def judging_settings(file: ProjectFile) -> Settings:
     """
     judging = file.inside("judging")
     with judging.at():
-        return Settings(**judging.table("judging", _JUDGING))
+        return Settings(**judging.checked("judging", _JUDGING))
 
 
 def model_settings(file: ProjectFile, name: str) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def model_settings(file: ProjectFile, name: str) -> dict[str, Any]:
     """
     file.check_owner()  # the key is sent to the address
     entry = file.inside("models", name)
-    model = entry.table("a model", _MODEL)
+    model = entry.checked("a model", _MODEL)
     for key in ("url", "model"):
         if key not in model:
             raise entry.error(

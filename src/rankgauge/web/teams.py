@@ -17,7 +17,7 @@ from rankgauge.judging import (
     Judgment,
     Task,
     disputed_sets,
-    project_status,
+    judging_status,
     vote_report,
     write_question,
 )
@@ -32,7 +32,7 @@ def _people(visit: Visit, *, invited: Judge | None = None, secret: str = "") -> 
         "people.html",
         people=[judge for judge in judges if judge.kind == "person"],
         others=[judge for judge in judges if judge.kind != "person"],
-        done={judge.id: judge.finished for judge in project_status(visit.project).judges},
+        done={judge.id: judge.finished for judge in judging_status(visit.project).judges},
         origins=origins,
         roles=ROLES,
         invited=invited,
@@ -177,7 +177,7 @@ def _change_guideline(visit: Visit) -> Response:
 def _progress(visit: Visit) -> Response:
     return visit.render(
         "progress.html",
-        report=project_status(visit.project),
+        report=judging_status(visit.project),
         questions=visit.project.question_progress(),
         disputed=sum(not dispute.verdict for dispute in _disputed(visit)),
     )
