@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from rankgauge import Collection, History, InputError, Qrels, Run, evaluate
+from rankgauge import Collection, History, InputError, Qrels, Run, diagnose, evaluate
 from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable, offsets_of
 from rankgauge.corpus import Document
 from rankgauge.data import PreferenceQrels, Records, SampledQrels, SubtopicQrels
+from rankgauge.sample import sample_path
 from rankgauge.store import contents
 from rankgauge.store.contents import pack_pairs, read_pairs
 
@@ -189,3 +190,12 @@ def test_another_system_adds_only_its_own_texts(where):
     for number in (4, 5):
         history.delete(number)
     assert history.sizes() == {"values": 0}
+
+
+def test_a_saved_evaluation_is_diagnosed_as_the_original(where):
+    folder = sample_path("qrels.txt").parent
+    qrels, run = Qrels.of(folder / "qrels.txt"), Run.of(folder / "runs" / "bm25.run")
+    collection = Collection.load(folder)
+    history, _ = saved(where, qrels, run, collection)
+    kept = diagnose(history.qrels(1), history.run(1), history.collection(1))
+    assert str(kept) == str(diagnose(qrels, run, collection))
