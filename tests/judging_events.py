@@ -16,6 +16,7 @@ from rankgauge.judging import (
     Settings,
     Source,
 )
+from rankgauge.store.schema import SCHEMA
 
 TEXT = st.text(st.characters(exclude_characters="\0"), max_size=12)
 NAMES = st.text(st.characters(exclude_categories=("Cc", "Cs")), min_size=1, max_size=8)
@@ -106,5 +107,10 @@ def project_of(where, held, settings=None):
 
 def everything(project):
     """Return all contents of a project, for comparison."""
-    with project.reading() as stored:
-        return list(stored.records())
+    with project._database.reading() as connection:  # noqa: SLF001 - whatever is stored
+        tables = [table for name, table in SCHEMA.tables.tables.items() if "_judging_" in name]
+        return [
+            (table.name, *row)
+            for table in tables
+            for row in connection.execute(table.select().order_by(*table.primary_key)).all()
+        ]

@@ -92,11 +92,8 @@ class Judging(Store):
                 ["pool", "--collection", str(corpus), "--run", str(run)],
                 ["invite", f"Guest {folder.name}"],
                 ["export", str(folder / "qrels.txt")],
-                ["export", str(folder / "all.jsonl"), "--to", "events"],
-                ["backup", str(folder / "copy.jsonl")],
-                ["backup", str(folder / "copy.db")],
             )
-        ]
+        ] + [["store", "backup", str(folder / "copy.zip"), "--store", where]]
 
 
 class Evaluations(Store):

@@ -138,14 +138,23 @@ def test_columns_are_named(project, tmp_path):
         assert sorted(each.name for each in opened.judges.values()) == ["Ann", "Bob"]
 
 
-@pytest.mark.parametrize("name", ["copy.db", "copy.jsonl.gz"])
-def test_a_backup_is_restored(name, project, tmp_path):
-    done = run("judge", "backup", "--store", project, tmp_path / name)
+def test_a_backup_is_restored(project, tmp_path):
+    copy, new = tmp_path / "copy.zip", tmp_path / "new.db"
+    done = run("store", "backup", "--store", project, copy)
     assert done.returncode == 0, done.stderr
-    again = run("judge", "backup", "--store", project, tmp_path / name)
-    assert again.returncode == 2
-    assert "this file already exists" in again.stderr
-    assert run("judge", "restore", tmp_path / name, "--store", tmp_path / "new.db").returncode == 0
-    with JudgingProject(project) as one, JudgingProject(tmp_path / "new.db") as other:
+    assert f"wrote {copy}: " in done.stderr
+    assert "this file already exists" in run("store", "backup", "--store", project, copy).stderr
+    assert run("store", "restore", copy, "--store", new).returncode == 0
+    with JudgingProject(project) as one, JudgingProject(new) as other:
         assert one.judgments() == other.judgments()
-    assert run("judge", "restore", tmp_path / name, "--store", project).returncode == 2
+    assert run("store", "restore", copy, "--store", project).returncode == 2
+    assert run("store", "export", "--store", new, tmp_path / "out").returncode == 0
+    assert "judging" in run("store", "size", "--store", new).stdout
+
+
+def test_forgetting_asks_first(project, tmp_path):
+    assert run("store", "forget", "--store", project, "--judge", "a", "--document", "b").returncode == 2
+    done = run("store", "forget", "--store", project, "--question", "q01", stdin="n\n")
+    assert "remove question q01 from" in done.stderr
+    done = run("store", "forget", "--store", project, "--question", "q01", "--yes")
+    assert done.stderr.endswith(": 1 text\n")

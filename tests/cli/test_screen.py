@@ -54,6 +54,7 @@ history list
 history show 1
 compare bm25#1 keyword#2
 history trend
+store size
 judge status --store judging.db
 judge relevance --store judging.db
 judge agreement --store judging.db
@@ -108,14 +109,17 @@ SILENT = {
     "judge answers",
     "judge export",
     "judge import",
-    "judge backup",
-    "judge restore",
+    "store backup",
+    "store restore",
+    "store export",
+    "store forget",
     "answers label",
     "sql",
     "spark",
 }
 EXTRAS = {
     "history": "sqlalchemy",
+    "store": "sqlalchemy",
     "judge": "sqlalchemy",
     "answers": "sqlalchemy",
     "logs": "duckdb",
@@ -153,7 +157,7 @@ def prepared(folder, command):
             done(folder, "fuse BM25 KEYWORD -o fused.run")
         case "gate":
             done(folder, "gate QRELS BM25 --update-baseline")
-        case "history":
+        case "history" | "store":
             for run_file in ("BM25", "KEYWORD", "BM25"):
                 done(folder, f"evaluate QRELS {run_file} --save --set date=2026-05-01")
         case "answers":

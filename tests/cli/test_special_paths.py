@@ -119,9 +119,9 @@ COMMANDS = [
     "judge export --store {judging.db} {judged.txt}",
     "judge pool --store {judging.db} --collection {data} --run {bm25.run}",
     "judge questions --store {judging.db}",
-    "judge backup --store {judging.db} {copy.db}",
-    "judge restore {copy.db} {restored.db}",
-    "judge status {restored.db}",
+    "store backup --store {judging.db} {copy.zip}",
+    "store restore {copy.zip} --store {restored.db}",
+    "judge status --store {restored.db}",
 ]
 
 

@@ -9,6 +9,7 @@ import threading
 import uuid
 
 import pytest
+from judging_events import everything
 
 from rankgauge.errors import InputError
 from rankgauge.judging import (
@@ -79,8 +80,7 @@ def test_a_changed_question_is_a_new_row_and_the_latest_counts(where):
     project.add_questions([Question("q1", "Better?"), Question("q2", "", withdrawn=True)])
     assert project.questions["q1"].text == "Better?"
     assert list(project.questions) == [f"q{n}" for n in range(9) if n != 2]
-    with project.reading() as stored:
-        rows = [row["id"] for name, row in stored.records() if name == "questions"]
+    rows = [row[2] for row in everything(project) if row[0] == "rankgauge_judging_questions"]
     assert rows.count("q1") == rows.count("q2") == 2
 
 
@@ -348,4 +348,4 @@ print(json.dumps({"recorded": recorded, "said": said}))
 
 def test_a_missing_folder_is_reported(tmp_path):
     with pytest.raises(InputError, match="there is no folder"):
-        JudgingProject(tmp_path / "no" / "a.db").writing().__enter__()
+        JudgingProject.create(tmp_path / "no" / "a.db")

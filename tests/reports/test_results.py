@@ -210,7 +210,6 @@ RESULTS = {
     "ProductionHealth": lambda folder: rankgauge.production.production_health(
         log(folder), [(datetime(2026, 5, 1, tzinfo=UTC), 0.5)]
     ),
-    "ProjectCopy": lambda folder: judging.backup(project(folder), folder / "copy.db"),
     "ProjectStatus": lambda folder: project_with_a_run(folder).status(),
     "JudgingStatus": lambda folder: judging.judging_status(project(folder)),
     "Relevance": lambda folder: judging.measure_relevance(project(folder).judgments()),
@@ -280,7 +279,7 @@ def test_a_result_has_a_short_repr_and_prints_its_table(result):
     assert type(result).__name__ + "(" not in printed
     # Every table has a line below its header.
     assert "───" in printed or type(result).__name__ in NO_TABLE
-    if not isinstance(result, rankgauge.corpus.Conversion | judging.ProjectCopy):
+    if not isinstance(result, rankgauge.corpus.Conversion):
         # Except for the path of a file.
         wide = (line for line in printed.splitlines() if len(line) > 80)
         assert all(max(map(len, line.split())) > 40 for line in wide)

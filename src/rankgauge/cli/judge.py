@@ -14,7 +14,7 @@ import click
 import rankgauge
 from rankgauge import judging
 from rankgauge.cli import options
-from rankgauge.cli.judge_results import agreement, answers, backup, export, import_, relevance, restore, size, votes
+from rankgauge.cli.judge_results import agreement, answers, export, import_, relevance, size, votes
 from rankgauge.cli.options import encoder_of, read_runs
 from rankgauge.cli.output import Output, counted, output_format, print_message, print_result, print_text, working
 from rankgauge.cli.parameters import Count, Group, Positive, argument, command, option
@@ -441,7 +441,7 @@ def status(*, store: str | None = options.store, out: Output = output_format("Sh
     out.print(progress)
 
 
-for _command in (generate, relevance, agreement, size, answers, votes, export, import_, backup, restore):
+for _command in (generate, relevance, agreement, size, answers, votes, export, import_):
     judge.add_command(_command)
 
 

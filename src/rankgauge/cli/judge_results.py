@@ -1,4 +1,4 @@
-"""``rankgauge judge``: commands that read or print judgments, and copy projects."""
+"""``rankgauge judge``: commands that read or print judgments."""
 
 from __future__ import annotations
 
@@ -153,14 +153,13 @@ def votes(
     out.print(report)
 
 
-@command(short_help="Write judgments as qrels or preferences, or all events.")
+@command(short_help="Write judgments as qrels or preferences.")
 def export(
     *,
     file: str,
-    to: Literal["qrels", "preferences", "sampled", "events"] = option(
+    to: Literal["qrels", "preferences", "sampled"] = option(
         "qrels: a grade for each document; preferences: a group for each choice; sampled: the "
-        "pool and the random documents from outside it as strata; events: everything in the "
-        "project.",
+        "pool and the random documents from outside it as strata.",
         default="qrels",
     ),
     relevance: Literal["share", "fit", "grade"] | None = option(
@@ -188,12 +187,8 @@ def export(
       rankgauge judge export qrels.csv --relevance fit --drop-unsure
       rankgauge judge export book.csv --format quepid
       rankgauge judge export prefs.txt --to preferences
-      rankgauge judge export all.jsonl.gz --to events
     """
     with judging.JudgingProject(store) as opened, working("exporting"):
-        if to == "events":
-            print_message(judging.write_events(opened, file).summary())
-            return
         documents = None if collection is None else rankgauge.Collection.read(collection).documents
         exported = judging.export_judgments(
             opened, to, relevance=relevance, drop_unsure=drop_unsure, documents=documents
@@ -255,34 +250,3 @@ def import_(
             skip_bad=skip_bad,
         )
     print_result(done)
-
-
-@command(short_help="Back up a project while judges keep working.")
-def backup(*, file: str, store: str | None = options.store) -> None:
-    """Copy the project to the new FILE while judges keep working.
-
-    The copy of an SQLite project is itself a project. For PostgreSQL, or if the name ends in .jsonl
-    or .jsonl.gz, FILE has all events as JSON lines, without the invitations of judges.
-
-    \b
-    Examples:
-      rankgauge judge backup judging-2026-11-22.db
-      rankgauge judge backup judging.jsonl.gz --store postgresql://me@host/judging
-    """
-    with judging.JudgingProject(store) as opened, working("copying"):
-        done = judging.backup(opened, file)
-    print_message(done.summary())
-
-
-@command(short_help="Restore a project from a backup.")
-def restore(*, file: str, store: str | None = options.store) -> None:
-    """Create a new project from FILE, written by `judge backup`.
-
-    \b
-    Examples:
-      rankgauge judge restore judging-2026-11-22.db
-      rankgauge judge restore judging.jsonl.gz --store postgresql://me@host/judging
-    """
-    with working("restoring"):
-        done = judging.restore(file, store)
-    print_message(done.summary())

@@ -47,6 +47,7 @@ _GROUPS = {
     "Gate and track": {
         "gate": "Decide whether a run may replace the baseline.",
         "history": "List and track saved evaluations.",
+        "store": "Back up, restore, export, and clean the store.",
     },
     "Judge": {"judge": "Let people judge documents."},
     "Evaluate answers": {"answers": "Evaluate generated answers, and find the limiting stage."},

@@ -1,25 +1,10 @@
-"""SQLite files: recognition, and errors."""
+"""Errors of SQLite files."""
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
-from pathlib import Path
 
 from rankgauge.errors import InputError, StorageError
-
-
-def is_sqlite(path: Path) -> bool:
-    """Return whether a file is an SQLite database; only SQLite opens it, as in `Database`."""
-    if not path.is_file() or not path.stat().st_size:
-        return False
-    uri = f"{path.absolute().as_uri()}?mode=ro"
-    with contextlib.closing(sqlite3.connect(uri, uri=True)) as raw:
-        try:
-            raw.execute("SELECT count(*) FROM sqlite_master")
-        except sqlite3.DatabaseError as error:
-            return error.sqlite_errorcode != sqlite3.SQLITE_NOTADB
-    return True
 
 
 def sqlite_error(error: sqlite3.Error, done: str, *, store: str, where: str, patience: float) -> InputError:

@@ -12,12 +12,6 @@ with lazy_imports(globals()):
         disputed_sets as disputed_sets,
         measure_agreement as measure_agreement,
     )
-    from rankgauge.judging.copies import (
-        ProjectCopy as ProjectCopy,
-        backup as backup,
-        restore as restore,
-        write_events as write_events,
-    )
     from rankgauge.judging.events import (
         ROLES as ROLES,
         Answer as Answer,

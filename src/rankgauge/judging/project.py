@@ -198,10 +198,6 @@ class JudgingProject(Store):
             raise self._database.nothing_stored("judging project in this store")
         return stored
 
-    def copy_to(self, target: str | os.PathLike[str]) -> None:
-        """Copy a consistent snapshot of an SQLite file, even during writes."""
-        self._database.copy_to(Path(target))
-
     @contextmanager
     def _current(self, *, write: bool = False) -> Iterator[tuple[Transaction, ProjectState]]:
         """Yield a transaction and the state of the project within it."""

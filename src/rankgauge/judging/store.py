@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from functools import partial
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rankgauge.errors import InputError
@@ -31,8 +29,6 @@ if TYPE_CHECKING:
 
 _Stored = TypeVar("_Stored")
 _AT_ONCE = 500
-# The copied tables, in an order in which each table precedes the tables that refer to it.
-RECORDED = ("versions", "questions", "documents", "answers", "candidates", "gold", "judges", "presentations", "choices")
 _MOST_ID = 500  # characters of an identifier
 _MOST_UUID = 36
 _MOST_BODY = 2_000_000  # characters of a document
@@ -262,47 +258,6 @@ class Transaction:
         """Return the choices after a sequence number, in order."""
         return [_object_of(Choice, row) for row in self._rows("choices", order=("sequence",), after=after)]
 
-    # ---- rows of a copy
-
-    def records(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield each row with its table name, without sessions and secrets."""
-        for name in RECORDED:
-            for row in self._rows(name, order=[column.name for column in self._table(name).primary_key]):
-                values = row._asdict()
-                values.pop("secret", None)
-                yield name, values
-
-    def add_record(self, name: str, row: Mapping[str, Any]) -> None:
-        """Store a row of :meth:`records` in an empty project.
-
-        Raises:
-            KeyError, TypeError, ValueError: If the row is invalid.
-        """
-        columns = {column.name: column for column in self._table(name).columns if column.name != "secret"}
-        if row.keys() != columns.keys():
-            raise ValueError(f"it has {', '.join(row)}, expected {', '.join(columns)}")
-        for key, column in columns.items():
-            value, kind = row[key], column.type.python_type
-            if kind is float and type(value) is int:
-                continue
-            if not (column.nullable if value is None else type(value) is kind):
-                raise ValueError(f"{key} is {value!r:.40}")
-        if name in _READERS:
-            _READERS[name](SimpleNamespace(**row))
-        self._insert(name, [row])
-
-    def finish_records(self) -> None:
-        """Continue the numbering of events after the copied records."""
-        if self._connection.dialect.name == "sqlite":
-            return  # SQLite continues from the largest number
-        from sqlalchemy import func, select
-
-        for name in RECORDED:
-            column = self._table(name).c.get("sequence")
-            if column is not None:
-                counter = func.pg_get_serial_sequence(self._table(name).name, "sequence")
-                self._connection.execute(select(func.setval(counter, func.max(column))))
-
     # ---- statements
 
     def _rows(
@@ -405,15 +360,3 @@ def _document_of(row: Any) -> Document:
 def _judge_of(row: Any) -> Judge:
     body = json.loads(row.body)
     return Judge(row.id, body["name"], body["role"], body["kind"], row.revoked is not None)
-
-
-# Constructors of objects from database rows; they raise KeyError, TypeError, or ValueError.
-_READERS: Mapping[str, Callable[[Any], object]] = {
-    "questions": partial(_object_of, Question),
-    "documents": _document_of,
-    "answers": partial(_object_of, Answer),
-    "gold": partial(_object_of, GoldTask),
-    "judges": _judge_of,
-    "presentations": partial(_object_of, Presentation),
-    "choices": partial(_object_of, Choice),
-}

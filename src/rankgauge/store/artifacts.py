@@ -70,7 +70,10 @@ class Artifacts:
 
         They are deleted by the next :meth:`collect` if no transaction names the artifact.
         """
-        bodies = _packed_blocks(artifact, blocks)
+        return self.put(artifact, _packed_blocks(artifact, blocks))
+
+    def put(self, artifact: Artifact, bodies: Iterable[bytes]) -> Artifact:
+        """Write the bodies of blocks, as :meth:`write` does."""
         if self._folder is None:
             self._insert(artifact, bodies)
             return artifact
@@ -130,12 +133,35 @@ class Artifacts:
         Raises:
             InputError: If a block is missing or differs from what was written.
         """
+        for body in self._bodies(connection, name, numbers):
+            yield _unpacked(body[_CHECK.size :])
+
+    def bodies(self, connection: Connection, name: str) -> Iterator[bytes]:
+        """Yield the bodies of all blocks of an artifact.
+
+        Raises:
+            InputError: If a block is missing or differs from what was written.
+        """
+        if self._folder is None:
+            from sqlalchemy import func, select
+
+            table = SCHEMA.table("blocks")
+            count = connection.scalar(select(func.count()).select_from(table).where(table.c.artifact == name)) or 0
+        else:
+            try:
+                with self._path(name).open("rb") as stream:
+                    count = len(_ends(stream)) - 1
+            except (FileNotFoundError, ValueError):
+                count = 1  # reading it reports what is wrong
+        return self._bodies(connection, name, range(count))
+
+    def _bodies(self, connection: Connection, name: str, numbers: Sequence[int]) -> Iterator[bytes]:
         bodies = self._rows(connection, name, numbers) if self._folder is None else self._parts(name, numbers)
         for number, body in zip(numbers, bodies, strict=True):
             check = _CHECK.pack(_checksum(name, number, body[_CHECK.size :]))
             if body[: _CHECK.size] != check:
                 raise self._database.damaged(f"block {number} of artifact {name[:8]} differs from what was saved")
-            yield _unpacked(body[_CHECK.size :])
+            yield body
 
     def _rows(self, connection: Connection, name: str, numbers: Iterable[int]) -> Iterator[bytes]:
         table = SCHEMA.table("blocks")

@@ -149,7 +149,7 @@ def ids_in(kind: str, pairs: Iterable[Pairs | SpecialQrels]) -> set[str]:
     return ids
 
 
-def line_of(key: str, row: Document | Query) -> bytes:
+def line_of(key: str, row: Document | Query | TextRow) -> bytes:
     """Return a text as a line of JSON."""
     return json.dumps([key, getattr(row, "title", ""), row.text, row.fields], default=str).encode() + b"\n"
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from rankgauge.core.files import create_privately
 from rankgauge.core.project_file import ProjectFile, data_folder
 from rankgauge.core.project_names import find_project_file
 from rankgauge.core.redaction import Secrets, redact
@@ -89,9 +88,9 @@ class Database:
         self._engines.clear()
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """Open a read-only transaction."""
-        with self.errors("read"):
+    def reading(self, done: str = "read") -> Iterator[Connection]:
+        """Open a read-only transaction; `done` says in errors what cannot be done."""
+        with self.errors(done):
             if self.path is not None:
                 self._refuse_folder(self.path)
                 if not self.path.exists():
@@ -109,7 +108,7 @@ class Database:
                     return
         with self.writing():
             pass  # migrates
-        with self.reading() as connection:
+        with self.reading(done) as connection:
             yield connection
 
     @contextmanager
@@ -148,24 +147,13 @@ class Database:
         with self.errors("written"), self._engine(create=True).connect() as connection:
             yield connection
 
-    def copy_to(self, target: Path) -> None:
-        """Copy an SQLite file in a consistent state while other programs may write to it.
-
-        A failed copy leaves no file. An existing file is not replaced.
-        """
-        with self.reading():
-            pass  # checks that the file exists, is ours, and has the latest revision
-        with self.errors(f"copied to {target}"):
-            try:
-                with create_privately(target) as part:
-                    with contextlib.closing(self._open(create=False)) as raw:
-                        raw.execute("VACUUM INTO ?", (str(part),))
-                    with part.open("rb") as stream:
-                        os.fsync(stream.fileno())
-            except FileExistsError:
-                raise InputError(
-                    "the file already exists", where=str(target), fix="choose another file name for the copy"
-                ) from None
+    def compact(self) -> None:
+        """Remove deleted content from the bytes of an SQLite file and its log."""
+        if self.path is not None:
+            with self.errors("compacted"), contextlib.closing(self._open(create=False)) as raw:
+                raw.execute("VACUUM")
+                if raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                    raise locked("store", self.where, self._patience)
 
     # ---- opening
 

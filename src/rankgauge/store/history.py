@@ -167,7 +167,7 @@ class History(Store):
             "run": _plain(evaluation.run_name),
             "queries": packed.query_set,
             "head": packed.head,
-            "seal": _seal(moment, packed.head),
+            "seal": seal(moment, packed.head),
         }
         with self._database.writing():
             pass  # an unusable store is reported before artifacts are written
@@ -462,8 +462,8 @@ class History(Store):
             )
         return self._read(*row)
 
-    def _read(self, number: int, time: str, head: str, seal: str) -> HistoryEntry:
-        if _seal(time, head) != seal:
+    def _read(self, number: int, time: str, head: str, sealed: str) -> HistoryEntry:
+        if seal(time, head) != sealed:
             raise self._database.damaged(f"evaluation {number} differs from what was saved")
         try:
             return read_entry(number, time, head)
@@ -517,7 +517,8 @@ def _inputs(evaluation: Evaluation, qrels: Any, run: Any) -> tuple[dict[str, Pai
     return pairs, fingerprint(pairs[JUDGMENTS])
 
 
-def _seal(time: str, head: str) -> str:
+def seal(time: str, head: str) -> str:
+    """Return the hash that detects changes of an evaluation's metadata."""
     return hashlib.sha256(f"{time}\n{head}".encode()).hexdigest()
 
 
