@@ -37,8 +37,12 @@ help: ## list the targets
 
 # ---- targets
 
-demo: .venv/runtime.stamp ## compare two retrievers on the bundled sample, and diagnose their failures
-	.venv/bin/rankgauge bench "$(SAMPLE)/rankgauge.toml" --responses build/bench --diagnose --report report.html
+demo: .venv/runtime.stamp ## create a project of the bundled sample, compare two retrievers, and show the next step
+	@rm -rf build/demo && mkdir -p build/demo
+	@cp $(addprefix $(SAMPLE)/,corpus.jsonl queries.jsonl qrels.txt) build/demo
+	.venv/bin/rankgauge init build/demo
+	.venv/bin/rankgauge bench build/demo
+	.venv/bin/rankgauge status build/demo
 
 demo-judge: .venv/runtime.stamp ## judge the bundled sample in a browser: choose the best of three documents
 	.venv/bin/rankgauge judge demo --open
