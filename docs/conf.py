@@ -75,9 +75,10 @@ nitpick_ignore = [
     # Not public
     ("py:class", "rankgauge.benchmark.journal.Journal"),
     ("py:class", "rankgauge.checks.fixes._Copy"),
-    ("py:class", "rankgauge.core.database.Database"),
-    ("py:class", "rankgauge.core.database.Store"),
+    ("py:class", "rankgauge.store.database.Database"),
+    ("py:class", "rankgauge.store.database.Store"),
     ("py:class", "rankgauge.core.ids.Ids"),
+    ("py:class", "rankgauge.data.special_qrels.SpecialQrels"),
     ("py:class", "rankgauge.measures.declaration.Declaration"),
     ("py:class", "rankgauge.data.preference_qrels._Ranked"),
     ("py:class", "rankgauge.stats.agreement.Agreement"),

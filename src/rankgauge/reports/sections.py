@@ -119,7 +119,7 @@ def trend_section(trend: Trend, *, plots: bool = True) -> Section:
     """Return a trend as a section of a report.
 
     Args:
-        trend: Returned by :meth:`History.trend`.
+        trend: Returned by :func:`rankgauge.comparison.trend_of`.
         plots: Whether to include a plot, which needs ``rankgauge[plots]``.
     """
     warnings = tuple(f"Warning: {text}" for text in trend.warnings)
