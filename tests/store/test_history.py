@@ -476,7 +476,7 @@ def test_the_default_store_is_that_of_the_project_above_with_its_baseline(tmp_pa
     with History() as history:
         for run in ("bm25", "dense"):
             history.add(replace(made(), run_name=run), QRELS)
-        assert history.where == str(tmp_path / "kept" / "own.db")
+        assert (tmp_path / "below" / history.where).resolve() == tmp_path / "kept" / "own.db"
         assert history.entry("@baseline").short_name == "bm25#1"
         assert history.entry("@latest").short_name == history.entry("dense@latest").short_name == "dense#2"
     with History(tmp_path / "kept" / "own.db", baseline="dense#2") as history:

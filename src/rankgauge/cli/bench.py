@@ -89,7 +89,7 @@ def bench(
         raise click.UsageError("--fresh runs every query again: omit --failed")
     plan = rankgauge.BenchmarkPlan.read(path, trust=trust)
     plan = plan.with_measures(measures) if measures else plan
-    project = rankgauge.Project(plan.file.folder) if plan.file.data else None
+    project = rankgauge.Project(plan.file.path.parent) if plan.file.data else None
     kept = saving.open(project, default=project is not None)
     _check_targets(page, runs_folder)
     _check_names(plan, baseline, diagnosed)

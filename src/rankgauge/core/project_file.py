@@ -120,7 +120,7 @@ class ProjectFile:
         """The path or URL of the store; a URL only of an own file, because the password is sent to it."""
         store = str(self.data.get("store", ".rankgauge/store.db"))
         if "://" not in store:
-            return str(self.folder / store)
+            return str(self.path.parent / store)
         self.check_owner()
         return store
 

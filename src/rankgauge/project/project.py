@@ -262,7 +262,7 @@ class Project:
             if text:
                 facts[fact] = text
             state = state or next_state
-        return ProjectStatus(str(self.file.folder), facts, next_step(state or "project: evaluated"))
+        return ProjectStatus(self.file.folder.name, facts, next_step(state or "project: evaluated"))
 
     def _evaluation_status(self, judgments: Qrels | None) -> tuple[str, str]:
         """Return the latest evaluation with its verdict, and the state that it leads to."""
@@ -316,7 +316,7 @@ class ProjectStatus(Result):
     """What a project has. Returned by :meth:`Project.status`.
 
     Attributes:
-        folder: The folder.
+        folder: The name of the folder.
         facts: What is there, with numbers.
         next_step: The most useful next step.
     """
