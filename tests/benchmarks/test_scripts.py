@@ -22,6 +22,7 @@ MARKS = [
     "diversity",
     "judging",
     "pages",
+    "project",
     "drift",
     "answers",
     "checking",

@@ -13,7 +13,8 @@ import pytest
 from judging_pages import filled
 from stores import ORDERS, STORES, visit, wait_for
 
-from rankgauge.judging import JudgingProject, Settings, backup, hash_secret, restore
+from rankgauge.judging import JudgingProject, Settings, hash_secret
+from rankgauge.store import WholeStore
 
 pytestmark = pytest.mark.slow
 JUDGES = 50
@@ -122,6 +123,6 @@ def test_two_servers_and_all_commands_lose_no_confirmed_choice(where, signals, t
         judged = {each.choice.id for each in project.judgments() if each.choice}
         assert judged == judging.ids(where)
         # No set of documents was assigned to more people than the settings allow.
-        backup(project, tmp_path / "copy.jsonl")
-    restore(tmp_path / "copy.jsonl", tmp_path / "restored.db")
+        WholeStore(where).backup(tmp_path / "copy.zip")
+    WholeStore(tmp_path / "restored.db").restore(tmp_path / "copy.zip")
     assert confirmed <= judging.ids(tmp_path / "restored.db")
