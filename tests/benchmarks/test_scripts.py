@@ -28,7 +28,6 @@ MARKS = [
     "checking",
     "ties",
     "running",
-    "project",
 ]
 
 
