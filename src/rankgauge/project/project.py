@@ -110,8 +110,11 @@ class Project:
         Raises:
             InputError: If there are none.
         """
-        judged = {} if self.collection.qrels is None else {**self.collection.qrels}
-        for query, grades in self._collected().items():
+        given, collected = self.collection.qrels, self._collected()
+        if given is not None and not collected:
+            return given
+        judged: dict[str, Mapping[str, float]] = {} if given is None else {**given}
+        for query, grades in collected.items():
             judged[query] = {**grades, **judged.get(query, {})}
         if not judged:
             raise InputError("nothing is judged yet", where=str(self.file.path), fix=next_step("project: no judgments"))
