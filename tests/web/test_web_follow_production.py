@@ -23,7 +23,7 @@ _STEP = re.compile(r"(?m)^\$ (?P<command>.+)$|^```toml\n(?P<plan>(?s:.*?))^```$"
 
 def judge(folder):
     """Judge every task on the pages: the first title with a word of the question, or none."""
-    with JudgingProject(folder / "judging.db") as project:
+    with JudgingProject(folder / ".rankgauge/store.db") as project:
         app = judging_app(project, log=EventLog(folder / "log"))
         with TestClient(app, base_url=ORIGIN) as client:
             sign_in(client, project, "Lena", "lead")
@@ -51,7 +51,7 @@ def test_the_how_to_goes_from_a_raw_log_to_a_refreshed_evaluation_set(tmp_path):
     said = {}
     for step in _STEP.finditer(PAGE.read_text(encoding="utf-8")):
         if step["plan"]:
-            (tmp_path / "refreshed.toml").write_text(step["plan"])
+            (tmp_path / "rankgauge.toml").write_text(step["plan"])
         elif " judge serve " in step["command"]:
             assert judge(tmp_path) >= 30  # some tasks are shown twice
         else:
