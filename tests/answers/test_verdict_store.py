@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 
 import pytest
 
@@ -105,3 +106,10 @@ def test_after_kill_9_every_group_that_was_confirmed_is_there_and_none_in_part(t
         assert len(keys) // 2 in {confirmed, confirmed + 1}
         store.add([Verdict("more", "supported", "ann")])
         assert "more" in store.labels()
+
+
+def test_a_store_that_is_created_in_a_block_lets_readers_and_a_writer_work_at_once(tmp_path):
+    with VerdictStore(tmp_path / "store.db") as store:
+        store.create()
+        with closing(sqlite3.connect(tmp_path / "store.db")) as other:
+            assert other.execute("PRAGMA journal_mode").fetchone() == ("wal",)

@@ -62,7 +62,10 @@ def test_what_makes_evaluations_incomparable_is_refused(choices, message, histor
 def test_the_same_judgments_in_another_order_are_the_same(history):
     keep(history, at(BEFORE))
     keep(history, at(AFTER), qrels=dict(reversed(QRELS.items())))
-    assert len(history.comparable([1, 2])) == 2
+    difference = compare(history.comparable([1, 2]), queries="intersection").differences[0]
+    expected = compare(QRELS, {"a": at(BEFORE), "b": at(AFTER)}, "RR").differences[0]
+    assert (difference.wins, difference.losses) == (expected.wins, expected.losses)
+    assert difference.difference == pytest.approx(expected.difference)
 
 
 def test_only_shared_measures_are_compared_unless_they_are_named(history):

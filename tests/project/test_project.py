@@ -8,7 +8,7 @@ from command import run as run_command
 
 import rankgauge
 from rankgauge import InputError, Project, sample_path
-from rankgauge.judging import Candidate, Choice, Document, JudgingProject, Question, Source
+from rankgauge.judging import Candidate, Choice, Document, JudgingProject, Question, Source, export_judgments
 
 FILE = """
 baseline = "words"
@@ -132,6 +132,24 @@ def test_judgments_of_people_are_added_to_those_of_the_file(folder):
     assert "1 task judged" in str(Project().status())
 
 
+def test_chosen_documents_get_grade_1_beside_judgments_of_a_file(folder):
+    project = Project()
+    query = next(iter(project.collection.queries))
+    new = [doc for doc in project.collection.documents if doc not in project.judgments[query]][:4]
+    judging = JudgingProject.create(project.file.store)
+    judging.add_questions([Question(query, "?")])
+    judging.add_candidates([Candidate(query, doc, (Source("bm25"),)) for doc in new], map(Document, new))
+    for name in "abc":
+        judge, _ = judging.add_judge(name)
+        while (task := judging.next_task(judge.id)) is not None:
+            shown = task.presentation
+            judging.record(Choice(shown.id, shown.id, judge.id, "chosen", (min(shown.documents),)))
+    shares = export_judgments(judging).grades[query]
+    assert max(shares.values()) > 1
+    merged = Project().judgments[query]
+    assert {doc: merged[doc] for doc in new} == {doc: float(shares[doc] > 0) for doc in new}
+
+
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
@@ -142,7 +160,7 @@ def test_judgments_of_people_are_added_to_those_of_the_file(folder):
 def test_settings_of_evaluations_are_checked(setting, message, folder):
     (folder / "rankgauge.toml").write_text(f"{FILE}\n[evaluation]\n{setting}\n", encoding="utf-8")
     with pytest.raises(rankgauge.RankgaugeError, match=message):
-        _ = Project().settings
+        Project().settings()
 
 
 def test_settings_of_evaluations_come_from_the_file(folder, command):
@@ -151,6 +169,79 @@ def test_settings_of_evaluations_come_from_the_file(folder, command):
     done = command("evaluate", "bm25.run")
     assert done.returncode == 0, done.stderr
     assert Project().evaluations.entry("@latest").weighted
+
+
+def test_orders_are_drawn_only_if_ties_need_them(folder, command):
+    (folder / "rankgauge.toml").write_text(f"{FILE}\n[evaluation]\ndraws = 50\n", encoding="utf-8")
+    assert command("evaluate", "bm25.run").returncode == 0
+    drawn = command("evaluate", "bm25.run", "-m", "ERR@10", "--ties", "mean")
+    assert "50 orders" in drawn.stdout, drawn.stderr
+
+
+def test_weights_are_a_field_of_the_questions_of_the_project(folder, command):
+    lines = (folder / "queries.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) | {"weight": place + 1} for place, line in enumerate(lines)]
+    (folder / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    (folder / "rankgauge.toml").write_text(f'{FILE}\n[evaluation]\nweights = "weight"\n', encoding="utf-8")
+    done = command("evaluate", "bm25.run")
+    assert done.returncode == 0, done.stderr
+    weighted = Project().evaluate("bm25.run")
+    names = {"weights": {row["_id"]: row["weight"] for row in rows}}
+    assert weighted.mean() == rankgauge.evaluate("qrels.txt", "bm25.run", ["nDCG@10", "RR"], **names).mean()
+    # The weights are kept when it is evaluated again.
+    text = (folder / "qrels.txt").read_text(encoding="utf-8").replace("\tqq", "")
+    (folder / "qrels.txt").write_text("".join(text.splitlines(keepends=True)[:-1]), encoding="utf-8")
+    entries = Project().evaluate_again()
+    assert [entry.weighted for entry in entries] == [True]
+
+
+def test_evaluations_of_other_questions_are_left_as_they_are(folder, command):
+    (folder / "other.qrels").write_text("zz 0 d 1\nzy 0 d 1\n", encoding="utf-8")
+    (folder / "other.run").write_text("zz Q0 d 1 1 r\n", encoding="utf-8")
+    assert command("evaluate", "other.qrels", "other.run").returncode == 0
+    assert "--again" not in Project().status().next_step
+    assert command("evaluate", "--again").returncode == 0
+    assert len(Project().evaluations.entries()) == 1
+
+
+def test_an_evaluation_of_some_queries_is_made_again_on_these(folder):
+    project = Project()
+    some = list(project.judgments)[:10]
+    run = rankgauge.Run.of("bm25.run")
+    project.save(rankgauge.evaluate(project.judgments, run, "RR", queries=some), run)
+    text = (folder / "qrels.txt").read_text(encoding="utf-8")
+    (folder / "qrels.txt").write_text("".join(text.splitlines(keepends=True)[1:]), encoding="utf-8")
+    (entry,) = Project().evaluate_again()
+    assert (entry.queries, entry.run) == (10, "bm25")
+
+
+def test_the_baseline_is_the_first_retriever_unless_it_is_named(folder):
+    (folder / "rankgauge.toml").write_text(FILE.replace('baseline = "words"', ""), encoding="utf-8")
+    Project().bench(timed=0)
+    assert Project().evaluations.entry("@baseline").short_name == "words#1"
+
+
+def test_judging_begins_with_the_settings_of_the_project(folder, command):
+    text = f'{FILE}\n[judging]\nmode = "graded"\ntitle = "Help"\n'
+    (folder / "rankgauge.toml").write_text(text, encoding="utf-8")
+    done = command("judge", "create", "--questions", "queries.jsonl", "--title", "Desk")
+    assert "Desk (graded)" in done.stdout, done.stderr
+
+
+def test_a_language_model_is_named_by_its_table(folder, command):
+    (folder / "rankgauge.toml").write_text(f'{FILE}\n[models.small]\nurl = "http://localhost:9"\n', encoding="utf-8")
+    command("judge", "create", "--questions", "queries.jsonl")
+    done = command("judge", "generate", "--collection", ".", "--model", "small", "--dry-run", "-o", "new.jsonl")
+    assert "models.small: model is missing" in done.stderr
+    unknown = command("judge", "generate", "--collection", ".", "--model", "large", "-o", "new.jsonl")
+    assert unknown.returncode == 2
+
+
+def test_a_missing_folder_is_no_project(folder, command):
+    done = command("status", "nowhere")
+    assert done.returncode == 2
+    assert "nowhere: there is no rankgauge.toml" in done.stderr
+    assert command("status", "rankgauge.toml").returncode == 0
 
 
 def test_the_status_leads_from_step_to_step(tmp_path, folder, command):

@@ -2,11 +2,13 @@
 
 import itertools
 import json
+import sqlite3
 import subprocess
 import sys
 import threading
 import uuid
 import zipfile
+from contextlib import closing
 
 import pytest
 from hypothesis import given, settings
@@ -305,6 +307,8 @@ def test_a_forgotten_judge_leaves_no_name_and_all_numbers(tmp_path):
     content = stored_bytes(where.parent)
     for text in (b"Ann Arbor", b"I met Ann", b"Ann says so"):
         assert text not in content
+    with WholeStore(where)._database.reading() as connection:  # noqa: SLF001 - the hash of an invitation
+        assert all(row.secret is None for row in connection.execute(SCHEMA.table("judging_judges").select()))
     with JudgingProject(where) as project:
         assert (project.judges[ann].name, project.judges[ann].revoked) == (f"judge {ann}", True)
     [verdict] = VerdictStore(where).verdicts()
@@ -322,9 +326,12 @@ def test_a_forgotten_text_is_in_no_file_and_evaluations_say_so(kind, name, text,
     small(where).close()
     store = WholeStore(where)
     means = [store.load(number).mean() for number in (1, 2)]
-    removed = store.forget(kind, name)
-    assert removed == {"text": 2, "marked evaluation": 2}
-    assert text not in stored_bytes(where.parent)
+    with closing(sqlite3.connect(where)) as other:
+        # The log of changes stays as long as another program has the store open.
+        other.execute("SELECT count(*) FROM rankgauge_evaluations").fetchone()
+        removed = store.forget(kind, name)
+        assert removed == {"text": 2, "marked evaluation": 2}
+        assert text not in stored_bytes(where.parent)
     with store._database.reading() as connection:  # noqa: SLF001 - texts in artifacts are compressed
         kept = {row.name for row in connection.execute(SCHEMA.table("artifacts").select())}
     assert {path.name for path in where.parent.glob("*.artifacts/??/*")} == kept

@@ -35,14 +35,14 @@ class _Questions:
         self, truth: Any, run: Any, measures: Sequence[str] | None, how: Mapping[str, Any]
     ) -> dict[str, rankgauge.Evaluation]:
         """Return one evaluation, or separate evaluations of generated and other questions."""
-        settings = {**how, "questions": self._fields, "groups": self.group_by}
+        settings = {"questions": self.fields, **how, "groups": self.group_by}
 
         def of(**more: Any) -> rankgauge.Evaluation:
             return rankgauge.evaluate(truth, run, measures, **{**settings, **more})
 
-        if self._fields is None or how.get("mix_origins"):
+        if self.fields is None or how.get("mix_origins"):
             return {"": of()}
-        parts = rankgauge.evaluation.split_origins(of(mix_origins=True, weights=None, groups=None), self._fields)
+        parts = rankgauge.evaluation.split_origins(of(mix_origins=True, weights=None, groups=None), self.fields)
         if len(parts) == 1:
             return {"": of()}
         finding = rankgauge.core.Finding(
@@ -59,7 +59,7 @@ class _Questions:
         }
 
     @cached_property
-    def _fields(self) -> Mapping[str, Any] | None:
+    def fields(self) -> Mapping[str, Any] | None:
         """Fields of the questions."""
         if self.questions is None and self.group_by:
             raise click.UsageError("--group-by names a field of --questions FILE")
@@ -132,7 +132,8 @@ def evaluate(
         names, inputs = _inputs(project, paths, wanted, memory)
     if project is not None:
         wanted = wanted or list(project.measures) or None
-    how = {**policies.keywords(), "profile": profile, "memory": memory, **({} if project is None else project.settings)}
+    settings = {} if project is None else project.settings(policies.ties, questions.fields)
+    how = {**policies.keywords(), "profile": profile, "memory": memory, **settings}
 
     def evaluated(source: Any) -> tuple[dict[str, rankgauge.Evaluation], rankgauge.Run | None]:
         # Saving a run and evaluating it twice both need the whole run.
@@ -207,7 +208,7 @@ def _evaluate_again(project: rankgauge.Project | None, paths: tuple[str, ...], o
     with working("evaluating the saved runs"):
         entries = project.evaluate_again()
     if not entries:
-        print_message("the latest evaluation of each saved run is on the current judgments")
+        print_message("nothing to do: each saved run of these queries is evaluated on the current judgments")
         return
     out.print([replace(project.evaluations.load(entry), run_name=entry.short_name) for entry in entries])
     for entry in entries:

@@ -178,9 +178,13 @@ def create(
     """
     read = [] if questions is None else draw.questions(questions, collection, author)
     text = None if guideline is None else read_text(guideline)
-    with judging.JudgingProject.create(
-        store, judging.Settings(**settings.given()), guideline=text, author=author
-    ) as created:
+    file = rankgauge.core.find_project_file()
+    chosen = (
+        judging.Settings(**settings.given())
+        if file is None
+        else rankgauge.project.judging_settings(rankgauge.core.ProjectFile.read(file), settings.given())
+    )
+    with judging.JudgingProject.create(store, chosen, guideline=text, author=author) as created:
         created.add_questions(read)
         print_result(judging.judging_status(created))
 

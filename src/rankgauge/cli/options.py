@@ -330,7 +330,9 @@ class LanguageModel:
     """Language model: the arguments of `rankgauge.llm.ChatModel`."""
 
     url: str | None = option("The address of the API of the language model, without /chat/completions.", "URL")
-    model: str | None = option("The name of the language model.", "NAME")
+    model: str | None = option(
+        "The name of the language model, or of its table [models.NAME] in rankgauge.toml.", "NAME"
+    )
     key_env: str | None = option("The environment variable that holds the API key.", "NAME")
     input_price: float | None = option("The price per million input tokens.", "X")
     output_price: float | None = option("The price per million output tokens.", "X")
@@ -343,11 +345,19 @@ class LanguageModel:
         if not required and not any(value is not None for value in vars(self).values()):
             yield None
             return
-        if self.url is None or self.model is None:
-            raise click.UsageError("a language model needs both --url URL and --model NAME")
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        project = rankgauge.core.find_project_file()
+        if self.url is None and self.model is not None and project is not None:
+            settings = rankgauge.project.model_settings(rankgauge.core.ProjectFile.read(project), self.model)
+            given = settings | {name: value for name, value in given.items() if name != "model"}
+        if not {"url", "model"} <= given.keys():
+            raise click.UsageError(
+                "a language model needs both --url URL and --model NAME, or --model NAME and a table "
+                "[models.NAME] in rankgauge.toml"
+            )
         from rankgauge.llm import ChatModel
 
-        model = ChatModel(**vars(self))
+        model = ChatModel(**given)
         try:
             yield model
         finally:

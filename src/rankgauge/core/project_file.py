@@ -125,6 +125,13 @@ class ProjectFile:
         return store
 
     @property
+    def baseline(self) -> str:
+        """What others are compared with: a retriever, by default the first, or a saved evaluation."""
+        retrievers = self.value({}, "retrievers").items()
+        first = (name for name, table in retrievers if not isinstance(table, dict) or not table.get("part"))
+        return str(self.value("", "baseline") or next(first, ""))
+
+    @property
     def texts(self) -> bool:
         """Whether saved evaluations keep texts."""
         return bool(self.data.get("texts", True))

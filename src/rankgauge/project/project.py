@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import pathlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 from rankgauge.benchmark.plan import BenchmarkPlan, load_collection
 from rankgauge.benchmark.plan_execution import PlanOutcome, run_plan
 from rankgauge.comparison.comparison import Comparison, compare
+from rankgauge.core.policies import Ties
 from rankgauge.core.project_file import ProjectFile
 from rankgauge.core.project_names import PROJECT_FILE, find_project_file
 from rankgauge.core.recommendations import next_step
@@ -56,14 +59,16 @@ class Project:
         """Open the project of a folder, or of the nearest folder above it.
 
         Args:
-            folder: The folder.
+            folder: The folder, or a project file.
             trust: Whether to run the code of a project file that belongs to another user.
 
         Raises:
             InputError: If there is no project.
             FormatError: If its file is not valid.
         """
-        path = find_project_file(folder)
+        path = os.fspath(folder) if pathlib.Path(folder).is_file() else None
+        if pathlib.Path(folder).is_dir():
+            path = find_project_file(folder)
         if path is None:
             raise InputError(
                 f"there is no {PROJECT_FILE} in this folder or above it",
@@ -91,7 +96,7 @@ class Project:
     @cached_property
     def evaluations(self) -> History:
         """The saved evaluations."""
-        return History(self.file.store, baseline=self.file.value("", "baseline"))
+        return History(self.file.store, baseline=self.file.baseline)
 
     @cached_property
     def judging(self) -> JudgingProject:
@@ -106,6 +111,9 @@ class Project:
     @property
     def judgments(self) -> Qrels:
         """The judgments of the collection, and those of judges in the store for other documents.
+
+        If both exist and judges chose documents, without grades, a chosen document gets grade 1: the
+        scale of the collection is unknown.
 
         Raises:
             InputError: If there are none.
@@ -125,27 +133,43 @@ class Project:
         try:
             if not self.judging.judgments():
                 return {}
-            exported = export_judgments(self.judging).judgments
+            export = export_judgments(self.judging)
         except InputError:  # nobody judges here, or nothing is finished
             return {}
-        return exported if isinstance(exported, Qrels) else {}
+        highest = math.inf if self.collection.qrels is None or export.about["relevance"] == "grade" else 1
+        return {
+            query: {document: min(grade, highest) for document, grade in grades.items()}
+            for query, grades in export.grades.items()
+        }
 
     @property
     def measures(self) -> tuple[str, ...]:
         """The measures, of which the first decides."""
         return tuple(map(str, self.file.value([], "measures")))
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Arguments of :func:`evaluate` in the table ``[evaluation]``.
+    def settings(self, ties: Ties = "trec", questions: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return arguments of :func:`evaluate` from the table ``[evaluation]``.
+
+        Args:
+            ties: The policy; orders are drawn only for ``mean``.
+            questions: Fields of the questions, by id; default: those of the collection.
 
         Raises:
             FormatError: If a value is not valid.
         """
         settings = dict(self.file.inside("evaluation").checked("evaluation", _SETTINGS))
-        path = self.file.folder / settings.get("weights", "")
-        if path.is_file():
+        if ties != "mean":
+            settings = {key: value for key, value in settings.items() if key not in {"draws", "seed"}}
+        weights = settings.get("weights")
+        if weights and (path := self.file.folder / weights).is_file():
             settings["weights"] = {query: row.get("weight") for query, row in question_fields(path).items()}
+        elif weights:
+            fields = (
+                {query.id: query.fields for query in self.collection.queries.values()}
+                if questions is None
+                else questions
+            )
+            settings["questions"] = fields
         return settings
 
     @property
@@ -186,7 +210,7 @@ class Project:
             save: Whether to save the evaluation.
         """
         ranked = Run.of(run)
-        evaluation = evaluate(self.judgments, ranked, self.measures or None, **self.settings)
+        evaluation = evaluate(self.judgments, ranked, self.measures or None, **self.settings())
         if save:
             self.save(evaluation, ranked)
         return evaluation
@@ -198,24 +222,37 @@ class Project:
     def evaluate_again(self) -> list[HistoryEntry]:
         """Evaluate all saved runs on the current judgments, and save the evaluations.
 
-        A run whose latest evaluation is on these judgments is left out.
+        Policies and weights are those of the latest evaluation of each run. A run is left out if
+        that evaluation is on these judgments, or has none of their queries.
 
         Returns:
             The new evaluations.
         """
         judgments = self.judgments
-        current = fingerprint(judgments)
-        latest = {entry.ranking: entry for entry in self.evaluations.entries() if entry.ranking is not None}
         entries = []
-        for entry in latest.values():
-            if entry.qrels == current:
-                continue
-            run = self.evaluations.run(entry)
+        for entry, saved in self._outdated(judgments, self.evaluations.entries()):
             policies: Any = {name: getattr(entry.policies, name) for name in _REEVALUATED}
+            judged = [query for query in saved.query_ids if query in judgments]
+            if saved.weights is not None:
+                policies["weights"] = dict(zip(saved.query_ids, saved.weights, strict=True))
+            given = entry.policies.queries == "given" or saved.weights is not None
+            queries: Any = judged if given else entry.policies.queries
             profile = None if entry.profile is None else entry.profile.name
-            evaluation = evaluate(judgments, run, list(entry.means), profile=profile, **policies)
+            run = self.evaluations.run(entry)
+            evaluation = evaluate(judgments, run, list(entry.means), queries=queries, profile=profile, **policies)
+            evaluation = replace(evaluation, run_name=entry.run)
             entries.append(self.save(evaluation, run, label=entry.label, settings=entry.settings))
         return entries
+
+    def _outdated(self, judgments: Qrels, entries: Iterable[HistoryEntry]) -> Iterator[tuple[HistoryEntry, Evaluation]]:
+        """Yield the latest evaluation of each run if it is of other judgments of these queries."""
+        current = fingerprint(judgments)
+        latest = {(entry.run, entry.ranking): entry for entry in entries if entry.ranking is not None}
+        for entry in latest.values():
+            if entry.qrels != current:
+                saved = self.evaluations.load(entry)
+                if any(query in judgments for query in saved.query_ids):
+                    yield entry, saved
 
     # ---- what was measured
 
@@ -247,7 +284,6 @@ class Project:
         state = ""
         try:
             collection = self.collection
-            judgments = collection.qrels
             facts["documents"] = f"{len(collection.documents):,}"
             facts["questions"] = f"{len(collection.queries):,}"
             judgments = self.judgments
@@ -281,7 +317,7 @@ class Project:
         if latest.coverage:
             k, share = max(latest.coverage.items(), key=lambda item: (item[0] <= _JUDGED, item[0]))
             text += f", {Ratio(share):.0%} of the first {k} judged"
-        if judgments is not None and latest.qrels not in {None, fingerprint(judgments)}:
+        if judgments is not None and any(self._outdated(judgments, entries)):
             return f"{text}; the judgments have changed since", "project: judgments changed"
         try:
             baseline = self.evaluations.entry("@baseline")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from rankgauge.core.project_file import ProjectFile
@@ -18,8 +19,8 @@ _MODEL = {
 }
 
 
-def judging_settings(file: ProjectFile) -> Settings:
-    """Return the settings with which judging begins: those in ``[judging]``, else the defaults.
+def judging_settings(file: ProjectFile, given: Mapping[str, Any] | None = None) -> Settings:
+    """Return the settings with which judging begins: those given, those in ``[judging]``, or the defaults.
 
     Raises:
         InputError: If a value is invalid.
@@ -27,7 +28,7 @@ def judging_settings(file: ProjectFile) -> Settings:
     """
     judging = file.inside("judging")
     with judging.at():
-        return Settings(**judging.checked("judging", _JUDGING))
+        return Settings(**{**judging.checked("judging", _JUDGING), **(given or {})})
 
 
 def model_settings(file: ProjectFile, name: str) -> dict[str, Any]:

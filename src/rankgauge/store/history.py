@@ -77,9 +77,6 @@ class History(Store):
     Example:
         >>> import tempfile
         >>> from rankgauge import evaluate
-        >>> qrels = {f"q{n}": {"d1": 1} for n in range(8)}
-        >>> old = evaluate(qrels, {f"q{n}": ["x", "d1"] for n in range(8)}, "RR")
-        >>> new = evaluate(qrels, {f"q{n}": ["d1", "x"] for n in range(8)}, "RR")
         >>> history = History(tempfile.mkdtemp() + "/store.db")
         >>> entry = history.add(evaluate({"q1": {"d1": 1}}, {"q1": ["d2", "d1"]}, "RR"), label="1.0")
         >>> entry.name, history.load(entry).mean()
@@ -98,7 +95,7 @@ class History(Store):
         """
         super().__init__(where, wait=wait)
         project = find_project_file() if where is None and not baseline else None
-        self.baseline: str = baseline if project is None else ProjectFile.read(project).value("", "baseline")
+        self.baseline: str = baseline if project is None else ProjectFile.read(project).baseline
 
     # ---- add and delete
 
