@@ -126,7 +126,7 @@ class ProjectFile:
 
     @property
     def baseline(self) -> str:
-        """What others are compared with: a retriever, by default the first, or a saved evaluation."""
+        """The retriever or saved evaluation with which others are compared, by default the first retriever."""
         retrievers = self.value({}, "retrievers").items()
         first = (name for name, table in retrievers if not isinstance(table, dict) or not table.get("part"))
         return str(self.value("", "baseline") or next(first, ""))
