@@ -10,11 +10,16 @@ import pytest
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats import InFormat
 from rankgauge.judging import (
+    Candidate,
+    Choice,
+    Document,
     JudgingProject,
     Question,
     Settings,
+    Source,
     export_judgments,
     import_judgments,
+    judging_status,
     measure_agreement,
     measure_relevance,
 )
@@ -231,3 +236,23 @@ def test_llmfao_is_imported_whole(data_folder, tmp_path):
 def test_a_format_can_be_named(project, tmp_path):
     (tmp_path / "judged").write_text("query_id,doc_id,relevance\nq1,a,1\n")
     assert import_judgments(project, InFormat(tmp_path / "judged", "csv")).new == 1
+
+
+def test_imported_grades_replace_tasks_of_their_documents_only(tmp_path):
+    settings = Settings(mode="graded", overlap=0.0, repeats=0.0, gold=0.0, random=0.0)
+    with JudgingProject.create(tmp_path / "judging.db", settings) as project:
+        project.add_questions([Question("q1", "one")])
+        grades = {"q1": {"a": 1, **{f"other{number}": 0 for number in range(9)}}}
+        for judge in ("Ann", "Bo", "Cy"):
+            import_judgments(project, grades, judge)
+        pool = [Candidate("q1", name, (Source("bm25", rank=1),)) for name in "abcd"]
+        project.add_candidates(pool, [Document(name) for name in "abcd"])
+        assert judging_status(project).left == 3
+        judge, _ = project.add_judge("Di")
+        judged = []
+        while (task := project.next_task(judge.id)) is not None:
+            shown = task.presentation
+            judged += shown.documents
+            project.record(Choice(shown.id, shown.id, judge.id, "graded", grades=(1,)))
+        assert sorted(judged) == ["b", "c", "d"]
+        assert judging_status(project).complete == 1

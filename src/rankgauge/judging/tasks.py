@@ -331,18 +331,24 @@ class ProjectState:
         if question not in self._known:
             pool = self.pools.get(question, ())
             graded = self.settings.mode == "graded"
-            counted = tuple(
-                (
-                    judgment.presentation.documents,
-                    None if judgment.choice.outcome == "graded" else judgment.choice.documents,
-                )
+            judgments = [
+                (judgment.presentation, judgment.choice)
                 for judgment in self.judgments(self.by_question[question], now)
                 if judgment.counted and judgment.choice is not None
                 # Grades do not count in other modes, and choices do not count in graded mode.
                 if (judgment.presentation.mode == "graded") == graded
+            ]
+            state = QuestionState(
+                pool,
+                tuple(
+                    (shown.documents, None if choice.outcome == "graded" else choice.documents)
+                    for shown, choice in judgments
+                ),
             )
-            state = QuestionState(pool, counted)
-            left = 0 if is_resolved(state) else max(0, self.settings.tasks(len(pool)) - len(counted))
+            # Each imported set of the pool replaces one task, whoever judged it.
+            imported = {shown.items for shown, _ in judgments if shown.purpose == "import" and shown.items <= {*pool}}
+            done = len(imported) + sum(shown.purpose != "import" for shown, _ in judgments)
+            left = 0 if is_resolved(state) else max(0, self.settings.tasks(len(pool)) - done)
             self._known[question] = KnownQuestion(state, left)
         return self._known[question]
 
@@ -445,6 +451,6 @@ def _by_need(state: ProjectState, reserved: Mapping[str, list[frozenset[str]]], 
     for number, (question, pool) in enumerate(state.pools.items()):
         known, held = state.known(question, now), len(reserved.get(question, ()))
         if known.left > held:
-            share = (len(known.state.judgments) + held) / state.settings.tasks(len(pool))
+            share = (held - known.left) / state.settings.tasks(len(pool))
             needs.append((share, number, question))
     return [question for *_, question in sorted(needs)]
