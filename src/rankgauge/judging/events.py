@@ -23,8 +23,10 @@ OUTCOMES = {
     # For imported votes: their files do not say whether both answers were good or both bad.
     "answers": ("chosen", "both good", "both bad", "tie", "cannot tell", "later", "undone"),
 }
-ROLES = ("judge", "lead", "admin")
+ROLES = ("judge", "reader", "lead", "admin")
 KINDS = ("person", "model", "application")
+IN_SIGHT = "in sight"  # status of a grade that is given beside systems and ranks
+_NOT_COUNTED = {"repeat": "repeat", "gold": "gold", "comparison": IN_SIGHT}  # statuses by purpose
 _SHOWN = {"choice": (2, 3), "graded": (1, 1), "ranking": (2, 20), "yes-no": (1, 1)}
 _DEFAULT_SHOWN = {"choice": 3, "graded": 1, "ranking": 5, "yes-no": 1}
 _MOST_TEXT = 10_000  # characters of a comment
@@ -200,7 +202,8 @@ class Judge:
     Attributes:
         id: The identifier.
         name: The name displayed to leads.
-        role: ``judge``, ``lead`` (also sees the results and adjudicates), or ``admin``.
+        role: ``judge``, ``reader`` (sees the evaluations, but does not judge), ``lead`` (sees and
+            judges, and adjudicates), or ``admin``.
         kind: ``person``, ``model``, or ``application``. Only judgments by people count.
         revoked: Whether the judge's access was revoked.
     """
@@ -238,7 +241,8 @@ class Presentation:
         judge: The identifier of the judge.
         mode: The mode, a key of `OUTCOMES`.
         purpose: The reason for this set: ``active``, ``random``, ``overlap``, ``repeat``, ``gold``,
-            ``adjudication``, ``import``, or ``vote``.
+            ``adjudication``, ``import``, ``vote``, or ``comparison`` (a grade given on a page that
+            shows systems and ranks).
         guideline: The version of the guideline that was displayed.
         time: ISO timestamp (UTC) of the presentation.
         expires: ISO timestamp (UTC) of the end of the reservation for this judge.
@@ -360,7 +364,8 @@ class Judgment:
         choice: The latest choice, or None for an open task.
         status: ``counted``, or the reason why the judgment does not count: ``cannot tell``,
             ``open``, ``expired``, ``repeat``, ``gold``, ``model``, ``adjudicated`` (replaced by a
-            final verdict on the same set) or ``vote`` (on answers, or by an application).
+            final verdict on the same set), ``vote`` (on answers, or by an application), or ``in
+            sight`` (of systems and ranks: see `DocumentRelevance.in_sight`).
     """
 
     presentation: Presentation
@@ -407,8 +412,8 @@ def judgments_of(
             return "vote"
         if kind == "model":
             return "model"
-        if presentation.purpose in {"repeat", "gold"}:
-            return presentation.purpose
+        if presentation.purpose in _NOT_COUNTED:
+            return _NOT_COUNTED[presentation.purpose]
         if settled.get((presentation.question, presentation.items), choice) is not choice:
             return "adjudicated"
         return "cannot tell" if choice.outcome == "cannot tell" else "counted"

@@ -198,15 +198,16 @@ def export_judgments(
             "relevance": None,
             "rule": _PREFERENCES,
             "cuts": None,
+            "in_sight": [],
             "unsure": [],
             "scale": _scale(grades, ("none is appropriate", "shown, not chosen", "chosen")),
         }
         return JudgmentExport(PreferenceQrels.of(preferences), about, grades, texts)
     judged = [document for document in relevances if document.judged]
     if relevance is None:
-        relevance = (
-            "grade" if judged and all(len(document.grades) >= document.shown for document in judged) else "share"
-        )
+        blind = any(document.shown or document.grades for document in judged)
+        graded = all(len(document.grades) >= document.shown for document in judged)
+        relevance = "grade" if judged and graded and (blind or project.settings.mode == "graded") else "share"
     rule: Rule = one_of("relevance", relevance, _RULES)  # type: ignore[assignment] # one of them
     grades, unsure = grades_of(relevances, rule)
     if not grades:
@@ -233,6 +234,11 @@ def export_judgments(
         "relevance": rule,
         "rule": _RULES[rule],
         "cuts": list(CUTS) if rule == "fit" else None,
+        "in_sight": [
+            [document.question, document.document]
+            for document in judged
+            if document.in_sight and not (rule == "grade" and document.grades)
+        ],
         "unsure": [
             {
                 "question": document.question,
@@ -258,7 +264,9 @@ def grades_of(documents: Iterable[DocumentRelevance], rule: Rule) -> tuple[_Grad
 
     Args:
         documents: Documents with their counts and fit.
-        rule: ``share``, ``fit``, or ``grade``; see :func:`export_judgments`.
+        rule: ``share``, ``fit``, or ``grade``; see :func:`export_judgments`. The median of the grades
+            that people gave in sight of systems and ranks counts before share and fit, since these
+            are relative to the documents shown, and after grades that people gave blind.
     """
     grades: _Grades = defaultdict(dict)
     unsure: list[DocumentRelevance] = []
@@ -268,9 +276,11 @@ def grades_of(documents: Iterable[DocumentRelevance], rule: Rule) -> tuple[_Grad
         if document.shown:
             shares[document.question].add(Fraction(document.chosen, document.shown))
     for document in documents:
-        if rule == "grade":
-            if document.grades:
-                grades[document.question][document.document] = statistics.median_low(document.grades)
+        own = document.grades if rule == "grade" and document.grades else document.in_sight
+        if own:
+            grades[document.question][document.document] = statistics.median_low(own)
+        elif rule == "grade":
+            continue
         elif document.shown and rule == "share":
             share = Fraction(document.chosen, document.shown)
             # Grade = position among the distinct shares above 0.
@@ -349,7 +359,7 @@ def _strata(
 def _labels(project: JudgingProject, rule: Rule, judgments: Iterable[Judgment]) -> tuple[str, ...]:
     if rule == "grade":
         choices = [judgment.choice for judgment in judgments if judgment.counted and judgment.choice]
-        if any(choice.grades for choice in choices):
+        if not choices or any(choice.grades for choice in choices):
             return project.settings.grades
         places = range(max(len(choice.documents) for choice in choices), 0, -1)
         return ("none is appropriate", *(f"place {place}" for place in places))
@@ -389,6 +399,13 @@ def _about(
         notes.append(f"{many(unranked, 'document')} shown but never ranked: unjudged")
     if advice(len(grades)):
         notes.append(f"{many(len(grades), 'question')}: {advice(len(grades))}")
+    if sighted := [document for document in relevances if document.in_sight]:
+        both = [document for document in sighted if document.grades]
+        same = sum(
+            statistics.median_low(document.grades) == statistics.median_low(document.in_sight) for document in both
+        )
+        agree = f": {same} of {len(both)} as graded blind, which counts" if both else ""
+        notes.append(f"{many(len(sighted), 'document')} graded in sight of systems and ranks, which can bias{agree}")
     if 0 in versions:
         notes.append(f"{many(versions[0], 'imported judgment')}; their guideline is unknown")
     return {

@@ -312,7 +312,7 @@ class JudgingProject(Store):
 
         Args:
             name: The name displayed to leads.
-            role: ``judge``, ``lead``, or ``admin``.
+            role: One of `ROLES`.
             kind: ``person``, ``model``, or ``application``.
             origins: For an application, the origins of pages that may send votes, such as
                 ``https://shop.example``.
@@ -446,6 +446,46 @@ class JudgingProject(Store):
             choice.check(shown, state.settings)
             stored.append_choice(choice)
             return True
+
+    def grade(self, judge: str, question: str, document: str, grade: int | None, *, choice: str = "") -> None:
+        """Store a grade that a person gave a document in sight of systems and ranks.
+
+        The latest such grade of a person counts: see `DocumentRelevance.in_sight`.
+
+        Args:
+            judge: The identifier of the judge.
+            question: The identifier of the question.
+            document: The identifier of the document.
+            grade: The grade; None undoes the earlier grade.
+            choice: A UUID, so that a grade sent twice is stored once; default: a new one.
+
+        Raises:
+            InputError: If the project has no such grade.
+        """
+        with self._current(write=True) as (stored, state):
+            shown = next(
+                (
+                    presentation
+                    for presentation in state.by_question.get(question, ())
+                    if (presentation.purpose, presentation.judge, presentation.documents)
+                    == ("comparison", judge, (document,))
+                ),
+                None,
+            )
+            if (choice and stored.choice(choice)) or (shown is None and grade is None):
+                return
+            now = datetime.now(UTC)
+            new = shown is None
+            shown = shown or replace(
+                state.present(judge, question, (document,), purpose="comparison", now=now), mode="graded", expires=""
+            )
+            said = Choice(choice or str(uuid.uuid4()), shown.id, judge, "undone")
+            if grade is not None:
+                said = replace(said, outcome="graded", grades=(grade,))
+            said.check(shown, state.settings)
+            if new:
+                stored.append_presentation(shown)
+            stored.append_choice(said)
 
     def undo(self, judge: str, *, votes: bool = False) -> str | None:
         """Reopen a judge's last finished task or vote; return its identifier, or None."""

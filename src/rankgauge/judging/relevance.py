@@ -12,7 +12,7 @@ import numpy as np
 
 from rankgauge.core.text import Ratio, many
 from rankgauge.errors import InputError
-from rankgauge.judging.events import Judgment
+from rankgauge.judging.events import IN_SIGHT, Judgment
 from rankgauge.judging.tasks import QuestionState, fit_question, is_resolved
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Detail, Table, by_column, first_rows
@@ -47,6 +47,7 @@ class DocumentRelevance:
             first place is highest; documents of which none is appropriate get 0.
         excluded: Presentations that do not count, by status: ``cannot tell``, ``expired``,
             ``repeat``, ``model``, ``not ranked``, and so on.
+        in_sight: The grades by people who saw systems and ranks, which can bias them.
     """
 
     question: str
@@ -62,11 +63,12 @@ class DocumentRelevance:
     above: float
     grades: tuple[int, ...] = ()
     excluded: Mapping[str, int] = field(default_factory=dict)
+    in_sight: tuple[int, ...] = ()
 
     @property
     def judged(self) -> bool:
         """Whether a person judged the document."""
-        return self.shown > 0 or bool(self.grades)
+        return self.shown > 0 or bool(self.grades or self.in_sight)
 
     @property
     def mean_grade(self) -> float:
@@ -156,7 +158,9 @@ class Relevance(Result):
         names = [name for name in DocumentRelevance.__dataclass_fields__ if name != "excluded"]
         rows = []
         for document in self.documents:
-            values = asdict(document) | {"grades": " ".join(map(str, document.grades))}
+            values = asdict(document) | {
+                key: " ".join(map(str, getattr(document, key))) for key in ("grades", "in_sight")
+            }
             rows.append((*(values[name] for name in names), sum(document.excluded.values())))
         return Table(columns=(*names, "excluded"), rows=tuple(rows))
 
@@ -226,11 +230,17 @@ def measure_relevance(
         [('b', 1, 1), ('a', 0, 1)]
     """
     by_question: dict[str, list[Judgment]] = {name: [] for name in pools or {}}
+    in_sight: dict[str, dict[str, tuple[int, ...]]] = defaultdict(lambda: defaultdict(tuple))
     excluded: Counter[str] = Counter()
     for judgment in judgments:
+        shown, choice = judgment.presentation, judgment.choice
+        if judgment.status == IN_SIGHT and choice is not None:
+            by_question.setdefault(shown.question, [])
+            in_sight[shown.question][shown.documents[0]] += choice.grades
+            continue
         # Votes are about answers, not documents.
-        if judgment.presentation.mode != "answers":
-            by_question.setdefault(judgment.presentation.question, []).append(judgment)
+        if shown.mode != "answers":
+            by_question.setdefault(shown.question, []).append(judgment)
         if not judgment.counted:
             excluded[judgment.status] += 1
     choices = [
@@ -240,7 +250,9 @@ def measure_relevance(
     graded = any(choice.grades for choice in choices)
     places = 0 if graded else max((len(choice.documents) for choice in choices), default=0)
     estimates = {
-        question: _measure_question(question, mine, (pools or {}).get(question, ()), level=level, places=places)
+        question: _measure_question(
+            question, mine, (pools or {}).get(question, ()), in_sight[question], level=level, places=places
+        )
         for question, mine in by_question.items()
     }
     return Relevance(
@@ -259,7 +271,13 @@ def measure_relevance(
 
 
 def _measure_question(
-    question: str, judgments: Iterable[Judgment], pool: Iterable[str], *, level: float, places: int
+    question: str,
+    judgments: Iterable[Judgment],
+    pool: Iterable[str],
+    in_sight: Mapping[str, tuple[int, ...]],
+    *,
+    level: float,
+    places: int,
 ) -> tuple[list[DocumentRelevance], bool, list[float], list[bool]]:
     """Return documents, whether all are resolved, and predicted and observed "none" by choice."""
     chosen: Counter[str] = Counter()
@@ -286,7 +304,7 @@ def _measure_question(
             for name in {*documents} - {*(choice.documents or documents)}:
                 excluded[name]["not ranked"] += 1
                 unranked[name] += 1
-    state = QuestionState(tuple(dict.fromkeys([*pool, *grades, *excluded])), tuple(sets))
+    state = QuestionState(tuple(dict.fromkeys([*pool, *grades, *excluded, *in_sight])), tuple(sets))
     names, fit = fit_question(state)
     shown = state.shown - unranked
     trials = np.array([shown[name] for name in names])
@@ -314,6 +332,7 @@ def _measure_question(
             chosen=chosen[name],
             grades=tuple(grades.get(name, ())),
             excluded=dict(excluded.get(name, {})),
+            in_sight=in_sight.get(name, ()),
             **{key: values[at] for key, values in numbers.items()},
         )
         for at, name in enumerate(names)
@@ -322,9 +341,10 @@ def _measure_question(
     # The usual prior would move these predictions away from 0 and 1.
     wide = fit_question(state, prior_sd=_WIDE)[1]
     predicted = [float(wide.none_probability([[index[name] for name in documents]])[0]) for documents, _ in sets]
-    resolved = is_resolved(QuestionState(names, state.judgments)) if sets else len(grades) == len(names)
+    tasks = tuple(name for name in names if name not in in_sight or name in {*pool, *grades, *excluded})
+    resolved = is_resolved(QuestionState(tasks, state.judgments)) if sets else len(grades) == len(tasks)
     none = [not best for _, best in sets]
-    return sorted(relevances, key=_order), bool(names) and resolved, predicted, none
+    return sorted(relevances, key=_order), bool(tasks) and resolved, predicted, none
 
 
 def _order(document: DocumentRelevance) -> tuple[bool, float, float, int, str]:

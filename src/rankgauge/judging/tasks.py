@@ -167,7 +167,7 @@ def is_resolved(state: QuestionState) -> bool:
 
 
 # Purposes of presentations that are never the next task of a judge.
-_NO_TASKS = {"adjudication", "import"}
+_NO_TASKS = {"adjudication", "import", "comparison"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,23 @@ _SETTINGS = {"draws": (int,), "seed": (int,), "weights": (str,), "mix_origins": 
 _REEVALUATED = ("ties", "duplicates", "undefined", "unjudged", "draws", "seed")
 
 
+@dataclass(frozen=True)
+class CollectedGrades:
+    """Grades of the judges in a store for the documents of a question.
+
+    Attributes:
+        blind: Grades from tasks.
+        in_sight: Grades given in sight of systems and ranks.
+    """
+
+    blind: Mapping[str, float]
+    in_sight: Mapping[str, float]
+
+    def beside(self, others: Mapping[str, float]) -> dict[str, float]:
+        """Return these grades and those of another source, which count after the ones given in sight."""
+        return {**self.blind, **others, **self.in_sight}
+
+
 class Project:
     """A project: a folder with ``rankgauge.toml`` and a store of what was measured.
 
@@ -113,34 +130,44 @@ class Project:
         """The judgments of the collection, and those of judges in the store for other documents.
 
         If both exist and judges chose documents, without grades, a chosen document gets grade 1: the
-        scale of the collection is unknown.
+        scale of the collection is unknown. A grade that a person gave in sight of systems and ranks
+        (on the page of a comparison) counts before that of the collection.
 
         Raises:
             InputError: If there are none.
         """
-        given, collected = self.collection.qrels, self._collected()
+        given = self.collection.qrels
+        collected = self.collected(beside_others=given is not None)
         if given is not None and not collected:
             return given
         judged: dict[str, Mapping[str, float]] = {} if given is None else {**given}
         for query, grades in collected.items():
-            judged[query] = {**grades, **judged.get(query, {})}
+            judged[query] = grades.beside(judged.get(query, {}))
         if not judged:
             raise InputError("nothing is judged yet", where=str(self.file.path), fix=next_step("project: no judgments"))
         return Qrels.of(judged)
 
-    def _collected(self) -> Mapping[str, Mapping[str, float]]:
-        """Return the judgments in the store."""
+    def collected(self, *, beside_others: bool) -> dict[str, CollectedGrades]:
+        """Return the grades of the judges in the store, by question.
+
+        Args:
+            beside_others: Whether there are judgments of another source, whose scale is unknown: then
+                a document chosen, without a grade, gets grade 1.
+        """
         try:
             if not self.judging.judgments():
                 return {}
             export = export_judgments(self.judging)
         except InputError:  # nobody judges here, or nothing is finished
             return {}
-        highest = math.inf if self.collection.qrels is None or export.about["relevance"] == "grade" else 1
-        return {
-            query: {document: min(grade, highest) for document, grade in grades.items()}
-            for query, grades in export.grades.items()
-        }
+        in_sight = {(query, document) for query, document in export.about["in_sight"]}
+        highest = 1 if beside_others and export.about["relevance"] != "grade" else math.inf
+        collected: dict[str, CollectedGrades] = {}
+        for query, grades in export.grades.items():
+            seen = {document: grade for document, grade in grades.items() if (query, document) in in_sight}
+            others = {document: min(grade, highest) for document, grade in grades.items() if document not in seen}
+            collected[query] = CollectedGrades(others, seen)
+        return collected
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -231,16 +258,10 @@ class Project:
         judgments = self.judgments
         entries = []
         for entry, saved in self._outdated(judgments, self.evaluations.entries()):
-            policies: Any = {name: getattr(entry.policies, name) for name in _REEVALUATED}
-            judged = [query for query in saved.query_ids if query in judgments]
-            if saved.weights is not None:
-                policies["weights"] = dict(zip(saved.query_ids, saved.weights, strict=True))
-            given = entry.policies.queries == "given" or saved.weights is not None
-            queries: Any = judged if given else entry.policies.queries
-            profile = None if entry.profile is None else entry.profile.name
             run = self.evaluations.run(entry)
-            evaluation = evaluate(judgments, run, list(entry.means), queries=queries, profile=profile, **policies)
-            evaluation = replace(evaluation, run_name=entry.run)
+            judged = [query for query in saved.query_ids if query in judgments]
+            given = entry.policies.queries == "given" or saved.weights is not None
+            evaluation = reevaluate(saved, judgments, run, judged if given else entry.policies.queries)
             entries.append(self.save(evaluation, run, label=entry.label, settings=entry.settings))
         return entries
 
@@ -348,6 +369,17 @@ class Project:
             return EventLog(self.file.log).summary().summary(), ""
         except RankgaugeError as error:
             return error.what, ""
+
+
+def reevaluate(evaluation: Evaluation, judgments: Qrels, run: Run, queries: Any = "all") -> Evaluation:
+    """Evaluate a run on other judgments, by the measures, policies, and weights of an evaluation."""
+    policies: Any = {name: getattr(evaluation.policies, name) for name in _REEVALUATED}
+    if evaluation.weights is not None:
+        policies["weights"] = dict(zip(evaluation.query_ids, evaluation.weights, strict=True))
+    profile = None if evaluation.profile is None else evaluation.profile.name
+    measures = list(evaluation.measures)
+    result = evaluate(judgments, run, measures, queries=queries, profile=profile, **policies)
+    return replace(result, run_name=evaluation.run_name)
 
 
 @dataclass(frozen=True)

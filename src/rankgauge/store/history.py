@@ -337,8 +337,12 @@ class History(Store):
             table, _ = read_pairs(read, f"evaluation {entry.id}", wanted)
         return Run(table, name=entry.run, settings=entry.run_settings)
 
-    def qrels(self, which: int | str | HistoryEntry) -> Qrels | SpecialQrels:
+    def qrels(self, which: int | str | HistoryEntry, queries: Iterable[Id] | None = None) -> Qrels | SpecialQrels:
         """Return the judgments of an evaluation exactly as they were added.
+
+        Args:
+            which: The number, the short name, or the metadata of the evaluation.
+            queries: Read only the judgments of these queries.
 
         Raises:
             InputError: If the evaluation does not exist, was saved without judgments, or is damaged.
@@ -346,11 +350,16 @@ class History(Store):
         with self._database.reading() as connection:
             entry = self._entry(connection, which)
             (read,) = self._used(connection, entry, JUDGMENTS, "qrels")
-            table, reads = read_pairs(read, f"evaluation {entry.id}")
+            wanted = None if queries is None else map(id_bytes, queries)
+            table, reads = read_pairs(read, f"evaluation {entry.id}", wanted)
         return special_qrels(reads).of_keyed(table) if reads else Qrels(table)
 
-    def collection(self, which: int | str | HistoryEntry) -> Collection:
+    def collection(self, which: int | str | HistoryEntry, documents: Iterable[str] | None = None) -> Collection:
         """Return the texts saved with an evaluation: its queries, and retrieved and judged documents.
+
+        Args:
+            which: The number, the short name, or the metadata of the evaluation.
+            documents: Read only the texts of these documents, which is fast.
 
         Raises:
             InputError: If the evaluation does not exist, was saved without texts, or is damaged.
@@ -358,13 +367,15 @@ class History(Store):
         with self._database.reading() as connection:
             entry = self._entry(connection, which)
             pairs = []
-            for kind in (RUN, JUDGMENTS):
+            for kind in (RUN, JUDGMENTS) if documents is None else ():
                 for read in self._used(connection, entry, kind):
                     table, reads = read_pairs(read, "")
                     pairs.append(special_qrels(reads).of_keyed(table) if reads else Pairs(table))
             texts: dict[str, dict[str, TextRow]] = {}
-            for kind in (QUESTIONS, DOCUMENTS):
-                wanted = ids_in(kind, pairs)
+            ids = {kind: ids_in(kind, pairs) for kind in (QUESTIONS, DOCUMENTS)}
+            if documents is not None:
+                ids = {QUESTIONS: set(self._query_ids(connection, entry)), DOCUMENTS: set(documents)}
+            for kind, wanted in ids.items():
                 texts[kind] = {}
                 for read in self._used(connection, entry, kind):
                     texts[kind] |= {row.id: row for row in read_texts(read, wanted - texts[kind].keys())}
@@ -476,6 +487,13 @@ class History(Store):
             entry = replace(entry, means={name: entry.means[name]})
             asked = asked.where(table.c.kind == VALUES, table.c.name == name)
         parts = {(kind, own): body for kind, own, body in connection.execute(asked)}
+        ids = self._query_ids(connection, entry)
+        try:
+            return unpack(entry, ids, parts)
+        except ValueError as error:
+            raise self._broken(error) from None
+
+    def _query_ids(self, connection: Connection, entry: HistoryEntry) -> tuple[str, ...]:
         queries = SCHEMA.table("queries")
         ids = connection.scalar(
             queries.select().with_only_columns(queries.c.ids).where(queries.c.hash == entry.query_set)
@@ -483,7 +501,7 @@ class History(Store):
         if ids is None:
             raise self._database.damaged("the ids of its queries are missing")
         try:
-            return unpack(entry, unpack_ids(ids, entry.query_set), parts)
+            return unpack_ids(ids, entry.query_set)
         except ValueError as error:
             raise self._broken(error) from None
 
