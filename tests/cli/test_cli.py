@@ -263,7 +263,7 @@ def test_a_comparison_can_be_transposed_and_tested_in_every_way():
         ((BM25,), "got 1 run, expected two or more"),
         ((BM25, KEYWORD, "--baseline", "nope"), "unknown run 'nope'"),
         ((BM25, BM25), "duplicate run name"),
-        ((), "Missing argument"),
+        ((), "name the judgments and the run"),
     ],
 )
 def test_an_impossible_comparison_ends_with_2(words, said):

@@ -119,8 +119,10 @@ def bench(
         print_message(f"wrote {page}")
     if kept is not None:
         for run, evaluation in zip(shown.runs, shown.evaluations, strict=True):
-            texts = None if project is None else project.texts
-            saving.add(kept, evaluation, qrels=run.qrels, run=run.ranked(errors), collection=texts)
+            collection = None if project is None else project.collection
+            saving.add(
+                kept, evaluation, qrels=run.qrels, run=run.ranked(errors), collection=collection, project=project
+            )
     return _ERROR if outcome.failed else 0
 
 

@@ -9,7 +9,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.options import located, located_qrels, read_inputs, read_runs, unique_names
+from rankgauge.cli.options import located, located_qrels, named_runs, read_inputs
 from rankgauge.cli.output import (
     Output,
     check_writable,
@@ -131,10 +131,10 @@ def check(
         raise click.UsageError("--fix reads files twice, and standard input can be read only once")
     fixes = rankgauge.checks.fixable_codes(code.upper() for code in also)
     if rankgauge.core.is_short_name(qrels):
-        saved = read_inputs([qrels, *runs])
-        judged, sources, texts = saved.qrels, list(saved.runs), saved.texts
+        judged, named, texts = read_inputs([qrels, *runs])
+        sources = [*named.values()]
     else:
-        judged, sources, texts = located_qrels(qrels), [located(run) for run in runs], None
+        judged, sources, texts = located_qrels(qrels), [*map(located, runs)], None
     kinds = rankgauge.checks.FINDING_KINDS
     # The symmetric difference has unknown codes, too, which are rejected.
     skipped = {*ignore, *(kinds.keys() ^ {code.upper() for code in select} if select else ())}
@@ -237,21 +237,23 @@ def fuse(
 ) -> None:
     """Fuse the rankings of the RUNs for each query, and write the fused run.
 
-    Methods combine ranks (rrf, isr, rbc, borda, condorcet) or normalized scores (the others). A
-    summary is printed on standard error.
+    A RUN is a file or a saved evaluation. Methods combine ranks (rrf, isr, rbc, borda, condorcet) or
+    normalized scores (the others). A summary is printed on standard error.
 
     \b
     Examples:
       rankgauge fuse bm25.run dense.run -o hybrid.run
       rankgauge fuse bm25.run dense.run --method wsum --weights 0.3,0.7 -o hybrid.run
       rankgauge fuse bm25.run dense.run --method wsum --tune qrels.txt -o hybrid.run
+      rankgauge fuse bm25@latest dense@latest -o hybrid.run
     """
     _refuse_tuning_options(tune)
     parsed_weights = None if weights is None else tuple(_numbers(weights, "--weights", ","))
+    named = named_runs(runs)
     with working(f"fusing {len(runs)} runs"):
         if tune is None:
             how, count = rankgauge.retrievers.fuse_files(
-                [located(run) for run in runs],
+                named,
                 output,
                 rankgauge.retrievers.Fusion(method, norm, parsed_weights, k, phi),
                 ties=ties,
@@ -259,13 +261,12 @@ def fuse(
             )
             done = how.method
         else:
-            read = read_runs(runs)
             fixed = {"norm": norm, "weights": parsed_weights, "k": k, "phi": phi}
             grid: dict[str, list[Any]] = dict(map(_grid, grids))
             grid |= {word: [value] for word, value in fixed.items() if value is not None}
             tuned = rankgauge.tune_fusion(
                 rankgauge.Qrels.of(located_qrels(tune)),
-                read,
+                named,
                 measure,
                 method=method,
                 grid=grid,
@@ -279,8 +280,7 @@ def fuse(
             rankgauge.write_run(fused, output)
             done, count = fused.settings["fusion"]["method"], len(fused)
     if output != "-":
-        names = ", ".join(unique_names([rankgauge.data.run_name(run) for run in runs], runs))
-        print_message(f"{output}: {counted(count)}; {names} fused by {done}")
+        print_message(f"{output}: {counted(count)}; {', '.join(named)} fused by {done}")
 
 
 def _refuse_tuning_options(tune: str | None) -> None:
@@ -326,11 +326,14 @@ def cut(
 ) -> None:
     """Keep the first k documents of each query in RUN, and write them in rank order.
 
+    RUN is a file or a saved evaluation.
+
     \b
     Examples:
       rankgauge cut bm25.run -k 100 -o bm25-100.run
       rankgauge fuse bm25.run dense.run | rankgauge cut - -k 10
       rankgauge cut chunks.run -k 1000 --duplicates first -o once.run
+      rankgauge cut bm25#3 -k 100 -o bm25-100.run
     """
     with working(f"reading {run}"):
         top = rankgauge.cut(located(run), k, ties=ties, duplicates=duplicates)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import Literal
 
 import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.options import located_qrels, named_paths, read_evaluations, read_inputs
+from rankgauge.cli.options import latest_runs, read_evaluations, read_inputs
 from rankgauge.cli.output import Output, check_writable, output_format, print_message, working, write_report
 from rankgauge.cli.parameters import Count, Positive, argument, command, option
 
@@ -19,8 +19,7 @@ _NOT_COMPARABLE = 4
 @command()
 def compare(
     *,
-    qrels: str,
-    runs: tuple[str, ...] = argument("RUN RUN [RUN]..."),
+    paths: tuple[str, ...] = argument("[QRELS] [RUN]..."),
     measures: tuple[str, ...] = options.measures(
         "A measure; repeat for more. The first is the primary measure, whose differences are "
         "tested.  [default: nDCG@10 tested; P, R, Success, and nDCG at 1, 3, 5, and 10, and "
@@ -55,8 +54,9 @@ def compare(
 
     Prints means side by side; differences with their 95% interval, p-value, effect size, and
     wins/ties/losses; and conclusions with their limitations. Evaluations in JSON, such as those of
-    answers, and saved ones (rankgauge history list) are compared without judgments. Saved
-    evaluations with different judgments or policies are rejected with exit code 4.
+    answers, and saved ones (rankgauge history list; in a project, by default the latest of each run)
+    are compared without judgments. Saved evaluations with different judgments or policies are
+    rejected with exit code 4.
 
     \b
     Examples:
@@ -65,20 +65,17 @@ def compare(
       rankgauge compare qrels.txt *.run --all-pairs --test tukey-hsd
       rankgauge compare bm25#3 bm25#7
     """
+    names = paths or (latest_runs() if rankgauge.core.find_project_file() else ())
     try:
-        alone = read_evaluations([qrels, *runs])
+        alone = read_evaluations(names)
     except rankgauge.MismatchError as error:
         click.echo(f"error: {error}", err=True)
         click.get_current_context().exit(_NOT_COMPARABLE)
-    with working(f"comparing {len(alone) or len(runs)} runs"):
-        judgments: Any = alone
-        if not alone and (measures or tested):
-            judgments = rankgauge.evaluation.read_judgments(located_qrels(qrels), (*measures, *tested))
-        elif not alone:
-            judgments = rankgauge.Qrels.of(located_qrels(qrels))
+    with working(f"comparing {len(alone) or 'the'} runs"):
+        inputs = None if alone else read_inputs(names).with_judgments((*measures, *tested) or None)
         comparison = rankgauge.compare(
-            judgments,
-            None if alone else named_paths(runs),
+            alone if inputs is None else inputs.qrels,
+            None if inputs is None else inputs.runs,
             measures or None,
             tested=tested or None,
             baseline=baseline,
@@ -98,7 +95,7 @@ def compare(
 @command()
 def diff(
     *,
-    paths: tuple[str, ...] = argument("[QRELS] RUN_A RUN_B"),
+    paths: tuple[str, ...] = argument("[QRELS] [RUN_A RUN_B]"),
     measure: str = options.measure("The measure by which queries gain and lose."),
     collection: str | None = option(
         "The texts, to show queries and titles: a source as for rankgauge collection.", "FOLDER"
@@ -124,7 +121,7 @@ def diff(
     """
     with working("reading 2 runs"):
         inputs = read_inputs(paths, 2)
-        before, after = inputs.runs
+        before, after = inputs.runs.values()
         texts = inputs.texts if collection is None else collection
         difference = rankgauge.diff(
             inputs.qrels, before, after, measure, collection=texts, queries=queries or None, n=n, k=k
@@ -178,7 +175,7 @@ def report(
         texts = inputs.texts if inputs is not None and collection is None else collection
         page = rankgauge.html_report(
             (alone if len(alone) > 1 else alone[0]) if inputs is None else inputs.qrels,
-            None if inputs is None else list(inputs.runs),
+            None if inputs is None else list(inputs.runs.values()),
             measures or None,
             baseline=baseline,
             collection=texts,

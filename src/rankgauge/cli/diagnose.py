@@ -11,16 +11,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.options import (
-    Inputs,
-    drift_finding,
-    located_qrels,
-    named_paths,
-    named_runs,
-    read_drift,
-    read_inputs,
-    read_run,
-)
+from rankgauge.cli.options import drift_finding, located, read_drift, read_inputs
 from rankgauge.cli.output import Output, counted, output_format, print_message, print_text, working
 from rankgauge.cli.parameters import Count, Group, Positive, argument, command, declare, option
 
@@ -28,7 +19,7 @@ from rankgauge.cli.parameters import Count, Group, Positive, argument, command, 
 @command()
 def diagnose(
     *,
-    paths: tuple[str, ...] = argument("[QRELS] RUN"),
+    paths: tuple[str, ...] = argument("[QRELS] [RUN]"),
     collection: str | None = option(
         "The texts: a source as for rankgauge collection. Without it, only ranks and judgments are used.", "FOLDER"
     ),
@@ -66,7 +57,7 @@ def diagnose(
     """
     with working(f"diagnosing {paths[-1] if paths else 'a run'}"):
         inputs = read_inputs(paths, 1)
-        (run,) = inputs.runs
+        (run,) = inputs.runs.values()
         diagnosis = rankgauge.diagnose(
             inputs.qrels,
             run,
@@ -78,7 +69,7 @@ def diagnose(
             depth=depth,
             bands=rankgauge.core.find_project_file(),
             group_by=group_by,
-            also=None if also is None else read_run(also, rankgauge.History()),
+            also=None if also is None else located(also),
             drift=None if drift is None else drift_finding(read_drift(drift)),
         )
     out.print(diagnosis)
@@ -90,7 +81,7 @@ _NUMBER = re.compile(r"[0-9]*\.?[0-9]+")
 @command()
 def explain(
     *,
-    paths: tuple[str, ...] = argument("[QRELS] RUN MEASURE"),
+    paths: tuple[str, ...] = argument("[QRELS] [RUN] MEASURE"),
     query: str | None = option("The query to explain.  [default: one that shows how the measure works]", "ID"),
     against: str | None = option(
         "Explain why the value of another tool differs, by its profile, such as pytrec_eval: "
@@ -133,7 +124,7 @@ def explain(
     *sources, measure = paths or ("",)
     with working(f"explaining {measure}"):
         inputs = read_inputs(sources, 1)
-        truth, (source,) = inputs.qrels, inputs.runs
+        truth, (source,) = inputs.qrels, inputs.runs.values()
         result: rankgauge.rendering.Result
         if against is not None:
             result = rankgauge.reconcile(truth, source, measure, against, query=query, **policies.keywords())
@@ -160,14 +151,13 @@ class _Runs:
     ) -> None:
         """Print the report of each run."""
         with working(f"reading {', '.join(self.paths)}"):
+            inputs = read_inputs(self.paths, records=True)
             # Records contain both judgments and a ranking.
-            alone = len(self.paths) == 1 and not rankgauge.core.is_short_name(self.paths[0])
-            inputs = Inputs(rankgauge.Records.of(self.paths[0]), (None,)) if alone else read_inputs(self.paths)
+            alone = isinstance(inputs.qrels, rankgauge.Records)
             truth = inputs.qrels if alone else rankgauge.Qrels.of(inputs.qrels)
-            runs = [None] if alone else named_runs(inputs.runs, self.paths)
+            runs = inputs.runs if alone else {run.name: run for run in inputs.read_runs()}
         results = []
-        for place, run in enumerate(runs, start=1):
-            name = self.paths[0] if run is None else run.name
+        for place, (name, run) in enumerate(runs.items(), start=1):
             with working(f"evaluating {name} ({place} of {len(runs)})"):
                 results.append(report(truth, run, self.measures or None, **how))
         self.out.print(results, shown)
@@ -226,7 +216,7 @@ def unjudged(
 @sensitivity.command(short_help="Find the unjudged documents that could change a difference.")
 def deciding(
     *,
-    paths: tuple[str, ...] = argument("[QRELS] BASELINE RUN"),
+    paths: tuple[str, ...] = argument("[QRELS] [BASELINE RUN]"),
     measure: str = options.measure("The measure: P, R, Success, RR, AP, nDCG, or RBP."),
     depth: Positive | None = option(
         "Judge only documents down to this rank of either run.  [default: all]", "--depth RANKS"
@@ -250,7 +240,7 @@ def deciding(
     """
     with working("reading 2 runs"):
         inputs = read_inputs(paths, 2)
-        baseline, run = named_runs(inputs.runs, paths)
+        baseline, run = inputs.read_runs()
         result = rankgauge.comparison.deciding_documents(inputs.qrels, baseline, run, measure, depth=depth)
     out.print(result)
     if queue is not None:
@@ -265,8 +255,7 @@ def deciding(
 @command()
 def reliability(
     *,
-    qrels: str,
-    runs: tuple[str, ...] = argument("RUN RUN..."),
+    paths: tuple[str, ...] = argument("[QRELS] [RUN]..."),
     measures: tuple[str, ...] = options.measures("A measure; repeat for more.", default=("AP", "nDCG@10")),
     k: Positive | None = option(
         "The pool depth: the documents of each run were judged down to this rank.  [default: the whole run]", "RANKS"
@@ -281,34 +270,30 @@ def reliability(
 ) -> None:
     """Evaluate each RUN again without the judgments that only it contributed to the pool.
 
-    The runs are those from which the pool was built. The loss of a run estimates how much a new
-    run, which did not contribute to the judgments QRELS, may be underestimated.
+    The runs are those from which the pool was built, files or saved evaluations. The loss of a run
+    estimates how much a new run, which did not contribute to the judgments QRELS, may be
+    underestimated.
 
     \b
     Examples:
       rankgauge reliability qrels.txt bm25.run dense.run hybrid.run
       rankgauge reliability qrels.txt *.run -k 100 -m AP -m nDCG@10
       rankgauge reliability qrels.txt a1.run a2.run b.run --group a1.run=a --group a2.run=a
+      rankgauge reliability bm25#1 dense#2
     """
-    groups = dict(_pair(text, runs) for text in pairs)
-    with working(f"reading {qrels}"):
-        truth = rankgauge.Qrels.of(located_qrels(qrels))
-        paths = named_paths(runs)
-    named = None
-    if groups:
-        named = {name: groups.get(path, name) for path, name in zip(runs, paths, strict=True)}
-    with working(f"leaving out each of {len(paths)} runs"):
-        result = rankgauge.reliability(truth, paths, measures, k=k, groups=named)
+    inputs = read_inputs(paths)
+    names = dict(zip(paths[-len(inputs.runs) :], inputs.runs, strict=True))
+    groups = {name: name for name in inputs.runs}
+    for pair in pairs:
+        path, _, group = pair.rpartition("=")
+        if not group or path not in names:
+            raise click.BadParameter(
+                f"got {pair!r}, expected RUN=GROUP, with RUN spelled as in the arguments", param_hint="--group"
+            )
+        groups[names[path]] = group
+    with working(f"leaving out each of {len(inputs.runs)} runs"):
+        result = rankgauge.reliability(inputs.qrels, inputs.runs, measures, k=k, groups=groups if pairs else None)
     out.print(result)
-
-
-def _pair(text: str, runs: tuple[str, ...]) -> tuple[str, str]:
-    path, equals, group = text.rpartition("=")
-    if not equals or not group or path not in runs:
-        raise click.BadParameter(
-            f"got {text!r}, expected RUN=GROUP, with RUN spelled as in the arguments", param_hint="--group"
-        )
-    return path, group
 
 
 @command()

@@ -11,7 +11,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.options import Inputs, located, located_qrels, read_inputs, read_run, unique_names
+from rankgauge.cli.options import Inputs, read_inputs
 from rankgauge.cli.output import Output, output_format, print_message, working
 from rankgauge.cli.parameters import argument, command, option
 
@@ -129,7 +129,8 @@ def evaluate(
     wanted = measures_of(measures)
     shares = memory is not None
     with working(f"reading {paths[0] if paths else 'the judgments'}", shares=shares):
-        names, inputs = _inputs(project, paths, wanted, memory)
+        inputs = read_inputs(paths, records=True, project=project).with_judgments(wanted, memory)
+        runs = inputs.runs
     if project is not None:
         wanted = wanted or list(project.measures) or None
     settings = {} if project is None else project.settings(policies.ties, questions.fields)
@@ -143,22 +144,19 @@ def evaluate(
         return questions.evaluated(inputs.qrels, source, wanted, how), run
 
     # Threads that wait for standard input cannot be interrupted; --memory is a limit for one run.
-    threads = 1 if "-" in paths or memory is not None else min(_THREADS, len(names))
-    results = rankgauge.core.map_in_threads(evaluated, inputs.runs, threads)
-    evaluated_runs = []
-    for place, name in enumerate(names, start=1):
-        with working(f"evaluating {name} ({place} of {len(names)})", shares=shares):
-            evaluated_runs.append(next(results))
-    titles = unique_names([next(iter(parts.values())).run_name for parts, _ in evaluated_runs], names)
-    saved = [
-        (replace(evaluation, run_name=f"{title} ({part})" if len(parts) > 1 else title), run)
-        for title, (parts, run) in zip(titles, evaluated_runs, strict=True)
-        for part, evaluation in parts.items()
-    ]
+    threads = 1 if "-" in paths or memory is not None else min(_THREADS, len(runs))
+    results = rankgauge.core.map_in_threads(evaluated, runs.values(), threads)
+    saved = []
+    for place, name in enumerate(runs, start=1):
+        with working(f"evaluating {name} ({place} of {len(runs)})", shares=shares):
+            parts, run = next(results)
+        for part, evaluation in parts.items():
+            title = f"{name} ({part})" if len(parts) > 1 else name
+            saved.append((replace(evaluation, run_name=title), run))
     evaluations = [evaluation for evaluation, _ in saved]
     # Save before printing, because the reader may close the pipe early; report failures after it,
     # so that an unwritable store does not suppress the table.
-    failure = None if history is None else _save(saving, history, saved, inputs)
+    failure = None if history is None else _save(saving, history, saved, inputs, project=project)
     out.print(evaluations, rankgauge.reports.Options(per_query=per_query))
     out.print_notes(rankgauge.reports.notes_of(evaluations))
     if failure is not None:
@@ -170,35 +168,16 @@ def _save(
     history: rankgauge.History,
     evaluations: Iterable[tuple[rankgauge.Evaluation, rankgauge.Run | None]],
     inputs: Inputs,
+    *,
+    project: rankgauge.Project | None,
 ) -> rankgauge.RankgaugeError | None:
     """Save evaluations of runs, and return the error that ended it."""
     try:
         for evaluation, run in evaluations:
-            saving.add(history, evaluation, qrels=inputs.qrels, run=run, collection=inputs.texts)
+            saving.add(history, evaluation, qrels=inputs.qrels, run=run, collection=inputs.texts, project=project)
     except rankgauge.RankgaugeError as error:
         return error
     return None
-
-
-def _inputs(
-    project: rankgauge.Project | None, paths: tuple[str, ...], measures: list[str] | None, memory: str | None
-) -> tuple[tuple[str, ...], Inputs]:
-    """Return the names of the runs, and judgments and runs; a run that is None is in records with both."""
-    saved = bool(paths) and rankgauge.core.is_short_name(paths[0])
-    if saved and project is None:
-        return paths, read_inputs(paths)
-    # In a project, a single file is a run, unless it is JSON, which has records.
-    alone = len(paths) == 1 and not paths[0].endswith((".json", ".jsonl"))
-    if project is not None and (saved or alone or not paths):
-        history = project.evaluations
-        names = paths or tuple(f"{run}@latest" for run in dict.fromkeys(entry.run for entry in history.entries()))
-        return names, Inputs(project.judgments, tuple(read_run(name, history) for name in names), project.texts)
-    if not paths:
-        raise click.UsageError("name the judgments and the run: QRELS RUN; or create a project: rankgauge init")
-    if len(paths) == 1:
-        return paths, Inputs(rankgauge.Records.of(paths[0]), (None,))
-    judgments = rankgauge.evaluation.read_judgments(located_qrels(paths[0]), measures, memory=memory)
-    return paths[1:], Inputs(judgments, tuple(map(located, paths[1:])))
 
 
 def _evaluate_again(project: rankgauge.Project | None, paths: tuple[str, ...], out: Output) -> None:

@@ -10,7 +10,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.options import located, located_qrels, read_evaluations, read_inputs
+from rankgauge.cli.options import UNNAMED, located, located_qrels, read_evaluations, read_inputs
 from rankgauge.cli.output import (
     Output,
     check_writable,
@@ -31,7 +31,7 @@ _CUT = "\n\n(truncated: the summary of a step is limited to 1 MiB)\n"
 @command()
 def gate(
     *,
-    qrels: str = argument("QRELS|EVALUATION|NAME"),
+    qrels: str = argument("[QRELS|EVALUATION|NAME]", default=options.from_project(lambda _: "@latest", UNNAMED)),
     run: str | None = argument("[RUN]"),
     rules: str | None = option(
         "The project file with the rules, in its table [gate].  [default: that of the current folder "
@@ -60,7 +60,8 @@ def gate(
 ) -> None:
     """Compare RUN with a baseline by rules, on the judgments QRELS.
 
-    In a project, NAME is one of its retrievers, which is run, reusing stored responses.
+    In a project, NAME is a saved evaluation (default: the latest), or one of its retrievers, which is
+    run, reusing stored responses.
 
     An EVALUATION in JSON, such as that of answers, is compared without RUN.
 
@@ -133,7 +134,7 @@ def _inputs(
         return [], rankgauge.Qrels.of(located_qrels(qrels)), located(run)
     if rankgauge.core.is_short_name(qrels) and rankgauge.History().entry(qrels).ranking is not None:
         inputs = read_inputs([qrels], 1)
-        return [], inputs.qrels, inputs.runs[0]
+        return [], inputs.qrels, *inputs.runs.values()
     alone = read_evaluations([qrels])
     if alone:
         return alone, alone[0], None

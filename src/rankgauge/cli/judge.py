@@ -15,7 +15,7 @@ import rankgauge
 from rankgauge import judging
 from rankgauge.cli import options
 from rankgauge.cli.judge_results import agreement, answers, export, import_, relevance, size, votes
-from rankgauge.cli.options import encoder_of, read_runs
+from rankgauge.cli.options import encoder_of, named_runs
 from rankgauge.cli.output import Output, counted, output_format, print_message, print_result, print_text, working
 from rankgauge.cli.parameters import Count, Group, Positive, argument, command, option
 from rankgauge.core.escaping import for_terminal
@@ -263,7 +263,7 @@ def pool(
         result = judging.build_pool(
             opened,
             collection,
-            read_runs(runs, k=k),
+            {name: rankgauge.cut(run, k, duplicates="best") for name, run in named_runs(runs).items()},
             retrievers=searches,
             model=model,
             k=k,

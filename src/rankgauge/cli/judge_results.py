@@ -10,7 +10,7 @@ import click
 import rankgauge
 from rankgauge import judging
 from rankgauge.cli import options
-from rankgauge.cli.options import read_runs
+from rankgauge.cli.options import named_runs
 from rankgauge.cli.output import Output, counted, output_format, print_message, print_result, working
 from rankgauge.cli.parameters import command, option
 
@@ -92,7 +92,7 @@ def size(
         raise click.UsageError("pass --sd X, or --qrels FILE and at least two --run FILE")
     with judging.JudgingProject(store) as opened:
         settings, pools = opened.settings, opened.pools
-    evaluations = [rankgauge.evaluate(qrels, run, [measure]) for run in read_runs(runs)] if qrels else []
+    evaluations = [rankgauge.evaluate(qrels, run, [measure]) for run in named_runs(runs).values()] if qrels else []
     sizes = [len(pool) for pool in pools.values()]
     plan = judging.plan_judging(
         difference,

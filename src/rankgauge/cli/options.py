@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
@@ -16,7 +16,26 @@ from rankgauge.cli.output import print_message
 from rankgauge.cli.parameters import argument, option
 
 _MARK = '"rankgauge/evaluation/'
+UNNAMED = "name the judgments and the run: QRELS RUN; or a saved evaluation of a project, such as bm25#3"
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
+
+
+def from_project(read: Callable[[rankgauge.core.ProjectFile], Any], missing: str = "") -> Callable[[], Any]:
+    """Return a default that is read from the project file of the current folder.
+
+    Args:
+        read: Function that returns the default, or None.
+        missing: The error without a default; if empty, the default is then None.
+    """
+
+    def default() -> Any:
+        path = rankgauge.core.find_project_file()
+        value = None if path is None else read(rankgauge.core.ProjectFile.read(path))
+        if value is None and missing:
+            raise click.UsageError(missing)
+        return value
+
+    return default
 
 
 def unique_names(names: Sequence[str], paths: Sequence[str]) -> list[str]:
@@ -24,15 +43,19 @@ def unique_names(names: Sequence[str], paths: Sequence[str]) -> list[str]:
     return [path if names.count(name) > 1 else name for name, path in zip(names, paths, strict=True)]
 
 
-def located(path: str, formats: Collection[str] = rankgauge.formats.RUN_FORMATS) -> str | rankgauge.formats.InFormat:
-    """Return a path, in the format named before it if one is: ``trec3:scores.run``."""
+def located(path: str, formats: Collection[str] = rankgauge.formats.RUN_FORMATS) -> Any:
+    """Return a saved run, or a path, in the format named before it if one is: ``trec3:scores.run``."""
+    if rankgauge.core.is_short_name(path):
+        history = rankgauge.History()
+        entry = history.entry(path)
+        return rankgauge.Run.of(history.run(entry), name=entry.short_name)
     form, colon, rest = path.partition(":")
     # A file with such a name is read as it is.
     named = colon and form in formats and not os.path.exists(path)  # noqa: PTH110 - pathlib is slow to load
     return rankgauge.formats.InFormat(rest, form) if named else path
 
 
-def located_qrels(path: str) -> str | rankgauge.formats.InFormat:
+def located_qrels(path: str) -> Any:
     """Return a path of judgments, in the format named before it if one is."""
     return located(path, rankgauge.formats.QRELS_FORMATS)
 
@@ -41,67 +64,79 @@ class Inputs(NamedTuple):
     """Judgments and runs of a command, and texts that are known without an option."""
 
     qrels: Any
-    runs: tuple[Any, ...]
+    runs: dict[str, Any]  # by unique names
     texts: rankgauge.Collection | None = None
 
+    def with_judgments(self, measures: Sequence[str] | None, memory: str | None = None) -> Inputs:
+        """Return inputs whose judgments are read in the form that these measures need."""
+        if not isinstance(self.qrels, str | rankgauge.formats.InFormat):
+            return self
+        return self._replace(qrels=rankgauge.evaluation.read_judgments(self.qrels, measures, memory=memory))
 
-def read_inputs(paths: Sequence[str], count: int | None = None) -> Inputs:
-    """Return the judgments and runs of the arguments [QRELS] RUN...
+    def read_runs(self) -> list[rankgauge.Run]:
+        """Return the runs with their names."""
+        return [rankgauge.Run.of(source, name=name) for name, source in self.runs.items()]
 
-    Without QRELS, the judgments are those of the first saved evaluation, or those of the project.
+
+def read_inputs(
+    paths: Sequence[str],
+    count: int | None = None,
+    *,
+    records: bool = False,
+    project: rankgauge.Project | None = None,
+) -> Inputs:
+    """Return the judgments and runs of the arguments [QRELS] [RUN]...
+
+    Without QRELS, the judgments are those of `project`, of the first saved evaluation, or of the
+    project of the current folder. Without any argument, the runs are the latest of this project.
 
     Args:
         paths: Files, or short names of saved evaluations.
         count: The number of runs, if it is fixed.
+        records: Whether a single file has records, with judgments and a ranking; in a project, it is
+            a run unless it is JSON.
+        project: The project whose judgments replace those saved with evaluations.
     """
-    without = bool(paths) and (rankgauge.core.is_short_name(paths[0]) or len(paths) == count)
-    names = paths if without else paths[1:]
-    lone = without and not any(map(rankgauge.core.is_short_name, names)) and not rankgauge.core.find_project_file()
-    if lone or not names or count not in {None, len(names)}:
-        raise click.UsageError("name the judgments and the run: QRELS RUN; or a saved evaluation, such as bm25#3")
+    here = rankgauge.core.find_project_file() is not None
+    names = tuple(paths) or (latest_runs(count) if here else ())
     saved = next(filter(rankgauge.core.is_short_name, names), None)
-    history = None if saved is None else rankgauge.History()
-    runs = tuple(read_run(name, history) for name in names)
-    if not without:
-        return Inputs(located_qrels(paths[0]), runs)
-    if history is not None and saved is not None:
-        texts = None
-        with suppress(rankgauge.InputError):  # it was saved without texts
-            texts = history.collection(saved)
-        return Inputs(history.qrels(saved), runs, texts)
-    project = rankgauge.Project()
-    return Inputs(project.judgments, runs, project.collection)
+    if records and len(names) == 1 and saved is None and (not here or names[0].endswith((".json", ".jsonl"))):
+        both = rankgauge.Records.of(names[0])
+        return Inputs(both, {both.run.name: None})
+    without = names[:1] == (saved,) or len(names) == (count or 1)
+    source = names[:0] if without else names[:1]
+    names = names[len(source) :]
+    if not names or len(names) != (count or len(names)) or (without and saved is None and not here):
+        raise click.UsageError(UNNAMED)
+    runs = named_runs(names)
+    if source:
+        return Inputs(located_qrels(*source), runs)
+    if saved is None or project is not None:
+        project = project or rankgauge.Project()
+        return Inputs(project.judgments, runs, project.collection)
+    history, texts = rankgauge.History(), None
+    with suppress(rankgauge.InputError):  # it was saved without texts
+        texts = history.collection(saved)
+    return Inputs(history.qrels(saved), runs, texts)
 
 
-def read_run(name: str, history: rankgauge.History | None = None) -> Any:
-    """Return the run of a saved evaluation, or the source of a file."""
-    if history is None or not rankgauge.core.is_short_name(name):
-        return located(name)
-    return rankgauge.Run.of(history.run(name), name=history.entry(name).short_name)
+def latest_runs(count: int | None = None) -> tuple[str, ...]:
+    """Return short names of the latest evaluations: all, with count=1 the last, with 2 also the baseline."""
+    if count is not None:
+        return ("@baseline", "@latest")[-count:]
+    history = rankgauge.History()
+    runs = dict.fromkeys(entry.run for entry in history.entries())
+    return tuple(f"{run}@latest" for run in sorted(runs, key=lambda run: run != history.baseline))
 
 
-def read_runs(paths: Sequence[str], *, k: int | None = None) -> list[rankgauge.Run]:
-    """Return the runs of these files with unique names, cut to the first k of each ranking."""
-    sources = map(located, paths)
-    return named_runs(
-        sources if k is None else [rankgauge.cut(source, k, duplicates="best") for source in sources], paths
-    )
-
-
-def named_runs(sources: Iterable[Any], paths: Sequence[str]) -> list[rankgauge.Run]:
-    """Return runs with unique names; `paths` end with those of the runs."""
-    runs = [*map(rankgauge.Run.of, sources)]
-    names = unique_names([run.name for run in runs], paths[-len(runs) :])
-    return [rankgauge.Run.of(run, name=name) for run, name in zip(runs, names, strict=True)]
-
-
-def named_paths(paths: Sequence[str]) -> dict[str, str | rankgauge.formats.InFormat]:
-    """Return paths of runs by run name, without reading the files."""
+def named_runs(paths: Sequence[str]) -> dict[str, Any]:
+    """Return runs by unique names, without reading files."""
     sources = [*map(located, paths)]
-    names = unique_names([*map(rankgauge.data.run_name, sources)], paths)
+    names = [run.name if isinstance(run, rankgauge.Run) else rankgauge.data.run_name(run) for run in sources]
+    names = unique_names(names, paths)
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise rankgauge.InputError(f"duplicate run name {twice!r}", where="runs", fix="pass each file once")
+        raise rankgauge.InputError(f"duplicate run name {twice!r}", where="runs", fix="pass each run once")
     return dict(zip(names, sources, strict=True))
 
 
@@ -316,12 +351,16 @@ class Saving:
         qrels: Any = None,
         run: Any = None,
         collection: rankgauge.Collection | None = None,
+        project: rankgauge.Project | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         """Save an evaluation with its settings (by default those of --set); print its number."""
         kept = dict(settings or settings_of(self.settings))
         label, time = str(kept.pop("label", "")), kept.pop("date", None)
-        entry = history.add(evaluation, qrels, run=run, collection=collection, label=label, settings=kept, time=time)
+        texts = project is None or project.file.texts
+        entry = history.add(
+            evaluation, qrels, run=run, collection=collection, texts=texts, label=label, settings=kept, time=time
+        )
         print_message(f"saved as {entry.short_name} in {history.where}")
 
 

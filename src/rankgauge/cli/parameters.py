@@ -46,9 +46,9 @@ def option(text: str, usage: str = "", **attributes: Any) -> Any:
     return _Declared(names, " ".join(words[len(names) :]), text, attributes)
 
 
-def argument(metavar: str) -> Any:
+def argument(metavar: str, **attributes: Any) -> Any:
     """Declare an argument; it is optional if its metavar begins with a bracket."""
-    return _Declared((), metavar, None, {})
+    return _Declared((), metavar, None, attributes)
 
 
 def declare(**fields: Any) -> Any:
@@ -85,7 +85,7 @@ def _parameter(name: str, annotation: Any, declared: _Declared) -> click.Paramet
         attributes["type"] = kind.__metadata__[0] if get_origin(kind) is Annotated else kind
     if declared.text is None:
         attributes["required"] = not (optional or declared.metavar.startswith("["))
-        return click.Argument([name], **attributes)
+        return click.Argument([name], **{**attributes, **declared.attributes})
     shown = declared.attributes.get("default") != ""  # an empty text is described in the help, if at all
     attributes |= {"help": declared.text, "show_default": shown, **declared.attributes}
     if kind is bool:

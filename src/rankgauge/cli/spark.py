@@ -11,7 +11,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.evaluate import measures_of
-from rankgauge.cli.options import named_paths
+from rankgauge.cli.options import named_runs
 from rankgauge.cli.output import Output, print_message
 from rankgauge.cli.parameters import argument, command, declare, option
 from rankgauge.distributed import DIALECTS, sql_checks, sql_query
@@ -55,7 +55,7 @@ def spark(
 
     wanted = measures_of(measures)
     how = policies.keywords("ties", "queries", "duplicates", "unjudged")
-    paths = {name: str(path) for name, path in named_paths(runs).items()}
+    paths = {name: str(path) for name, path in named_runs(runs).items()}
     with engine.open_session(master) as session:
         truth = engine.read_files(session, qrels, "qrels")
         every = engine.read_runs(session, paths)

@@ -199,11 +199,6 @@ class Project:
             settings["questions"] = fields
         return settings
 
-    @property
-    def texts(self) -> Collection | None:
-        """The collection, if saved evaluations keep texts."""
-        return self.collection if self.file.texts else None
-
     # ---- measuring
 
     def bench(
@@ -244,7 +239,8 @@ class Project:
 
     def save(self, evaluation: Evaluation, run: Run, **about: Any) -> HistoryEntry:
         """Save an evaluation with its ranking, judgments, and texts."""
-        return self.evaluations.add(evaluation, self.judgments, run=run, collection=self.texts, **about)
+        collection, texts = self.collection, self.file.texts
+        return self.evaluations.add(evaluation, self.judgments, run=run, collection=collection, texts=texts, **about)
 
     def evaluate_again(self) -> list[HistoryEntry]:
         """Evaluate all saved runs on the current judgments, and save the evaluations.

@@ -1,0 +1,95 @@
+"""Commands in a project: arguments that its file or its store makes unnecessary."""
+
+import shutil
+
+import pytest
+from command import run as run_command
+
+from rankgauge import Run, sample_path
+
+FILE = """
+baseline = "keyword"
+measures = ["nDCG@10"]
+
+[collection]
+source = "corpus.jsonl"
+queries = "queries.jsonl"
+qrels = "qrels.txt"
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A project with two saved evaluations."""
+    folder, sample = tmp_path_factory.mktemp("project"), sample_path("qrels.txt").parent
+    for name in ("corpus.jsonl", "queries.jsonl", "qrels.txt", "runs/bm25.run", "runs/keyword.run"):
+        shutil.copy(sample / name, folder)
+    (folder / "rankgauge.toml").write_text(FILE, encoding="utf-8")
+    done = run_command("evaluate", "qrels.txt", "bm25.run", "keyword.run", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture
+def command(folder, monkeypatch):
+    monkeypatch.delenv("RANKGAUGE_STORE", raising=False)
+
+    def done(*words):
+        result = run_command(*words, cwd=folder)
+        assert result.returncode == 0, result.stderr
+        return result
+
+    return done
+
+
+@pytest.mark.parametrize(
+    ("files", "saved"),
+    [
+        ("reliability qrels.txt bm25.run keyword.run -k 3", "reliability bm25#1 keyword#2 -k 3"),
+        ("fuse bm25.run keyword.run", "fuse bm25@latest @latest"),
+        ("fuse bm25.run keyword.run --tune qrels.txt --folds 2", "fuse bm25#1 keyword.run --tune qrels.txt --folds 2"),
+        ("cut bm25.run -k 3", "cut bm25#1 -k 3"),
+        ("compare qrels.txt bm25.run keyword.run", "compare qrels.txt bm25#1 keyword.run"),
+    ],
+)
+def test_saved_runs_are_accepted_as_files_are(files, saved, command):
+    expected, got = (command(*words.split()).stdout for words in (files, saved))
+    for name in ("bm25#1", "keyword#2"):
+        expected = expected.replace(name.partition("#")[0], name)
+        got = got.replace(name, name.partition("#")[0]).replace(name.partition("#")[0], name)
+    assert "".join(got.split()).replace("─", "") == "".join(expected.split()).replace("─", "")
+
+
+def test_a_saved_run_that_is_cut_keeps_its_scores(folder, command):
+    command("cut", "bm25#1", "-k", "2", "-o", "top.run")
+    cut, whole = Run.of(folder / "top.run"), Run.of(folder / "bm25.run")
+    assert all(len(ranking) <= 2 for ranking in cut.values())
+    assert all(whole[query][name] == score for query, ranking in cut.items() for name, score in ranking.items())
+    (folder / "top.run").unlink()
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("diagnose", "diagnose @latest"),
+        ("explain nDCG@10", "explain @latest nDCG@10"),
+        ("diff", "diff @baseline @latest"),
+        ("sensitivity ties", "sensitivity ties keyword@latest bm25@latest"),
+        ("compare", "compare keyword@latest bm25@latest"),
+        ("report -o - --no-plots", "report keyword@latest bm25@latest -o - --no-plots"),
+    ],
+)
+def test_without_a_path_the_latest_runs_of_the_project_are_used(words, named, command):
+    assert command(*words.split()).stdout == command(*named.split()).stdout
+
+
+def test_a_gate_takes_the_latest_evaluation(command):
+    assert "keyword#2, 30 queries" in command("gate", "--update-baseline").stdout
+    assert command("gate").stdout.startswith("IDENTICAL")
+
+
+def test_outside_of_a_project_the_inputs_must_be_named(tmp_path):
+    for words in (["diagnose"], ["compare"], ["report"], ["gate"], ["reliability", "qrels.txt"]):
+        done = run_command(*words, cwd=tmp_path)
+        assert done.returncode == 2
+        assert "name the judgments and the run" in done.stderr
