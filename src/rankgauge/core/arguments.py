@@ -21,6 +21,14 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and -most <= value <= most
 
 
+def to_float(value: Any) -> float:
+    """Return a number, or text of a number, as `float`; NaN for anything else."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
 def integer(name: str, value: Any, *, least: int | None = 1, most: int | None = None) -> int:
     """Return a valid whole number as `int`, or raise `InputError`."""
     fits = hasattr(value, "__index__") and not isinstance(value, bool)

@@ -5,12 +5,12 @@ Generated questions are averaged with others only on request.
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
+from rankgauge.core.arguments import to_float
 from rankgauge.core.findings import Finding
 from rankgauge.core.ids import id_bytes, show_id
 from rankgauge.core.text import many
@@ -156,10 +156,7 @@ def _weights(by_query: Any, query_ids: Sequence[str]) -> tuple[float, ...]:
     """Return the weight of each query."""
     weights = []
     for query, weight in zip(query_ids, _per_query(by_query, query_ids, "weight"), strict=True):
-        try:
-            number = float(weight)
-        except (TypeError, ValueError):
-            number = math.nan
+        number = to_float(weight)
         if not 0 <= number <= _MOST_WEIGHT:
             raise InputError(
                 f"weight {weight!r} of query {query!r} is not valid",

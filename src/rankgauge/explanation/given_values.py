@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from rankgauge.core.arguments import to_float
 from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError, RankgaugeError
 from rankgauge.evaluation.result import Evaluation
@@ -101,12 +102,7 @@ class GivenValues:
 
 def _number(value: Any) -> float | None:
     """Return a finite number, or None."""
-    if isinstance(value, bool) or value is None:
-        return None
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return None
+    number = math.nan if isinstance(value, bool) else to_float(value)
     return number if math.isfinite(number) else None
 
 

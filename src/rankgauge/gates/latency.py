@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rankgauge import stats
+from rankgauge.core.arguments import to_float
 from rankgauge.core.files import read_text
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.core.text import many, some
@@ -126,7 +127,7 @@ def _latencies(source: Any, name: str) -> dict[str, float]:
 
 def _rows(path: Path) -> Iterator[tuple[str, str]]:
     for number, row in enumerate(csv.reader(read_text(path).splitlines()), start=1):
-        if not row or (number == 1 and not _is_number(row[-1])):
+        if not row or (number == 1 and math.isnan(to_float(row[-1]))):
             continue  # header
         if len(row) != 2:
             raise FormatError(
@@ -139,21 +140,10 @@ def _rows(path: Path) -> Iterator[tuple[str, str]]:
         yield row[0], row[1]
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _medians(rows: Iterable[tuple[str, Any]], where: str) -> dict[str, float]:
     latencies: dict[str, list[float]] = {}
     for query, raw in rows:
-        try:
-            time = math.nan if isinstance(raw, bool) else float(raw)
-        except (TypeError, ValueError):
-            time = math.nan
+        time = math.nan if isinstance(raw, bool) else to_float(raw)
         if not 0 < time < math.inf:
             raise InputError(
                 f"query {query!r} took {raw!r}",

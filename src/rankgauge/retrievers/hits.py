@@ -11,6 +11,7 @@ from collections.abc import Collection, ItemsView, Iterable, KeysView, Mapping, 
 from dataclasses import dataclass, field
 from typing import Any
 
+from rankgauge.core.arguments import to_float
 from rankgauge.core.ids import are_ids, id_bytes, id_text
 from rankgauge.core.redaction import redact
 from rankgauge.core.text import inflect, many
@@ -221,10 +222,7 @@ def _check_ids(ids: Collection[str]) -> None:
 
 
 def _score(value: Any) -> float:
-    try:
-        score = float(value)
-    except (TypeError, ValueError, OverflowError):
-        score = math.nan
+    score = to_float(value)
     if not math.isfinite(score) or isinstance(value, str | bytes | bool):
         raise InputError(
             f"the score of a hit is {shown(value)}, expected a finite number",
