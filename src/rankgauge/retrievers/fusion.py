@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgauge.core.arguments import choice
+from rankgauge.core.arguments import choice, to_float
 from rankgauge.core.exact_sum import product, quotient, total
 from rankgauge.core.grammar import plain_key
 from rankgauge.core.ids import IntArray
@@ -94,9 +94,13 @@ class Fusion:
                 fix=f"pass {len(runs)} weights, or use combsum, which weights all runs equally",
             )
         norm, k, phi = (given.get(word) for word in ("norm", "k", "phi"))
+        if norm is None:
+            norm = "min-max"
+        elif isinstance(norm, str) and plain_key(norm) == "zmuv":
+            norm = "z-score"
         return cls(
             method=name,
-            norm=_norm(norm) if "norm" in declared.reads else None,
+            norm=choice("norm", norm, FUSION_NORMS) if "norm" in declared.reads else None,
             weights=weights,
             k=_number("k", 60.0 if k is None else k, 0, _MOST) if "k" in declared.reads else None,
             phi=_phi(0.8 if phi is None else phi) if "phi" in declared.reads else None,
@@ -286,17 +290,8 @@ def fuse_aligned(aligned: Alignment, how: Fusion, *, name: str, runs: Sequence[s
 # ---- arguments
 
 
-def _norm(norm: Any) -> str:
-    if isinstance(norm, str) and plain_key(norm) == "zmuv":
-        return "z-score"
-    return choice("norm", "min-max" if norm is None else norm, FUSION_NORMS)
-
-
 def _number(word: str, value: Any, low: float, high: float) -> float:
-    try:
-        number = math.nan if isinstance(value, bool | str) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
+    number = math.nan if isinstance(value, bool | str) else to_float(value)
     if not low <= number <= high:
         raise InputError(
             f"{word}={value!r:.60} is not valid", where="fuse", fix=f"{word} is a number from {low:g} to {high:g}"
@@ -399,6 +394,11 @@ class _Task:
         """(U,) number of runs that retrieved each document."""
         return np.count_nonzero(self.block.present, axis=1)
 
+    @property
+    def known(self) -> FloatArray:
+        """(U, R) normalized scores; NaN for documents missing from a run."""
+        return np.where(self.block.present, self.scores, np.nan)
+
 
 def _rrf(task: _Task) -> FloatArray:
     ranks = np.arange(task.block.rank.max(initial=1) + 1) + float(task.how.k or 0)
@@ -474,39 +474,6 @@ def _votes(weights: FloatArray) -> npt.NDArray[Any]:
     return np.array(whole, dtype=np.int8 if sum(whole) < 128 else np.int64)
 
 
-def _combsum(task: _Task) -> FloatArray:
-    return total(task.scores)
-
-
-def _combmnz(task: _Task) -> FloatArray:
-    return total(*product(task.scores, task.count[:, None].astype(np.float64)))
-
-
-def _combanz(task: _Task) -> FloatArray:
-    return total(task.scores) / task.count
-
-
-def _combmin(task: _Task) -> FloatArray:
-    lowest: FloatArray = np.where(task.block.present, task.scores, np.inf).min(axis=1)
-    return lowest
-
-
-def _combmax(task: _Task) -> FloatArray:
-    highest: FloatArray = np.where(task.block.present, task.scores, -np.inf).max(axis=1)
-    return highest
-
-
-def _combmed(task: _Task) -> FloatArray:
-    ordered = np.sort(np.where(task.block.present, task.scores, np.inf), axis=1)
-    rows, count = np.arange(len(ordered)), task.count
-    median: FloatArray = (ordered[rows, (count - 1) // 2] + ordered[rows, count // 2]) / 2
-    return median
-
-
-def _wsum(task: _Task) -> FloatArray:
-    return total(*product(task.scores, task.weights))
-
-
 @dataclass(frozen=True)
 class _Method:
     """A method: its function, parameters, and description."""
@@ -523,15 +490,25 @@ METHODS: Mapping[str, _Method] = MappingProxyType(
         "rbc": _Method(_rbc, ("weights", "phi"), "rank-biased centroids: the sum of phi^(rank - 1)"),
         "borda": _Method(_borda, ("weights",), "points by rank, one more for each higher rank"),
         "condorcet": _Method(_condorcet, ("weights",), "pairwise majority votes"),
-        "combsum": _Method(_combsum, ("norm",), "the sum of the scores"),
+        "combsum": _Method(lambda task: total(task.scores), ("norm",), "the sum of the scores"),
         "combmnz": _Method(
-            _combmnz, ("norm",), "the sum of the scores times the number of runs that have the document"
+            lambda task: total(*product(task.scores, task.count[:, None].astype(np.float64))),
+            ("norm",),
+            "the sum of the scores times the number of runs that have the document",
         ),
-        "combanz": _Method(_combanz, ("norm",), "the mean of the scores in the runs that have the document"),
-        "combmin": _Method(_combmin, ("norm",), "the lowest score"),
-        "combmax": _Method(_combmax, ("norm",), "the highest score"),
-        "combmed": _Method(_combmed, ("norm",), "the median of the scores"),
-        "wsum": _Method(_wsum, ("norm", "weights"), "the weighted sum of the scores"),
+        "combanz": _Method(
+            lambda task: total(task.scores) / task.count,
+            ("norm",),
+            "the mean of the scores in the runs that have the document",
+        ),
+        "combmin": _Method(lambda task: np.nanmin(task.known, axis=1), ("norm",), "the lowest score"),
+        "combmax": _Method(lambda task: np.nanmax(task.known, axis=1), ("norm",), "the highest score"),
+        "combmed": _Method(lambda task: np.nanmedian(task.known, axis=1), ("norm",), "the median of the scores"),
+        "wsum": _Method(
+            lambda task: total(*product(task.scores, task.weights)),
+            ("norm", "weights"),
+            "the weighted sum of the scores",
+        ),
     }
 )
 FUSION_METHODS: Mapping[str, str] = MappingProxyType({name: method.meaning for name, method in METHODS.items()})
