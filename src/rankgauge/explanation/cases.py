@@ -163,11 +163,10 @@ class _Choice(NamedTuple):
 
 def _once(deviation: Deviation) -> Deviation:
     """Return a deviation that removes duplicate documents before it changes the order."""
-
-    def changed(case: Case) -> Case:
-        return deviation.change(case._replace(run=case.run.without_repeats(case.policies.duplicates)))
-
-    return replace(deviation, change=changed)
+    return replace(
+        deviation,
+        change=lambda case: deviation.change(case._replace(run=case.run.without_repeats(case.policies.duplicates))),
+    )
 
 
 def _reversed(values: FloatArray) -> FloatArray:
@@ -251,10 +250,10 @@ def _of_words(measure: Measure) -> Iterator[_Choice]:
 
 
 def _worded(word: str, name: str, why: str, value: Value) -> _Choice:
-    def change(case: Case) -> Case:
-        return case._replace(measure=case.measure(**{word: value}).complete())
-
-    return _Choice(word, Deviation(name, why, "measure", change))
+    return _Choice(
+        word,
+        Deviation(name, why, "measure", lambda case: case._replace(measure=case.measure(**{word: value}).complete())),
+    )
 
 
 # ---- combinations

@@ -297,9 +297,8 @@ def _value_only(measure: Measure, ranking: RankedQuery, kernel: float) -> Calcul
 
 def _is_tie_mean(case: Case, ranking: RankedQuery) -> bool:
     """Return whether the value is a mean over several orders, which no single ranking can show."""
-    if case.policies.ties != "mean" or case.measure.declaration.tie_mean == "same":
-        return False
-    return any(x.tied for x in ranking.documents)
+    averaged = case.policies.ties == "mean" and case.measure.declaration.tie_mean != "same"
+    return averaged and any(doc.tied for doc in ranking.documents)
 
 
 def _evaluated(case: Case, source: Any, *, count: bool) -> tuple[Evaluation, dict[str, float]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from rankgauge.core.grammar import Value
 from rankgauge.explanation.calculation import (
@@ -251,63 +251,30 @@ class _Rank(NamedTuple):
     gained: float
 
 
-# The probability of continuing to the next rank.
-_Chance: TypeAlias = Callable[[_Rank], float]
+def _inst(at: _Rank, words: Any) -> float:
+    above = max(at.rank + 2 * words["goal"] - at.gained - 1, 0.0)
+    return float((above / (above + 1)) ** 2)
 
 
-def _inst(words: Any) -> tuple[_Chance, str]:
-    goal, wanted = words["goal"], number(words["goal"])
-
-    def chance(at: _Rank) -> float:
-        above = max(at.rank + 2 * goal - at.gained - 1, 0.0)
-        return float((above / (above + 1)) ** 2)
-
-    return chance, f"((i + {wanted} + T - 1) / (i + {wanted} + T))^2, T = {wanted} - gained so far"
-
-
-def _insq(words: Any) -> tuple[_Chance, str]:
+def _insq(at: _Rank, words: Any) -> float:
     twice = 2 * words["goal"]
-    text = f"((i + {number(twice)} - 1) / (i + {number(twice)}))^2"
-    return lambda at: ((at.rank + twice - 1) / (at.rank + twice)) ** 2, text
+    return float(((at.rank + twice - 1) / (at.rank + twice)) ** 2)
 
 
-def _bpm(words: Any) -> tuple[_Chance, str]:
-    goal = words["goal"]
+# The probability of continuing to the next rank, and its formula.
+MODELS: dict[str, tuple[Callable[[_Rank, Any], float], str]] = {
+    "INST": (_inst, "((i + {goal} + T - 1) / (i + {goal} + T))^2, T = {goal} - gained so far"),
+    "INSQ": (_insq, "((i + {twice} - 1) / (i + {twice}))^2"),
     # Sums of fractional gains are inexact: a sum equal up to rounding reaches the goal.
-    return lambda at: float(at.gained < goal - 1e-9), f"1 until {number(goal)} is gained, then 0"
-
-
-def _sdcg(_: Any) -> tuple[_Chance, str]:
-    return lambda at: math.log(at.rank + 1) / math.log(at.rank + 2), "log(i + 1) / log(i + 2)"
-
-
-def _nerr8(_: Any) -> tuple[_Chance, str]:
-    return lambda at: 1 - at.gain, "1 - gain"
-
-
-def _nerr9(_: Any) -> tuple[_Chance, str]:
-    return lambda at: at.rank / (at.rank + 1) * (1 - at.gain), "i / (i + 1) · (1 - gain)"
-
-
-def _nerr10(words: Any) -> tuple[_Chance, str]:
-    p = words["p"]
-    return lambda at: p * (1 - at.gain), f"{number(p)} · (1 - gain)"
-
-
-def _nerr11(words: Any) -> tuple[_Chance, str]:
-    onwards, text = _insq(words)
-    return lambda at: onwards(at) * (1 - at.gain), f"{text} · (1 - gain)"
-
-
-MODELS = {
-    "INST": _inst,
-    "INSQ": _insq,
-    "BPM": _bpm,
-    "SDCG": _sdcg,
-    "NERR8": _nerr8,
-    "NERR9": _nerr9,
-    "NERR10": _nerr10,
-    "NERR11": _nerr11,
+    "BPM": (lambda at, words: float(at.gained < words["goal"] - 1e-9), "1 until {goal} is gained, then 0"),
+    "SDCG": (lambda at, _: math.log(at.rank + 1) / math.log(at.rank + 2), "log(i + 1) / log(i + 2)"),
+    "NERR8": (lambda at, _: 1 - at.gain, "1 - gain"),
+    "NERR9": (lambda at, _: at.rank / (at.rank + 1) * (1 - at.gain), "i / (i + 1) · (1 - gain)"),
+    "NERR10": (lambda at, words: words["p"] * (1 - at.gain), "{p} · (1 - gain)"),
+    "NERR11": (
+        lambda at, words: _insq(at, words) * (1 - at.gain),
+        "((i + {twice} - 1) / (i + {twice}))^2 · (1 - gain)",
+    ),
 }
 
 
@@ -332,14 +299,15 @@ def _describe_share(words: Any) -> str:
 @calculates(*MODELS)
 def _user_model(query: MeasuredQuery) -> Calculation:
     k, documents = query.k, query.within(query.k)
-    chance, text = MODELS[query.name.partition("@")[0].partition("(")[0]](query.words)
+    chance, text = MODELS[query.name.partition("@")[0].partition("(")[0]]
+    goal, p = (query.words.get(word, math.nan) for word in ("goal", "p"))
     gains, chances, reached = [], [], [1.0]
     gained = 0.0
     for rank in range(1, k + 1):
         gain = _share_of_top(documents[rank - 1], query.words) if rank <= len(documents) else 0.0
         gained += gain
         gains.append(gain)
-        chances.append(chance(_Rank(rank, gain, gained)) if rank < k else 0.0)
+        chances.append(chance(_Rank(rank, gain, gained), query.words) if rank < k else 0.0)
         reached.append(reached[-1] * chances[-1])
     # Expected number of ranks viewed.
     looks = math.fsum(reached[:k])
@@ -351,7 +319,8 @@ def _user_model(query: MeasuredQuery) -> Calculation:
     terms = [f"{number(weight)}·{number(gain)}" for gain, _, weight in weighted if gain > 0]
     steps = [
         _describe_share(query.words),
-        f"continues: the probability of viewing rank i + 1 as well: {text}",
+        "continues: the probability of viewing rank i + 1 as well: "
+        + text.format(goal=number(goal), twice=number(2 * goal), p=number(p)),
         "weight: the expected share of views of a rank",
     ]
     if len(documents) < k:
@@ -370,33 +339,11 @@ def _user_model(query: MeasuredQuery) -> Calculation:
 _MOST_DIGITS = 9
 
 
-# The weight of a rank, from the rank and the parameters of the measure.
-_Weight: TypeAlias = Callable[[int, Any], float]
-
-
-def _equal_weight(_rank: int, _words: Any) -> float:
-    return 1.0
-
-
-def _patience(rank: int, words: Any) -> float:
-    return float(words["p"] ** (rank - 1))
-
-
-def _discount(rank: int, words: Any) -> float:
-    base = words["b"]
-    if base is None:
-        return 1 / math.log2(rank + 1)
-    return 1.0 if rank <= base else math.log(base) / math.log(rank)
-
-
-# The weights of the ranks down to the cut-off; below it, they are 0.
-WEIGHTS: dict[str, tuple[str, _Weight]] = {
-    "P": ("chance", _equal_weight),
-    "R": ("chance", _equal_weight),
-    "RelP": ("chance", _equal_weight),
-    "RBP": ("weight", _patience),
-    "DCG": ("discount", _discount),
-    "nDCG": ("discount", _discount),
+# The weights of the ranks down to the cut-off, from the parameters of the measure; below it, they are 0.
+WEIGHTS: dict[str, tuple[str, Callable[[int, Any], float]]] = {
+    **dict.fromkeys(("P", "R", "RelP"), ("chance", lambda _rank, _words: 1.0)),
+    "RBP": ("weight", lambda rank, words: float(words["p"] ** (rank - 1))),
+    **dict.fromkeys(("DCG", "nDCG"), ("discount", lambda rank, words: 1 / _divisor(rank, words)[0])),
 }
 _DESCRIPTIONS = {
     "chance": "chance: the probability of being in the first k; in a tie, the share of its ranks there",
