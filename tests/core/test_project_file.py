@@ -146,7 +146,7 @@ def test_other_files_are_reported(tmp_path):
 def test_paths_are_relative_to_the_file(read, tmp_path):
     assert read("").store == str(tmp_path.resolve() / ".rankgauge/store.db")
     file = read("store = 'kept.db'\nlog = 'log'\ntexts = false")
-    assert (file.store, file.log, file.texts) == (str(file.folder / "kept.db"), file.folder / "log", False)
+    assert (file.store, file.log, file.texts) == (str(file.folder / "kept.db"), str(file.folder / "log"), False)
     assert read("store = 'postgresql://host/db'").store == "postgresql://host/db"
 
 

@@ -8,6 +8,7 @@ from command import run as run_command
 from rankgauge import Run, sample_path
 
 FILE = """
+log = "log"
 baseline = "keyword"
 measures = ["nDCG@10"]
 
@@ -15,6 +16,10 @@ measures = ["nDCG@10"]
 source = "corpus.jsonl"
 queries = "queries.jsonl"
 qrels = "qrels.txt"
+
+[answers]
+file = "answers/prompt-1.jsonl"
+reference = "answers/questions.jsonl"
 """
 
 
@@ -24,6 +29,7 @@ def folder(tmp_path_factory):
     folder, sample = tmp_path_factory.mktemp("project"), sample_path("qrels.txt").parent
     for name in ("corpus.jsonl", "queries.jsonl", "qrels.txt", "runs/bm25.run", "runs/keyword.run"):
         shutil.copy(sample / name, folder)
+    shutil.copytree(sample / "answers", folder / "answers")
     (folder / "rankgauge.toml").write_text(FILE, encoding="utf-8")
     done = run_command("evaluate", "qrels.txt", "bm25.run", "keyword.run", cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -88,8 +94,60 @@ def test_a_gate_takes_the_latest_evaluation(command):
     assert command("gate").stdout.startswith("IDENTICAL")
 
 
+def test_evaluations_of_answers_are_no_runs(command):
+    before = command("diagnose").stdout
+    command("answers", "evaluate")
+    assert command("history", "list", "--as", "csv").stdout.count("\n") == 4
+    assert command("diagnose").stdout == before
+    assert command("evaluate").stdout == command("evaluate", "keyword#2", "bm25#1").stdout
+
+
+def test_answers_are_those_of_the_project(folder, command):
+    named = ["answers/prompt-1.jsonl", "--reference", "answers/questions.jsonl"]
+    assert (
+        command("answers", "evaluate", "--no-save").stdout == command("answers", "evaluate", *named, "--no-save").stdout
+    )
+    assert "prompt-2" in command("answers", "evaluate", "answers/prompt-2.jsonl", "--no-save").stdout
+    below = folder / "below"
+    below.mkdir()
+    done = run_command("answers", "evaluate", "--no-save", cwd=below)
+    assert "prompt-1: 20 questions" in done.stdout
+
+
+def test_the_model_of_the_answers_is_that_of_the_project(folder, command):
+    path = folder / "rankgauge.toml"
+    text = path.read_text(encoding="utf-8")
+    table = '\n[models.small]\nurl = "http://localhost:9/v1"\nmodel = "small-1"\n'
+    path.write_text(f'{text}model = "small"\n{table}', encoding="utf-8")
+    try:
+        assert "small-1" in command("answers", "evaluate", "--dry-run").stderr
+        verdicts = ["--verdicts", "answers/verdicts.jsonl"]
+        assert command("answers", "evaluate", *verdicts, "--no-save").stdout
+    finally:
+        path.write_text(text, encoding="utf-8")
+
+
+def test_the_log_is_that_of_the_project(folder, command):
+    source = sample_path("log/searches.jsonl.gz")
+    words = ["logs", "import", source, "--mapping", sample_path("log/mapping.toml")]
+    command(*words)
+    named = command("logs", "show", "log")
+    assert command("logs", "show").stdout == named.stdout
+    assert "200 of" in named.stdout or "question" in named.stdout
+    assert command("logs", "metrics", "-q").stdout == command("logs", "metrics", "log", "-q").stdout
+    drift = ["logs", "drift", "--permutations", "19", "-q"]
+    assert command(*drift).stdout == command(*drift, "queries.jsonl", "log").stdout
+    command(*words, "other")
+    assert (folder / "other" / "manifest.json").exists()
+    assert "log: " in command("status").stdout
+
+
 def test_outside_of_a_project_the_inputs_must_be_named(tmp_path):
     for words in (["diagnose"], ["compare"], ["report"], ["gate"], ["reliability", "qrels.txt"]):
         done = run_command(*words, cwd=tmp_path)
         assert done.returncode == 2
         assert "name the judgments and the run" in done.stderr
+    for words, missing in ((["logs", "show"], "name the log"), (["answers", "evaluate"], "name the answers")):
+        done = run_command(*words, cwd=tmp_path)
+        assert done.returncode == 2
+        assert missing in done.stderr

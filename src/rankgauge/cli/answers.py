@@ -23,7 +23,7 @@ from rankgauge.cli.output import (
     write_baseline,
     write_report,
 )
-from rankgauge.cli.parameters import Count, Group, Positive, declare, option
+from rankgauge.cli.parameters import Count, Group, Positive, argument, declare, option
 
 _ROWS = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 _PRIMARY = "Completeness"
@@ -35,7 +35,8 @@ def answers() -> None:
     """Evaluate the answers of a RAG system, and find the stage that limits them.
 
     FILE has a record for each question: question, contexts, answer, reference. Field names of
-    ragas, deepeval, RAGChecker, TREC RAG, and OpenInference also work.
+    ragas, deepeval, RAGChecker, TREC RAG, and OpenInference also work. In a project, the table
+    [answers] of rankgauge.toml has defaults for FILE, --reference, --collection, and --model.
 
     \b
     Examples:
@@ -56,8 +57,26 @@ def _wordings(criteria: Mapping[str, str]) -> dict[str, str]:
     return wordings
 
 
-_reference = option("Questions with reference answers and other fields, joined by id.", "FILE")
-_collection = option("The texts of the contexts, if FILE has only their ids.", "FOLDER")
+def _default(key: str, missing: str = "") -> Callable[[], Any]:
+    """Return a default from the table [answers] of the project."""
+    return options.from_project(lambda file: rankgauge.project.answer_settings(file).get(key), missing)
+
+
+_file = argument(
+    "[FILE]", default=_default("file", 'name the answers: FILE; or write [answers] and file = "FILE" in rankgauge.toml')
+)
+_reference = option(
+    "Questions with reference answers and other fields, joined by id.",
+    "FILE",
+    default=_default("reference"),
+    show_default=False,
+)
+_collection = option(
+    "The texts of the contexts, if FILE has only their ids.",
+    "FOLDER",
+    default=_default("collection"),
+    show_default=False,
+)
 _criterion = option(
     "A criterion in words, judged as the measure Criterion(name=NAME): "
     "polite='The answer is polite.' or polite=@FILE; repeat for more.",
@@ -87,6 +106,12 @@ class _Judging:
     )
     replicates: Positive = option("Have the model judge each item N times; the majority label counts.", "N", default=1)
     criterion: dict[str, str] = _criterion
+
+    def model(self, *, person: bool) -> options.LanguageModel:
+        """Return the language model; without another judge, that of the project."""
+        if person or any((self.verdicts, self.judge, self.chat.url, self.chat.model)):
+            return self.chat
+        return replace(self.chat, model=_default("model")())
 
     @cached_property
     def criteria(self) -> dict[str, str]:
@@ -124,7 +149,7 @@ class _Values:
 @answers.command(short_help="Evaluate the answers of a file.")
 def evaluate(
     *,
-    file: str,
+    file: str = _file,
     judging: _Judging,
     values: _Values,
     dry_run: bool = option("Print calls and cost without calling the model."),
@@ -169,7 +194,7 @@ def evaluate(
 @answers.command(short_help="Decide whether a new prompt or model may replace the baseline.")
 def gate(
     *,
-    file: str,
+    file: str = _file,
     judging: _Judging,
     values: _Values,
     rules: str | None = option(
@@ -214,7 +239,7 @@ def gate(
 @answers.command(short_help="Compare a judge with human labels.")
 def calibrate(
     *,
-    file: str,
+    file: str = _file,
     judging: _Judging,
     human: str | None = option(
         "Verdicts of people on all items of a random sample of the questions: a store, or a file "
@@ -255,7 +280,7 @@ def calibrate(
 @answers.command(short_help="Open a page on which a person gives verdicts.")
 def label(
     *,
-    file: str,
+    file: str = _file,
     reference: str | None = _reference,
     collection: str | None = _collection,
     store: str | None = options.store,
@@ -346,8 +371,9 @@ def _judged(
     file: str, judging: _Judging, values: _Values | None = None, *, dry_run: bool = False, uses_store: bool = False
 ) -> list[_Judged]:
     """Return the judged answers of each system in a file; `uses_store`: also for other things than their verdicts."""
-    chat, encoder = judging.chat, None
-    stored = judging.verdicts is None and (judging.judge is not None or bool(values and values.person))
+    person = values is not None and values.person
+    chat, encoder = judging.model(person=person), None
+    stored = judging.verdicts is None and (judging.judge is not None or person)
     key = None if values is None else values.encoder_key_env
     if values is not None and values.encoder:
         encoder = encoder_of(values.encoder, "--encoder", key_env=key, cache=chat.cache)
@@ -384,7 +410,7 @@ def _judged(
     return [
         replace(
             system,
-            judge={"person": True} if values and values.person else {},
+            judge={"person": True} if person else {},
             calibration=None if values is None else values.calibration,
             human=_people(human, systems, system.verdicts) if human else (),
         )

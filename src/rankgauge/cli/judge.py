@@ -349,7 +349,11 @@ def serve(
     *,
     address: _Address,
     log: str | None = option(
-        "A production log: leads see its metrics and question drift, and draw new questions.", "LOG"
+        "A production log: leads see its metrics and question drift, and draw new questions.  [default: that "
+        "of the project, if it exists]",
+        "LOG",
+        default=options.from_project(lambda file: file.log if file.log and Path(file.log).exists() else None),
+        show_default=False,
     ),
     store: str | None = options.store,
 ) -> None:

@@ -26,7 +26,7 @@ from rankgauge.cli.parameters import Count, Group, Positive, argument, command, 
 @command(short_help="Compute rates with intervals: thumbs, clicks, abstentions, latency.")
 def metrics(
     *,
-    log: str,
+    log: str = options.log,
     names: tuple[str, ...] = option(
         "A metric, such as idk_rate; repeat for more.  [default: all]", "-m, --metric NAME"
     ),
@@ -101,7 +101,7 @@ _DRIFT = {"mixed": False, "cannot tell": None}
 @command(short_help="Compare saved evaluations with user feedback, week by week.")
 def health(
     *,
-    log: str,
+    log: str = options.log,
     measure: str = options.measure("The measure of the saved evaluations."),
     run: str | None = option("Use only evaluations of this run.", "NAME"),
     drift: str | None = option("The result of rankgauge logs drift ... -o drift.json.", "FILE"),
@@ -160,7 +160,7 @@ def health(
 @command(short_help="Compare two arms of an A/B test, at any time.")
 def experiment(
     *,
-    log: str,
+    log: str = options.log,
     primary: str = option("The metric that decides, such as thumbs_ratio; choose it before the experiment.", "NAME"),
     names: tuple[str, ...] = option("Another metric; repeat for more.", "-m, --metric NAME"),
     arms: tuple[str, str] | None = option("The arms, if the log has more than two.", "BASELINE NEW"),
@@ -198,7 +198,7 @@ def experiment(
 @command(short_help="Test which of two interleaved retrievers users prefer.")
 def interleaving(
     *,
-    log: str,
+    log: str = options.log,
     a: str | None = option("Retriever A, if the log has several pairs.", "--a NAME"),
     b: str | None = option("Retriever B.", "--b NAME"),
     seed: Count = option("The seed of the bootstrap over users.", default=0),
@@ -224,7 +224,7 @@ def interleaving(
 @command(short_help="Estimate judgments from clicks, corrected for rank.")
 def judgments(
     *,
-    log: str,
+    log: str = options.log,
     target: str | None = option("Write the judgments to this file.", "-o, --output FILE"),
     model: Literal["coec", "position"] = option(
         "coec: clicks over expected clicks; position: a position-based model, for logs in "
@@ -268,7 +268,7 @@ def judgments(
 @command(short_help="Sample questions from a log for judging.")
 def sample(
     *,
-    log: str,
+    log: str = options.log,
     n: Positive = option("The number of questions to draw.", default=30),
     by: Literal["frequency", "uniform", "strata"] = option(
         "Draw by frequency, all with equal probability, or equally from head, torso, and tail.", default="frequency"
@@ -351,8 +351,8 @@ _ENDINGS = (".html", ".json", ".png", ".svg")
 @command(short_help="Test whether evaluation questions resemble user questions.")
 def drift(
     *,
-    evaluation: str = argument("EVAL"),
-    log: str,
+    evaluation: str | None = argument("[EVAL]"),
+    log: str = options.log,
     encoder: str = option(
         "The encoder of questions: tfidf, hashing, model2vec:NAME, or sentence-transformers:NAME.",
         "NAME",
@@ -375,7 +375,7 @@ def drift(
 
     EVAL and LOG are files of questions (CSV, TSV, JSON lines, topics, or text with one question per
     line) or collections; LOG may also be a log written by `logs import`. A column `count` has the
-    number of times a question was asked.
+    number of times a question was asked. In a project, EVAL is by default its questions.
 
     \b
     Examples:
@@ -392,7 +392,7 @@ def drift(
         check_writable(output)
     with working("comparing questions"):
         result = measure_drift(
-            evaluation,
+            rankgauge.Project().collection if evaluation is None else evaluation,
             log,
             encoder=encoder,
             permutations=permutations,
@@ -416,7 +416,8 @@ def drift(
 def logs() -> None:
     """Monitor quality in production with a log of questions, results, answers, and clicks.
 
-    LOG is a folder written by `logs import`, a Parquet file, or a pattern such as 'log/*.parquet'.
+    LOG is a folder written by `logs import`, a Parquet file, or a pattern such as 'log/*.parquet'. In a
+    project, it is by default the `log` of rankgauge.toml.
 
     \b
     Examples:
@@ -430,8 +431,7 @@ def logs() -> None:
 @logs.command("import", short_help="Import events from files into a log.")
 def import_(
     *,
-    sources: tuple[str, ...] = argument("SOURCE..."),
-    log: str,
+    paths: tuple[str, ...] = argument("SOURCE... [LOG]"),
     log_format: str | None = option(
         "ubi, spans, mlflow, langfuse, or events.  [default: recognized by the first rows]", "--format NAME"
     ),
@@ -452,7 +452,7 @@ def import_(
     dry_run: bool = option("Print the report and write nothing."),
     out: Output,
 ) -> None:
-    """Import the events in SOURCE into the folder LOG.
+    """Import the events in SOURCE into the folder LOG (in a project, by default its log).
 
     SOURCE is a UBI log, OpenInference or OpenTelemetry spans, MLflow or Langfuse feedback, or, with
     --mapping, any CSV, JSON lines, or Parquet file. Importing a file again adds only new events; an
@@ -467,6 +467,9 @@ def import_(
     """
     from rankgauge.production import import_log
 
+    *sources, log = paths
+    if not sources or Path(log).is_file():
+        sources, log = [*paths], options.project_log()
     with working("importing"):
         report = import_log(
             sources,
@@ -484,7 +487,7 @@ def import_(
 
 
 @logs.command(short_help="Count the events of a log.")
-def show(*, log: str, out: Output) -> None:
+def show(*, log: str = options.log, out: Output) -> None:
     """Count the events in LOG by kind.
 
     \b

@@ -121,12 +121,13 @@ def read_inputs(
 
 
 def latest_runs(count: int | None = None) -> tuple[str, ...]:
-    """Return short names of the latest evaluations: all, with count=1 the last, with 2 also the baseline."""
-    if count is not None:
-        return ("@baseline", "@latest")[-count:]
+    """Return the latest evaluation of each run, the baseline first; with a count, `@baseline` and the latest of all."""
     history = rankgauge.History()
-    runs = dict.fromkeys(entry.run for entry in history.entries())
-    return tuple(f"{run}@latest" for run in sorted(runs, key=lambda run: run != history.baseline))
+    latest = {entry.run: entry.short_name for entry in history.entries() if entry.ranking is not None}
+    if count is None:
+        return tuple(latest[run] for run in sorted(latest, key=lambda run: run != history.baseline))
+    last = max(latest.values(), key=lambda name: int(name.rpartition("#")[2]), default="@latest")
+    return ("@baseline", last)[-count:]
 
 
 def named_runs(paths: Sequence[str]) -> dict[str, Any]:
@@ -254,6 +255,11 @@ documents = option(
 )
 gate_report = option("Write an HTML page: the verdict, the next step, checks, and losses.", "--report FILE")
 project = argument("[PROJECT]")
+project_log = from_project(
+    lambda file: file.log,
+    'name the log: LOG; or write log = "FOLDER" at the beginning of the project file rankgauge.toml',
+)
+log = argument("[LOG]", default=project_log)
 responses = option("The folder in which responses are stored.  [default: .rankgauge/runs in the project]", "FOLDER")
 trust = option("Run the code of a project file that belongs to another user.")
 baseline = option("The run to compare the others with.  [default: the first]", "NAME")

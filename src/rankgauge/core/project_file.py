@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -31,7 +32,8 @@ _KEYS: Mapping[str, tuple[type, ...]] = {
     "store": (str,),
     "texts": (bool,),
     "log": (str,),
-    **dict.fromkeys(("bands", "evaluation", "explore", "gate", "judging", "limits", "models", "retrievers"), (dict,)),
+    **dict.fromkeys(("answers", "bands", "evaluation", "explore", "gate", "judging"), (dict,)),
+    **dict.fromkeys(("limits", "models", "retrievers"), (dict,)),
 }
 _WORDS = {
     str: "text in quotes",
@@ -137,9 +139,9 @@ class ProjectFile:
         return bool(self.data.get("texts", True))
 
     @property
-    def log(self) -> Path | None:
-        """The folder of the production log; None without one."""
-        return self.folder / self.data["log"] if "log" in self.data else None
+    def log(self) -> str | None:
+        """The path of the production log; None without one."""
+        return str(self.path.parent / self.data["log"]) if "log" in self.data else None
 
     def inside(self, *keys: str) -> ProjectFile:
         """Return a table inside this one."""
@@ -201,17 +203,14 @@ class ProjectFile:
         if not keys:
             return 0
         lines = self.text.replace("\r\n", "\n").split("\n")
-        before, line = 0, len(lines)  # the key begins after `before`, at the latest in `line`
-        while line - before > 1:
-            middle = end = (before + line) // 2
+
+        def reaches(end: int) -> bool:
             # A value of several lines cannot be parsed before its end.
             while (part := _parsed("\n".join(lines[:end]))) is None:
                 end += 1
-            if _inside(part, keys) is None:
-                before = end
-            else:
-                line = middle
-        return line if self.text else 0
+            return _inside(part, keys) is not None
+
+        return bisect_left(range(len(lines)), 1, key=reaches) if self.text else 0
 
     def error(self, what: str, *keys: str, fix: str) -> FormatError:
         """Return an error about a key, with its location."""

@@ -7,4 +7,8 @@ from rankgauge.core.lazy import lazy_imports
 with lazy_imports(globals()):
     from rankgauge.project.init import NewProject as NewProject, create_project as create_project
     from rankgauge.project.project import Project as Project, ProjectStatus as ProjectStatus
-    from rankgauge.project.sections import judging_settings as judging_settings, model_settings as model_settings
+    from rankgauge.project.sections import (
+        answer_settings as answer_settings,
+        judging_settings as judging_settings,
+        model_settings as model_settings,
+    )

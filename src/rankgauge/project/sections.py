@@ -1,4 +1,4 @@
-"""The tables of a project file that several surfaces read: judging, and language models."""
+"""The tables of a project file that several surfaces read: answers, judging, and language models."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ _JUDGING = {
     **dict.fromkeys(("shown", "places", "judges", "budget"), (int,)),
     **dict.fromkeys(("grades", "fields"), (list,)),
 }
+_ANSWERS = dict.fromkeys(("file", "reference", "collection", "model"), (str,))
 _MODEL = {
     **dict.fromkeys(("url", "model", "key_env", "cache"), (str,)),
     **dict.fromkeys(("input_price", "output_price", "max_cost"), (float,)),
@@ -29,6 +30,17 @@ def judging_settings(file: ProjectFile, given: Mapping[str, Any] | None = None) 
     judging = file.inside("judging")
     with judging.at():
         return Settings(**{**judging.checked("judging", _JUDGING), **(given or {})})
+
+
+def answer_settings(file: ProjectFile) -> dict[str, str]:
+    """Return defaults of the arguments of ``rankgauge answers``: those in ``[answers]``, with paths.
+
+    Raises:
+        FormatError: If a value is not text.
+        UnknownName: For an unknown key.
+    """
+    answers = file.inside("answers").checked("answers", _ANSWERS)
+    return {key: value if key == "model" else str(file.path.parent / value) for key, value in answers.items()}
 
 
 def model_settings(file: ProjectFile, name: str) -> dict[str, Any]:
