@@ -200,14 +200,37 @@ class BenchmarkPlan:
         known_name("retriever of the project", name, planned)
         return planned[name]
 
-    def options(self, name: str) -> dict[str, Any]:
+    def options(self, name: str, above: tuple[str, ...] = ()) -> dict[str, Any]:
         """Return the type and options of a retriever as one table, including its parts.
+
+        Args:
+            name: The name of the retriever.
+            above: The names of the retrievers that contain it, from the outermost.
 
         Raises:
             UnknownName: For a name that is not in the plan.
             FormatError: If retrievers contain each other.
         """
-        return _nested_settings(self, name, ())
+        with self.file.at("retrievers", *above[-1:]):
+            planned = self.retriever(name)
+        if name in above:
+            raise self.file.error(
+                f"retrievers contain each other: {' > '.join([*above, name])}",
+                "retrievers",
+                name,
+                fix="remove one of them",
+            )
+
+        def inside(key: str, value: Any) -> Any:
+            if key in _PARTS and isinstance(value, str):
+                return self.options(value, (*above, name))
+            if key in _PARTS and isinstance(value, list):
+                return [inside(key, part) for part in value]
+            if isinstance(value, Mapping):
+                return {inner: inside(inner, option) for inner, option in value.items()}
+            return value
+
+        return {"type": planned.type, **{key: inside(key, value) for key, value in planned.options.items()}}
 
     def check(self) -> None:
         """Check the owner of the file, and the types and options of all retrievers, before any is created.
@@ -221,7 +244,7 @@ class BenchmarkPlan:
         if self.file.data and not self.trust:
             self.file.check_owner()
         for retriever in self.retrievers:
-            _nested_settings(self, retriever.name, ())
+            self.options(retriever.name)
             _check_options(self.file, retriever.type, retriever.options, ("retrievers", retriever.name))
 
 
@@ -314,29 +337,6 @@ class _PlanReader:
         limits = self.file.inside(*keys)
         with limits.at():
             return Limits(**limits.checked("limits", dict.fromkeys((limit.name for limit in fields(Limits)), ())))
-
-
-def _nested_settings(plan: BenchmarkPlan, name: str, above: tuple[str, ...]) -> dict[str, Any]:
-    with plan.file.at("retrievers", *above[-1:]):
-        planned = plan.retriever(name)
-    if name in above:
-        raise plan.file.error(
-            f"retrievers contain each other: {' > '.join([*above, name])}",
-            "retrievers",
-            name,
-            fix="remove one of them",
-        )
-
-    def inside(key: str, value: Any) -> Any:
-        if key in _PARTS and isinstance(value, str):
-            return _nested_settings(plan, value, (*above, name))
-        if key in _PARTS and isinstance(value, list):
-            return [inside(key, part) for part in value]
-        if isinstance(value, Mapping):
-            return {inner: inside(inner, option) for inner, option in value.items()}
-        return value
-
-    return {"type": planned.type, **{key: inside(key, value) for key, value in planned.options.items()}}
 
 
 def _check_options(file: ProjectFile, kind: str, options: Mapping[str, Any], keys: tuple[str, ...]) -> None:

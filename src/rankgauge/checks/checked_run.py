@@ -305,7 +305,8 @@ class CheckedRun:
         self.several += int(several.sum())
         self.varied += int((several & ~constant).sum())
         numbers = np.flatnonzero(constant)
-        self.constant.add(len(numbers), query_locations(table, numbers, self.source))
+        firsts = locations_of(table, table.offsets[numbers[:SHOWN]], self.source)
+        self.constant.add(len(numbers), tuple(replace(location, document="") for location in firsts))
         rising = _per_query((values[1:] > values[:-1]) & inside, table) > 0
         order = np.arange(len(table))
         if rising.any():
@@ -364,12 +365,6 @@ def locations_of(table: PairTable, rows: Sequence[int] | IntArray, source: str) 
         )
         for row, number in zip(shown.tolist(), query_of(table, shown).tolist(), strict=True)
     )
-
-
-def query_locations(table: PairTable, numbers: IntArray, source: str) -> tuple[Location, ...]:
-    """Return the locations of the first of these queries."""
-    first_rows = table.offsets[numbers[:SHOWN]]
-    return tuple(replace(location, document="") for location in locations_of(table, first_rows, source))
 
 
 def _digests(table: PairTable) -> dict[bytes, int]:

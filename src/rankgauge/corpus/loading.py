@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -83,12 +83,6 @@ def other_splits(source: Any, split: str | None) -> dict[str, Qrels]:
 _MANY = 20_000
 _EACH = 2_000
 _TITLES = ("title", "headline", "name")
-
-
-def _ir_at(data: Any) -> Callable[[int], Mapping[str, Any]] | None:
-    if not hasattr(data.docs_iter(), "__getitem__"):
-        return None
-    return lambda place: _ir_row(next(iter(data.docs_iter()[place : place + 1])))
 
 
 def _ir_row(item: Any) -> dict[str, Any]:
@@ -197,7 +191,9 @@ class _Loader:
         if hasattr(data, "docs_iter"):
             count = data.docs_count()
             size = _EACH * (_MANY + 1 if count is None else count)
-            rows = RowReader(lambda: map(_ir_row, data.docs_iter()), shown, _text, _ir_at(data), size)
+            sliced = hasattr(data.docs_iter(), "__getitem__")
+            at = (lambda place: _ir_row(next(iter(data.docs_iter()[place : place + 1])))) if sliced else None
+            rows = RowReader(lambda: map(_ir_row, data.docs_iter()), shown, _text, at, size)
             documents = kept(rows, self.faults)
         if hasattr(data, "queries_iter"):
             queries = kept(RowReader(lambda: map(_ir_row, data.queries_iter()), shown, _text), self.faults)

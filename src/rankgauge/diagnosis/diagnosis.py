@@ -35,7 +35,6 @@ from rankgauge.diagnosis.ranked_queries import (
     RankedQuery,
     Rankings,
     find_patterns,
-    judgments_of,
     ranked_queries,
     rankings_of,
 )
@@ -283,7 +282,7 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
         dict(chain.from_iterable(part.items() for part in column)) for column in zip(*parts, strict=True)
     )
     # Use ids as text, like all rankings created here.
-    judgments = judgments_of(judged)
+    judgments = {query: judged[query] for query in judged}
     truth = Qrels.of(judgments)
     queries = _ranked_queries(judgments, rankings, rel)
     other_name = "" if second is None else name_of(second)

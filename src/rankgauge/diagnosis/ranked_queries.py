@@ -164,15 +164,6 @@ def _unnamed(count: int) -> npt.NDArray[np.object_]:
     return np.array([f"\x1funjudged {number}" for number in range(1, count + 1)], dtype=object)
 
 
-def judgments_of(qrels: Qrels) -> dict[str, dict[str, float]]:
-    """Return the grades of each judged query, with ids as text."""
-    docs, grades = qrels.table.docs.shown(), qrels.table.values.tolist()
-    return {
-        query: dict(zip(docs[first:last], grades[first:last], strict=True))
-        for query, (first, last) in zip(qrels.query_ids, pairwise(qrels.table.offsets.tolist()), strict=True)
-    }
-
-
 def ranked_queries(
     judgments: Mapping[str, Mapping[str, float]], rankings: Rankings, rel: float
 ) -> tuple[RankedQuery, ...]:

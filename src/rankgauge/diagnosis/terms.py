@@ -156,18 +156,16 @@ class Texts:
     def __init__(self, collection: Collection) -> None:
         self.collection = collection
         self.words = cache(self._words)
-        self.terms = cache(self._terms)
-        self.shared = cache(self._shared)
-        self.query_terms = cache(self._query_terms)
+        self.terms = cache(lambda doc: _terms(self.words(doc), _stemmer()))
+        self.query_terms = cache(lambda query: _terms(self.query_words(query), _stemmer()))
+        # The terms of a query that match a term of the document.
+        self.shared = cache(lambda query, doc: shared(self.query_terms(query), self.terms(doc)))
         self._shingles = cache(self._shingles_of)
 
     def _words(self, doc: str) -> tuple[str, ...]:
         """Return the words of title and text; empty for an unknown document."""
         document = self.collection.documents.get(doc)
         return () if document is None else words(document.full_text)
-
-    def _terms(self, doc: str) -> frozenset[str]:
-        return _terms(self.words(doc), _stemmer())
 
     def _shingles_of(self, doc: str) -> frozenset[tuple[str, ...]]:
         """Return the five-word shingles of a document; fewer words form a single one."""
@@ -190,14 +188,6 @@ class Texts:
         record = self.collection.queries.get(query)
         every = () if record is None else words(record.text)
         return tuple(dict.fromkeys(word for word in every if word not in _STOP))
-
-    def _query_terms(self, query: str) -> frozenset[str]:
-        """Return the terms of a query; empty for an unknown query."""
-        return _terms(self.query_words(query), _stemmer())
-
-    def _shared(self, query: str, doc: str) -> frozenset[str]:
-        """Return the terms of a query that match a term of the document."""
-        return shared(self.query_terms(query), self.terms(doc))
 
     def similarity(self, doc: str, other: str) -> float:
         """Return the Jaccard similarity of the five-word shingles of two texts, from 0 to 1.

@@ -158,11 +158,7 @@ def rewritten(name: str, why: str, **params: Any) -> Deviation:
 
 def of_run(name: str, why: str, change: Callable[[PairTable], PairTable]) -> Deviation:
     """Return a deviation that changes the table of the run."""
-
-    def changed(case: Case) -> Case:
-        return case._replace(run=replace(case.run, table=change(case.run.table)))
-
-    return Deviation(name, why, "run", changed)
+    return Deviation(name, why, "run", lambda case: case._replace(run=replace(case.run, table=change(case.run.table))))
 
 
 def _of_judgments(name: str, why: str, change: Callable[[Case], PairTable]) -> Deviation:
@@ -171,20 +167,17 @@ def _of_judgments(name: str, why: str, change: Callable[[Case], PairTable]) -> D
 
 def of_grades(name: str, why: str, change: Callable[[FloatArray], FloatArray]) -> Deviation:
     """Return a deviation that changes the grades of the judgments."""
-
-    def table(case: Case) -> PairTable:
-        return replace(case.qrels.table, values=change(case.qrels.table.values))
-
-    return _of_judgments(name, why, table)
+    return _of_judgments(name, why, lambda case: replace(case.qrels.table, values=change(case.qrels.table.values)))
 
 
 def of_policy(name: str, why: str, **policies: Any) -> Deviation:
     """Return a deviation that sets policies."""
-
-    def changed(case: Case) -> Case:
-        return case._replace(policies=replace(case.policies, **policies))
-
-    return Deviation(name, why, "order" if "ties" in policies else "policy", changed)
+    return Deviation(
+        name,
+        why,
+        "order" if "ties" in policies else "policy",
+        lambda case: case._replace(policies=replace(case.policies, **policies)),
+    )
 
 
 # ---- run
@@ -259,10 +252,6 @@ ASCENDING_IDS = Deviation("ties by ascending id", "ties broken by document id as
 # ---- judgments
 
 
-def _binary(values: FloatArray) -> FloatArray:
-    return np.where(values >= 1, 1.0, np.minimum(values, 0.0))
-
-
 def _of_relevant_queries(case: Case) -> PairTable:
     table = case.qrels.table
     relevant = np.bincount(table.query_numbers()[table.values >= 1], minlength=len(table.queries))
@@ -273,11 +262,6 @@ def _found(case: Case, wanted: Callable[[FloatArray], npt.NDArray[np.bool_]]) ->
     """Return the judged rows whose documents are in the run with a score that meets a condition."""
     rows, judged = match(case.qrels, case.run)
     return distinct(judged[wanted(case.run.table.values[rows])])
-
-
-def _retrieved_only(case: Case) -> PairTable:
-    rows = _found(case, lambda scores: np.ones(len(scores), dtype=bool))
-    return case.qrels.table.keep(rows)
 
 
 def _only_ranked_queries(case: Case) -> PairTable:
@@ -296,7 +280,7 @@ def _without_nonpositive(case: Case) -> PairTable:
 RETRIEVED_ONLY = _of_judgments(
     "only retrieved documents are known",
     "judgments are given with the scores: a relevant document that was not retrieved is unknown",
-    _retrieved_only,
+    lambda case: case.qrels.table.keep(distinct(match(case.qrels, case.run)[1])),
 )
 RANKED_QUERIES_JUDGED = _of_judgments(
     "nothing is judged without a ranking",
@@ -314,7 +298,11 @@ WHOLE_GRADES = of_grades(
     "grades are truncated to whole numbers: 0.5 is 0 and 2.9 is 2",
     lambda values: np.trunc(values) + 0.0,
 )
-BINARY_GRADES = of_grades("binary grades", "grades of at least 1 become 1, lower grades 0", _binary)
+BINARY_GRADES = of_grades(
+    "binary grades",
+    "grades of at least 1 become 1, lower grades 0",
+    lambda values: np.where(values >= 1, 1.0, np.minimum(values, 0.0)),
+)
 NEGATIVES_JUDGED = of_grades(
     "negative grades are judged",
     "a document with a negative grade is judged not relevant, not pooled only",

@@ -525,18 +525,13 @@ def _ranks(measures: Sequence[Measure], values: _Means, name: str) -> tuple[int,
 
 def kendall_tau(values: Sequence[float], other: Sequence[float]) -> float:
     """Return Kendall's tau-b between two lists of values; NaN if all values of a list are equal."""
-    agree = untied = untied_other = 0
-    for a, b in combinations(range(len(values)), 2):
-        first, second = _sign(values[a] - values[b]), _sign(other[a] - other[b])
-        agree += first * second
-        untied += first != 0
-        untied_other += second != 0
-    pairs = untied * untied_other
-    return agree / pairs**0.5 if pairs else float("nan")
+    first, second = (_sign(np.subtract.outer(column, column)) for column in (values, other))
+    pairs = int(np.count_nonzero(first)) * int(np.count_nonzero(second))
+    return float((first * second).sum()) / pairs**0.5 if pairs else math.nan
 
 
-def _sign(difference: float) -> int:
-    return 0 if abs(difference) <= TOLERANCE else 1 if difference > 0 else -1
+def _sign(differences: Any) -> Any:
+    return np.sign(np.where(np.abs(differences) <= TOLERANCE, 0.0, differences))
 
 
 def _pool_notes(report: Reliability, groups_of: IntArray, groups: int) -> Iterator[str]:

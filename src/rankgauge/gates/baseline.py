@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankgauge.core.arguments import integer, is_number
+from rankgauge.core.arguments import is_number
 from rankgauge.core.files import read_text, write_atomically
 from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.text import Ratio, inflect, many, some
@@ -34,6 +34,7 @@ _SCHEMA = "rankgauge/baseline/"
 _VERSION = 2
 # 95% of a normal distribution are within this many standard deviations.
 _BAND = 1.959963984540054
+_TOP = 10  # documents of each ranking that are stored for reports
 _SHORT = 16  # hexadecimal digits: 64 bits
 _MARKS = ("<<<<<<<", "=======", ">>>>>>>", "|||||||")
 _RENEW = "write it again: rankgauge gate QRELS RUN --update-baseline"
@@ -48,9 +49,9 @@ class FirstDocuments(NamedTuple):
     depth: int  # length of the longest ranking
 
     @classmethod
-    def of(cls, run: Run, top: int = 10) -> FirstDocuments:
+    def of(cls, run: Run) -> FirstDocuments:
         """Return the first `top` documents of each query."""
-        best = ranked(run, depth=top)
+        best = ranked(run, depth=_TOP)
         docs, parts = best.table.docs.shown(), pairwise(best.table.offsets.tolist())
         documents = {q: tuple(docs[a:b]) for q, (a, b) in zip(best.query_ids, parts, strict=True)}
         return cls(documents, int(np.diff(run.table.offsets).max(initial=0)))
@@ -170,7 +171,7 @@ class Baseline:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def from_run(cls, qrels: Any, run: Any, rules: Any = None, *, noise: Iterable[Any] = (), top: int = 10) -> Baseline:
+    def from_run(cls, qrels: Any, run: Any, rules: Any = None, *, noise: Iterable[Any] = ()) -> Baseline:
         """Create the baseline of a run.
 
         Args:
@@ -178,7 +179,6 @@ class Baseline:
             run: The run: anything that :meth:`Run.of` accepts.
             rules: Rules that name the measures: anything that :meth:`GateRules.of` accepts.
             noise: Two or more repeated runs of the same system, to measure random differences.
-            top: Number of documents of each ranking to store for reports.
 
         Raises:
             InputError: If too many queries have no ranking, a fault of the input invalidates the
@@ -186,9 +186,8 @@ class Baseline:
         """
         wanted = GateRules.of(rules)
         truth = Qrels.of(qrels)
-        top = integer("top", top)
         measures = [gated.measure for gated in wanted.measures]
-        evaluation, firsts = evaluate_blocks(truth, run, measures, lambda block: FirstDocuments.of(block, top))
+        evaluation, firsts = evaluate_blocks(truth, run, measures, FirstDocuments.of)
         repeats = [evaluate(truth, repeat, measures) for repeat in noise]
         return _finished(cls.of_values(evaluation, truth, firsts), evaluation, wanted.max_failed, repeats=repeats)
 

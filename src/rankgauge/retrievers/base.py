@@ -20,11 +20,11 @@ Ranking: TypeAlias = list[tuple[str, float]]
 _OWN = frozenset({"title", "text"})
 
 
+@dataclass(eq=False, repr=False)
 class CallableDelegate:
     """Base of objects that wrap a callable; other attributes are those of the callable."""
 
-    def __init__(self, call: Callable[..., Any]) -> None:
-        self._call = call
+    _call: Callable[..., Any]
 
     @property
     def members(self) -> Sequence[Any]:
