@@ -10,6 +10,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # newer versions prefer httpx2
     from starlette.testclient import TestClient
 
+from evaluated_project import create_evaluated
 from judging_pages import ORIGIN, filled
 from judging_site import chromium, served
 
@@ -28,3 +29,10 @@ def project(tmp_path):
 def client(project):
     with TestClient(judging_app(project), base_url=ORIGIN) as client:
         yield client
+
+
+@pytest.fixture
+def evaluated(tmp_path):
+    project = create_evaluated(tmp_path / "handbook")
+    with project.judging, project.evaluations:
+        yield project

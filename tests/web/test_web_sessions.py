@@ -11,6 +11,7 @@ from http.cookies import SimpleCookie
 
 import httpx
 import pytest
+from evaluated_project import evaluation_app
 from judging_pages import ORIGIN, filled, sign_in, token_of
 from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
@@ -20,20 +21,23 @@ from rankgauge.web import judging_app
 from rankgauge.web.pages import RateLimit
 from rankgauge.web.server import _local_secret as local_secret
 
-EVERYBODY = ("judge", "lead", "admin")
+ROLES = ("judge", "reader", "lead", "admin")
+JUDGES = ("judge", "lead", "admin")
+READERS = ("reader", "lead", "admin")
 LEADS = ("lead", "admin")
 ADMINS = ("admin",)
 # Every route and its roles; None needs no session.
 ROUTES = {
-    ("GET", "/"): EVERYBODY,
-    ("GET", "/judge"): EVERYBODY,
-    ("GET", "/judge/{presentation}"): EVERYBODY,
-    ("POST", "/judge/{presentation}"): EVERYBODY,
-    ("GET", "/answers"): EVERYBODY,
-    ("GET", "/questions"): EVERYBODY,
-    ("POST", "/questions"): EVERYBODY,
-    ("POST", "/questions/withdraw"): EVERYBODY,
-    ("GET", "/guideline"): EVERYBODY,
+    ("GET", "/"): JUDGES,
+    ("GET", "/start"): JUDGES,
+    ("GET", "/judge"): JUDGES,
+    ("GET", "/judge/{presentation}"): JUDGES,
+    ("POST", "/judge/{presentation}"): JUDGES,
+    ("GET", "/answers"): JUDGES,
+    ("GET", "/questions"): JUDGES,
+    ("POST", "/questions"): JUDGES,
+    ("POST", "/questions/withdraw"): JUDGES,
+    ("GET", "/guideline"): JUDGES,
     ("POST", "/guideline"): LEADS,
     ("GET", "/progress"): LEADS,
     ("GET", "/disagreements"): LEADS,
@@ -53,37 +57,47 @@ ROUTES = {
 }
 
 
-def test_every_route_has_a_role():
-    found = {
-        (method, route.path)
-        for route in judging_routes()
-        if isinstance(route, Route)
-        for method in route.methods - {"HEAD"}
-    }
-    assert found == set(ROUTES)
+# The routes of a project with evaluations.
+EVALUATIONS = {
+    ("GET", "/"): ROLES,
+    ("GET", "/verdict"): READERS,
+    ("GET", "/evaluations"): READERS,
+    ("GET", "/evaluations/{id}"): READERS,
+    ("GET", "/evaluations/{id}/causes"): READERS,
+    ("GET", "/compare"): READERS,
+    ("GET", "/compare/{query:path}"): READERS,
+    ("POST", "/compare/{query:path}"): LEADS,
+    ("GET", "/deciding"): READERS,
+    ("POST", "/deciding"): LEADS,
+    ("GET", "/queries/{query:path}"): READERS,
+    ("GET", "/documents/{document:path}"): READERS,
+    ("GET", "/explain/{id}/{query:path}"): READERS,
+}
 
 
-def judging_routes():
-    from rankgauge.web import judging, pages, teams, votes
+def test_the_application_has_these_routes_and_static_files_only(evaluated):
+    for app, routes in ((judging_app(evaluated.judging), ROUTES), (evaluation_app(evaluated), ROUTES | EVALUATIONS)):
+        found = {
+            (method, route.path)
+            for route in app.routes
+            if isinstance(route, Route)
+            for method in route.methods - {"HEAD"}
+        }
+        assert found == set(routes)
+        assert [route.path for route in app.routes if isinstance(route, Mount)] == ["/static"]
 
-    return [each for module in (judging, teams, votes, pages) for each in module.routes]
 
-
-def test_the_application_has_these_routes_and_static_files_only(project):
-    paths = {(type(each), each.path) for each in judging_app(project).routes}
-    assert paths == {(Route, path) for _, path in ROUTES} | {(Mount, "/static")}
-
-
-@pytest.mark.parametrize("role", [None, *EVERYBODY])
-def test_every_route_rejects_users_without_its_role(project, role):
-    client = TestClient(judging_app(project), base_url=ORIGIN, raise_server_exceptions=False)
+@pytest.mark.parametrize("role", [None, *ROLES])
+def test_every_route_rejects_users_without_its_role(evaluated, role):
+    project = evaluated.judging
+    client = TestClient(evaluation_app(evaluated), base_url=ORIGIN, raise_server_exceptions=False)
     if role is not None:
         sign_in(client, project, "Somebody", role)
         client.headers["X-CSRF-Token"] = token_of(client)
-    for (method, path), roles in ROUTES.items():
+    for (method, path), roles in (ROUTES | EVALUATIONS).items():
         if roles is None:
             continue
-        answer = client.request(method, re.sub(r"\{\w+\}", "nobody", path))
+        answer = client.request(method, re.sub(r"\{\w+(:path)?\}", "nobody", path))
         if role is None:
             assert answer.status_code == 401, path
         elif role not in roles:

@@ -103,7 +103,7 @@ class _Settings:
 
 
 @dataclass(frozen=True)
-class _Address:
+class Address:
     """Address of the web server."""
 
     host: str = option("The address to listen on.", default="127.0.0.1")
@@ -112,11 +112,12 @@ class _Address:
     )
     browser: bool = option("Open the page in a browser.", "--open")
 
-    def serve(self, project: Any, log: Any = None) -> None:
-        """Serve a project until Ctrl-C."""
+    def serve(self, judging: Any, log: Any = None, project: Any = None) -> None:
+        """Serve the pages of a project until Ctrl-C."""
         from rankgauge.web import serve
 
-        serve(project, host=self.host, port=self.port, log=log, echo=_open if self.browser else _print)
+        echo = _open if self.browser else _print
+        serve(judging, host=self.host, port=self.port, log=log, evaluations=project, echo=echo)
 
 
 @dataclass(frozen=True)
@@ -347,7 +348,7 @@ def gold(*, file: str, store: str | None = options.store) -> None:
 @judge.command(short_help="Serve the pages on which people judge.")
 def serve(
     *,
-    address: _Address,
+    address: Address,
     log: str | None = option(
         "A production log: leads see its metrics and question drift, and draw new questions.  [default: that "
         "of the project, if it exists]",
@@ -378,7 +379,7 @@ _demo_store = option("Keep the project in this store.  [default: a temporary one
 
 
 @judge.command(short_help="Serve a project on the bundled sample.")
-def demo(*, address: _Address, store: str | None = _demo_store) -> None:
+def demo(*, address: Address, store: str | None = _demo_store) -> None:
     """Serve a project on the bundled sample: 30 questions to a library help center.
 
     An existing project is opened again.

@@ -27,6 +27,7 @@ _GROUPS = {
     "Start": {
         "init": "Create a project: one file that describes what is evaluated.",
         "status": "Show what a project has, and the next step.",
+        "serve": "Serve the pages of a project: evaluations, comparisons, judging.",
     },
     "Evaluate and compare": {
         "evaluate": "Evaluate runs against judgments.",
@@ -74,7 +75,7 @@ _MODULES = {
         "spark": "sql",
         "bench": "explore",
         "collection": "check convert fuse cut sample",
-        "project": "init status",
+        "project": "init status serve",
     }.items()
     for command in commands.split()
 }

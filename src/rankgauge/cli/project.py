@@ -1,11 +1,12 @@
-"""``rankgauge init`` and ``status``: create a project, and show what it has."""
+"""``rankgauge init``, ``status``, and ``serve``: create a project, show what it has, and serve its pages."""
 
 from __future__ import annotations
 
 import rankgauge
 from rankgauge.cli import options
+from rankgauge.cli.judge import Address
 from rankgauge.cli.output import Output, counted, print_message, print_text, working
-from rankgauge.cli.parameters import argument, command
+from rankgauge.cli.parameters import argument, command, option
 from rankgauge.core.escaping import for_terminal
 
 
@@ -45,3 +46,30 @@ def status(*, path: str | None = options.project, out: Output) -> None:
         project = rankgauge.Project(path or ".")
         shown = project.status()
     out.print(shown)
+
+
+@command()
+def serve(
+    *,
+    path: str | None = options.project,
+    address: Address,
+    log: str | None = option(
+        "A production log: leads see its metrics and question drift.  [default: that of the project]", "LOG"
+    ),
+) -> None:
+    """Serve the pages of the project until you press Ctrl-C: evaluations, comparisons, and judging.
+
+    The printed link signs you in as admin. It works once; each start prints a new one. Others need
+    an invitation: rankgauge judge invite.
+
+    \b
+    Examples:
+      rankgauge serve --open
+      rankgauge serve handbook --port 9000
+    """
+    from rankgauge.production import EventLog
+
+    project = rankgauge.Project(path or ".")
+    events = log or project.file.log
+    with project.open_judging() as judging:
+        address.serve(judging, None if events is None else EventLog(events), project)

@@ -13,6 +13,7 @@ with lazy_imports(globals()):
         measure_agreement as measure_agreement,
     )
     from rankgauge.judging.events import (
+        IN_SIGHT as IN_SIGHT,
         ROLES as ROLES,
         Answer as Answer,
         Candidate as Candidate,

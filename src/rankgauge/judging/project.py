@@ -529,6 +529,12 @@ class JudgingProject(Store):
                 last=last,
             )
 
+    @property
+    def position(self) -> tuple[int, int]:
+        """The numbers of presentations and choices: what is computed from them holds until one changes."""
+        with self._current() as (_, state):
+            return state.presented, state.chosen
+
     def judgments(self) -> list[Judgment]:
         """Return all judgments, in the order of presentation."""
         with self._current() as (_, state):

@@ -6,7 +6,12 @@ from rankgauge.core.lazy import lazy_imports
 
 with lazy_imports(globals()):
     from rankgauge.project.init import NewProject as NewProject, create_project as create_project
-    from rankgauge.project.project import Project as Project, ProjectStatus as ProjectStatus
+    from rankgauge.project.project import (
+        CollectedGrades as CollectedGrades,
+        Project as Project,
+        ProjectStatus as ProjectStatus,
+        reevaluate as reevaluate,
+    )
     from rankgauge.project.sections import (
         answer_settings as answer_settings,
         judging_settings as judging_settings,

@@ -33,6 +33,7 @@ from rankgauge.judging.export import export_judgments
 from rankgauge.judging.planning import judging_status
 from rankgauge.judging.project import JudgingProject
 from rankgauge.production.log import EventLog
+from rankgauge.project.sections import judging_settings
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 from rankgauge.store.database import NothingStored
@@ -119,6 +120,14 @@ class Project:
     def judging(self) -> JudgingProject:
         """Questions, pools, judges, and their choices; see `rankgauge judge create`."""
         return JudgingProject(self.file.store)
+
+    def open_judging(self) -> JudgingProject:
+        """Return :attr:`judging`; where nobody judged yet, create it with the settings of the file."""
+        try:
+            self.judging.settings  # noqa: B018 - reads the store
+        except NothingStored:
+            JudgingProject.create(self.file.store, judging_settings(self.file)).close()
+        return self.judging
 
     @cached_property
     def collection(self) -> Collection:

@@ -16,6 +16,8 @@ with lazy_imports(globals()):
     from rankgauge.reports.sections import (
         Details as Details,
         Section as Section,
+        comparison_result as comparison_result,
         diagnosis_section as diagnosis_section,
+        readable as readable,
         trend_section as trend_section,
     )

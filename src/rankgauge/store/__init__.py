@@ -6,5 +6,9 @@ from rankgauge.core.lazy import lazy_imports
 
 with lazy_imports(globals()):
     from rankgauge.store.copies import WholeStore as WholeStore
-    from rankgauge.store.entries import HistoryEntries as HistoryEntries, HistoryEntry as HistoryEntry
+    from rankgauge.store.entries import (
+        HistoryEntries as HistoryEntries,
+        HistoryEntry as HistoryEntry,
+        obstacles as obstacles,
+    )
     from rankgauge.store.history import History as History

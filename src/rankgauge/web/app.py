@@ -15,9 +15,12 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rankgauge.errors import RankgaugeError, StorageError
-from rankgauge.judging import JudgingProject
+from rankgauge.judging import JudgingProject, Settings
 from rankgauge.production import EventLog
+from rankgauge.project import Project
 from rankgauge.web import judging, pages, production, teams, votes
+from rankgauge.web.evaluations import routes as evaluation_routes
+from rankgauge.web.workbench import Workbench
 
 STATIC = Path(__file__).parent / "static"
 _HEADERS = {
@@ -40,16 +43,20 @@ _ERRORS = {
 _POLICY = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 
 
-def judging_app(project: JudgingProject, *, log: EventLog | None = None) -> Starlette:
+def judging_app(
+    project: JudgingProject, *, log: EventLog | None = None, evaluations: Project | None = None
+) -> Starlette:
     """Create the ASGI application of a judging project.
 
     Args:
         project: The project; several processes may serve it at the same time.
         log: A production log, for pages with its metrics, the drift of the project's questions, and
             new questions sampled from the log. Only leads see these pages.
+        evaluations: The project whose evaluations are shown, with the same store.
     """
     app = Starlette(
         routes=[
+            *([] if evaluations is None else evaluation_routes),
             *judging.routes,
             *teams.routes,
             *votes.routes,
@@ -61,6 +68,9 @@ def judging_app(project: JudgingProject, *, log: EventLog | None = None) -> Star
         exception_handlers=dict.fromkeys((HTTPException, RankgaugeError, Exception), show_error),
     )
     app.state.project = project
+    app.state.workbench = None if evaluations is None else Workbench(evaluations)
+    if evaluations is not None and project.settings.title == Settings().title:
+        app.state.title = evaluations.file.folder.name
     app.state.log = None if log is None else production.ProductionLog(log)
     app.state.failed_sign_ins = pages.RateLimit(per_sender=10, total=300, seconds=300)
     app.state.votes = pages.RateLimit(per_sender=600, total=6_000, seconds=60)

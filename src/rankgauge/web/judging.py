@@ -22,7 +22,8 @@ _MOST_SECONDS = 86_400.0
 _RELOAD = "reload the page and choose again; everything stored so far is kept"
 
 
-def _start(visit: Visit) -> Response:
+def start(visit: Visit) -> Response:
+    """Return the start page of a judge."""
     return visit.render("start.html", progress=visit.project.progress(visit.judge.id), settings=visit.project.settings)
 
 
@@ -187,7 +188,8 @@ def _seconds(form: Mapping[str, str]) -> float | None:
 
 
 routes = [
-    Route("/", visited(_start)),
+    Route("/", visited(start)),
+    Route("/start", visited(start)),
     Route("/judge", visited(_next)),
     Route("/answers", visited(partial(_next, votes=True))),
     Route("/judge/{presentation}", visited(_show)),

@@ -8,12 +8,12 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -24,11 +24,38 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from rankgauge import reports
 from rankgauge.errors import InputError
-from rankgauge.judging import ROLES, Document, Judge, JudgingProject, Settings, Transaction, hash_secret
+from rankgauge.judging import Document, Judge, JudgingProject, Settings, Transaction, hash_secret
 
+ADMINS = ("admin",)
+LEADS = ("lead", *ADMINS)
+JUDGES = ("judge", *LEADS)
+READERS = ("reader", *LEADS)
+# Name, path, and roles of the groups of pages, and of the pages of judging.
+_NAVIGATION = (
+    (
+        ("Overview", "/", READERS),
+        ("Evaluations", "/evaluations", READERS),
+        ("Judging", "/start", LEADS),
+        ("Production", "/production", LEADS),
+        ("People", "/people", ADMINS),
+    ),
+    (
+        ("Judge", "/judge", JUDGES),
+        ("Answers", "/answers", JUDGES),
+        ("Questions", "/questions", JUDGES),
+        ("Guideline", "/guideline", JUDGES),
+        ("Progress", "/progress", LEADS),
+        ("Disagreements", "/disagreements", LEADS),
+        ("Votes", "/votes", LEADS),
+        ("Settings", "/settings", LEADS),
+    ),
+)
 _MOST_BODY = 1_000_000
 _MOST_FIELDS = 200
+_KEPT = 64  # results
+_T = TypeVar("_T")
 
 
 class PageError(InputError):
@@ -70,11 +97,21 @@ def render(request: Request, template: str, *, status: int = 200, **values: Any)
     project: JudgingProject | None = request.app.state.project
     values = {
         "judge": None,
-        "title": "" if project is None else project.settings.title,
+        "title": getattr(request.app.state, "title", "") or ("" if project is None else project.settings.title),
         "csrf": "",
-        "has_log": getattr(request.app.state, "log", None) is not None,
         "request": request,
     } | values
+    judge, state = values["judge"], request.app.state
+    role = "" if judge is None else judge.role
+    have = {"/production": getattr(state, "log", None), "/evaluations": getattr(state, "workbench", None)}
+    values["navigation"] = [
+        [
+            (name, path, path == request.url.path or (path != "/" and request.url.path.startswith(f"{path}/")))
+            for name, path, roles in row
+            if role in roles and have.get(path, state) is not None
+        ]
+        for row in _NAVIGATION
+    ]
     return HTMLResponse(_templates().get_template(template).render(values), status_code=status)
 
 
@@ -83,7 +120,7 @@ def error_page(request: Request, what: str, *, where: str = "", fix: str = "", s
     page = (
         _templates()
         .get_template("error.html")
-        .render(what=what, where=where, fix=fix, judge=None, title="Judging", has_log=False, request=request)
+        .render(what=what, where=where, fix=fix, judge=None, title="Judging", navigation=((), ()), request=request)
     )
     return HTMLResponse(page, status_code=status)
 
@@ -95,13 +132,17 @@ def see_other(url: str) -> Response:
 
 @lru_cache(maxsize=1)
 def _templates() -> Environment:
-    return Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+    environment = Environment(
+        # Live pages and static reports share the parts of sections.
+        loader=FileSystemLoader([Path(__file__).parent / "templates", Path(reports.__file__).parent / "templates"]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["kind"] = lambda part: type(part).__name__
+    environment.globals["readable"] = reports.readable
+    return environment
 
 
 _COOKIE = "rankgauge_session"
@@ -141,6 +182,31 @@ class RateLimit:
                 return math.ceil(max(ends) + self._seconds - now)
             self._events.append((now, sender))
             return 0
+
+
+class Results:
+    """Results that are kept while they are used; concurrent requests compute each result once."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, object] = {}
+        self._locks: dict[Hashable, threading.Lock] = {}
+        self._lock = threading.Lock()
+
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._kept
+
+    def get(self, key: Hashable, compute: Callable[[], _T]) -> _T:
+        """Return the result for a key, and compute it if it is not kept."""
+        with self._lock:
+            lock = self._locks.setdefault(key, threading.Lock())
+        with lock:
+            result: _T = self._kept.pop(key) if key in self._kept else compute()  # type: ignore[assignment]
+            self._kept[key] = result  # the latest one is last
+        with self._lock:
+            for old in [*self._kept][: max(0, len(self._kept) - _KEPT)]:
+                self._kept.pop(old, None)
+                self._locks.pop(old, None)
+        return result
 
 
 def signed_in(request: Request) -> Judge | None:
@@ -257,10 +323,6 @@ routes = [
 ]
 
 
-ADMINS = ("admin",)
-LEADS = ("lead", *ADMINS)
-
-
 @dataclass(frozen=True, slots=True)
 class Visit:
     """Request of a signed-in judge."""
@@ -276,7 +338,7 @@ class Visit:
 
 
 def visited(
-    handler: Callable[[Visit], Response], *, roles: tuple[str, ...] = ROLES
+    handler: Callable[[Visit], Response], *, roles: tuple[str, ...] = JUDGES
 ) -> Callable[[Request], Awaitable[Response]]:
     """Return an endpoint that runs a handler in a thread, with the judge of the request."""
 

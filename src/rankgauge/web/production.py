@@ -23,33 +23,26 @@ from rankgauge.production import (
     sample_questions,
 )
 from rankgauge.reports import drift_page
-from rankgauge.web.pages import LEADS, Visit, see_other, visited
+from rankgauge.web.pages import LEADS, Results, Visit, see_other, visited
 
 _T = TypeVar("_T")
 _PERIODS = ("week", "day")
 _SAMPLING = ("frequency", "strata", "uniform")
 _MOST = 100  # largest number of questions per draw, each with a checkbox in the form
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 720, 220, 72, 28
-_KEPT = 20
 _POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]+)"')
 
 
 class ProductionLog:
-    """Production log of a server; results are cached until its files change."""
+    """Production log of a server; results are kept until its files change."""
 
     def __init__(self, log: EventLog) -> None:
         self.log = log
-        self._kept: dict[tuple[Any, ...], Any] = {}
+        self._results = Results()
 
     def computed(self, key: tuple[Any, ...], compute: Callable[[], _T]) -> _T:
-        """Return a result for these arguments and this state of the log, cached if possible."""
-        key = (*key, self.log.fingerprint())
-        if key not in self._kept:
-            while len(self._kept) >= _KEPT:
-                self._kept.pop(next(iter(self._kept)), None)
-            self._kept[key] = compute()
-        result: _T = self._kept[key]
-        return result
+        """Return a result for these arguments and this state of the log."""
+        return self._results.get((*key, self.log.fingerprint()), compute)
 
 
 # ---- metrics

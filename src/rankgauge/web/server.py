@@ -12,6 +12,7 @@ from collections.abc import Callable
 from rankgauge.errors import InputError, MissingExtra
 from rankgauge.judging import JudgingProject, hash_secret
 from rankgauge.production import EventLog
+from rankgauge.project import Project
 
 
 def serve(
@@ -20,6 +21,7 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8765,
     log: EventLog | None = None,
+    evaluations: Project | None = None,
     echo: Callable[[str], None] = print,
 ) -> None:
     """Serve the pages of a judging project until Ctrl-C.
@@ -29,6 +31,7 @@ def serve(
         host: The address to listen on; a local address is not reachable from other computers.
         port: The port; if 0, any free port.
         log: A production log for leads; see :func:`judging_app`.
+        evaluations: The project whose evaluations are shown, with the same store.
         echo: Called with the link to open, once the server listens.
 
     Raises:
@@ -43,7 +46,7 @@ def serve(
         raise MissingExtra(
             "the pages need Starlette and uvicorn, which are not installed", fix="pip install 'rankgauge[web]'"
         ) from None
-    app = judging_app(project, log=log)
+    app = judging_app(project, log=log, evaluations=evaluations)
     project.question_progress()  # load the project before the first request
     listening = listen(host, port)
     link = f"http://{shown_host(host)}:{listening.getsockname()[1]}/join/{_local_secret(project)}"

@@ -1,0 +1,525 @@
+"""Pages of evaluations: overview, list, details, comparisons, queries, documents, and explanations."""
+
+from __future__ import annotations
+
+import math
+import uuid
+from collections.abc import Iterable, Sequence
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from starlette.responses import Response
+from starlette.routing import Route
+
+from rankgauge import judging
+from rankgauge.comparison import Difference
+from rankgauge.corpus import Document
+from rankgauge.errors import InputError
+from rankgauge.evaluation import Evaluation, group_means
+from rankgauge.explanation import explain
+from rankgauge.measures import Measure, parse
+from rankgauge.reports import comparison_result, html_report
+from rankgauge.store import HistoryEntry
+from rankgauge.web.judging import start
+from rankgauge.web.pages import LEADS, READERS, DisplayedDocument, PageError, Visit, displayed, see_other, visited
+from rankgauge.web.workbench import Regraded, Workbench
+
+_ROWS, _RECENT, _WORST = 50, 5, 10  # rows of a page, of the overview, and of the worst queries
+_DEPTHS = (10, 20, 50, 100)
+_ORDERS = ("losses", "gains", "id")
+_ONLY = ("all", "changed", "graded")
+_BINARY = ("not relevant", "relevant")
+
+
+def _workbench(visit: Visit) -> Workbench:
+    workbench: Workbench = visit.request.app.state.workbench
+    return workbench
+
+
+def _entry(visit: Visit, number: str) -> HistoryEntry:
+    """Return a saved evaluation by its number in an address."""
+    try:
+        return _workbench(visit).history.entry(int(number))
+    except (InputError, ValueError):
+        raise PageError(
+            404, f"There is no evaluation {number:.40}.", where="evaluations", fix="Choose one of the list."
+        ) from None
+
+
+def _option(visit: Visit, name: str, known: Sequence[Any]) -> Any:
+    """Return a value of the query string if it is known, else the first one."""
+    text = visit.request.query_params.get(name, "")
+    return next((value for value in known if str(value) == text), known[0])
+
+
+def _mean(evaluation: Evaluation, measure: Measure) -> tuple[str, str]:
+    """Return a mean with the digits that its interval justifies, and the interval."""
+    mean, low, high = evaluation.mean()[str(measure)], math.nan, math.nan
+    if evaluation.weights is None:
+        column = evaluation.per_query[:, evaluation.measures.index(measure)]
+        low, high = measure.mean_interval(column, skip_undefined=evaluation.policies.undefined == "skip")
+    if math.isnan(low) or high <= low:
+        return f"{mean:.3f}", ""
+    digits = min(4, max(2, 1 - math.floor(math.log10(high - low))))
+    return f"{mean:.{digits}f}", f"{low:.{digits}f} to {high:.{digits}f}"
+
+
+def _rows(workbench: Workbench, entries: Sequence[HistoryEntry], shown: int) -> list[dict[str, Any]]:
+    """Return the latest evaluations with their primary measure and its history, the latest first."""
+    rows = []
+    for place in range(len(entries) - 1, max(-1, len(entries) - 1 - shown), -1):
+        entry = entries[place]
+        name = next(iter(entry.means))
+        earlier = [other.means.get(name) for other in entries[: place + 1] if other.run == entry.run]
+        values = [value for value in earlier[-20:] if value is not None and not math.isnan(value)]
+        evaluation = workbench.measure(entry, name)
+        mean, interval = _mean(evaluation, parse(name))
+        rows.append({"entry": entry, "measure": name, "mean": mean, "interval": interval, "line": _line(values)})
+    return rows
+
+
+def _line(values: Sequence[float]) -> str:
+    """Return the points of a small plot, 60 by 16; empty for a single value."""
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    if len(values) < 2:
+        return ""
+    span = high - low or 1.0
+    return " ".join(
+        f"{60 * n / (len(values) - 1):.1f},{14 - 12 * (value - low) / span:.1f}" for n, value in enumerate(values)
+    )
+
+
+# ---- overview, list, and details
+
+
+def _overview(visit: Visit) -> Response:
+    if visit.judge.role == "judge":
+        return start(visit)
+    workbench = _workbench(visit)
+    entries = workbench.history.entries()
+    latest = entries[-1] if entries else None
+    return visit.render(
+        "overview.html",
+        latest=latest,
+        other=None if latest is None else workbench.baseline(latest),
+        rows=_rows(workbench, entries, _RECENT),
+        total=len(entries),
+        progress=visit.project.progress(visit.judge.id),
+        warnings=[] if latest is None else [finding.message for finding in latest.findings if finding.fix],
+    )
+
+
+def _evaluations(visit: Visit) -> Response:
+    workbench = _workbench(visit)
+    entries = workbench.history.entries()
+    page = _page(visit, len(entries))
+    rows = _rows(workbench, entries[: len(entries) - _ROWS * (page - 1)], _ROWS)
+    return visit.render("evaluations.html", rows=rows, page=page, pages=_pages(len(entries)))
+
+
+def _page(visit: Visit, rows: int) -> int:
+    text = visit.request.query_params.get("page", "1")
+    return min(_pages(rows), max(1, int(text[:6]) if text.isascii() and text.isdecimal() else 1))
+
+
+def _pages(rows: int) -> int:
+    return max(1, math.ceil(rows / _ROWS))
+
+
+def _evaluation(visit: Visit) -> Response:
+    workbench, entry = _workbench(visit), _entry(visit, visit.request.path_params["id"])
+    evaluation = workbench.evaluation(entry)
+    if visit.request.query_params.get("format") == "json":
+        return Response(evaluation.to_json(), media_type="application/json")
+    measure = _measure(visit, evaluation.measures)
+    sign = -1 if measure.declaration.better == "lower" else 1
+    values = measure.counted(evaluation.per_query[:, evaluation.measures.index(measure)])
+    worst = sorted(range(len(values)), key=lambda row: (sign * values[row], row))[:_WORST]
+    texts = workbench.queries(entry)
+    queries = [(evaluation.query_ids[row], values[row]) for row in worst]
+    return visit.render(
+        "evaluation.html",
+        entry=entry,
+        measure=measure,
+        means=[(measure, *_mean(evaluation, measure)) for measure in evaluation.measures],
+        worst=[(query, texts.get(query, ""), f"{value:.3f}") for query, value in queries],
+        groups=None if evaluation.groups is None else group_means(evaluation).table(),
+        other=workbench.baseline(entry),
+        findings=evaluation.findings,
+    )
+
+
+def _causes(visit: Visit) -> Response:
+    """Return the likely causes of an evaluation, which take longer than the page."""
+    entry = _entry(visit, visit.request.path_params["id"])
+    try:
+        return visit.render("causes.html", entry=entry, diagnosis=_workbench(visit).diagnosis(entry), reason="")
+    except InputError as error:
+        return visit.render("causes.html", entry=entry, diagnosis=None, reason=error.what)
+
+
+def _measure(visit: Visit, measures: Iterable[Measure]) -> Measure:
+    measure: Measure = _option(visit, "m", tuple(measures))
+    return measure
+
+
+# ---- comparisons
+
+
+def _pair(visit: Visit) -> tuple[list[HistoryEntry], Measure]:
+    """Return the evaluations of a comparison, the baseline first, and the measure that decides."""
+    values = visit.request.query_params if visit.request.method == "GET" else visit.form
+    names = [values.get("a", "")]
+    names += visit.request.query_params.getlist("b") if visit.request.method == "GET" else [values.get("b", "")]
+    chosen = list(dict.fromkeys(filter(None, names)))
+    if len(chosen) < 2:
+        raise PageError(
+            400, "A comparison needs two evaluations.", where="compare", fix="Choose two or more of the list."
+        )
+    entries = [_entry(visit, name) for name in chosen]
+    shared = [name for name in entries[0].means if all(name in entry.means for entry in entries)]
+    wanted = values.get("m", "")
+    if not shared:
+        raise PageError(400, "These evaluations have no measure in common.", where="compare", fix="Choose others.")
+    return entries, parse(wanted if wanted in shared else shared[0])
+
+
+def _address(entries: Sequence[HistoryEntry], measure: Measure, query: str = "", **more: str) -> str:
+    """Return the address of a comparison, or of one of its queries."""
+    words = [("a", str(entries[0].id)), *(("b", str(entry.id)) for entry in entries[1:]), ("m", str(measure))]
+    path = f"/compare/{quote(query, safe='')}" if query else "/compare"
+    return f"{path}?{urlencode([*words, *more.items()])}"
+
+
+def _verdicts(regraded: Regraded, measure: Measure) -> list[dict[str, Any]]:
+    """Return the difference of each run from the first one, as saved and with the grades given since."""
+    rows = []
+    for entry in regraded.entries[1:]:
+        saved, current = (
+            comparison.difference(entry.short_name, measure) for comparison in (regraded.saved, regraded.current)
+        )
+        rows.append({"entry": entry, "saved": saved, "current": current, "class": _class_of(current)})
+    return rows
+
+
+def _class_of(difference: Difference) -> str:
+    """Return the CSS class of a verdict: a sign and a color."""
+    good, bad = {"better": (True, False), "worse": (False, True)}.get(difference.verdict or "", (False, False))
+    return "good" if good else "bad" if bad else "open"
+
+
+def _verdict(visit: Visit) -> Response:
+    """Return the verdict on an evaluation, which takes longer than the page."""
+    entries, measure = _pair(visit)
+    try:
+        regraded = _workbench(visit).comparison(entries, str(measure))
+    except InputError as error:  # not comparable
+        return visit.render("verdict_part.html", reason=error.what, regraded=None)
+    return visit.render(
+        "verdict_part.html",
+        reason="",
+        regraded=regraded,
+        sentence=comparison_result(regraded.current),
+        verdicts=_verdicts(regraded, measure),
+        address=_address(entries, measure),
+    )
+
+
+def _comparison(visit: Visit) -> Response:
+    workbench = _workbench(visit)
+    entries, measure = _pair(visit)
+    regraded = workbench.comparison(entries, str(measure))
+    form = visit.request.query_params.get("format", "")
+    if form == "json":
+        return Response(regraded.current.to_json(), media_type="application/json")
+    if form == "html":
+        return _download(workbench, entries, regraded)
+    texts = workbench.queries(entries[0])
+    order, only = _option(visit, "order", _ORDERS), _option(visit, "only", _ONLY)
+    find = visit.request.query_params.get("find", "").strip().casefold()
+    rows = [
+        row
+        for row in _query_rows(regraded, measure, order)
+        if (only == "all" or (row[0] in regraded.grades if only == "graded" else row[3]))
+        and (find in row[0].casefold() or find in texts.get(row[0], "").casefold())
+    ]
+    page = _page(visit, len(rows))
+    return visit.render(
+        "comparison.html",
+        entries=entries,
+        measure=measure,
+        measures=[name for name in entries[0].means if all(name in entry.means for entry in entries)],
+        regraded=regraded,
+        sentence=comparison_result(regraded.current),
+        verdicts=_verdicts(regraded, measure),
+        table=regraded.current.table(),
+        differences=regraded.current.differences_table(),
+        rows=rows[_ROWS * (page - 1) : _ROWS * page],
+        texts=texts,
+        total=len(rows),
+        page=page,
+        pages=_pages(len(rows)),
+        chosen={"order": order, "only": only, "find": visit.request.query_params.get("find", "")},
+        orders=_ORDERS,
+        only=_ONLY,
+        address=_address,
+    )
+
+
+def _query_rows(regraded: Regraded, measure: Measure, order: str) -> list[tuple[str, float, float, float]]:
+    """Return each query with the values of the first two runs and the improvement, in an order."""
+    first, second = regraded.current.evaluations[:2]
+    columns = [
+        dict(
+            zip(
+                evaluation.query_ids,
+                measure.counted(evaluation.per_query[:, evaluation.measures.index(measure)]).tolist(),
+                strict=True,
+            )
+        )
+        for evaluation in (first, second)
+    ]
+    sign = -1 if measure.declaration.better == "lower" else 1
+    rows = [
+        (query, value, columns[1][query], sign * (columns[1][query] - value))
+        for query, value in columns[0].items()
+        if query in columns[1]
+    ]
+    if order == "id":
+        return sorted(rows)
+    return sorted(rows, key=lambda row: (row[3] if order == "losses" else -row[3], row[0]))
+
+
+def _download(workbench: Workbench, entries: Sequence[HistoryEntry], regraded: Regraded) -> Response:
+    """Return the comparison as a file: one page with everything."""
+    history = workbench.history
+    runs = {entry.short_name: history.run(entry) for entry in entries}
+    text = html_report(
+        history.qrels(entries[0]),
+        runs,
+        result=regraded.saved,
+        collection=workbench.texts(entries[0], None),
+        title=" and ".join(runs),
+    )
+    name = "-".join(str(entry.id) for entry in entries)
+    return Response(
+        text,
+        media_type="text/html",
+        headers={"Content-Disposition": f'attachment; filename="comparison-{name}.html"'},
+    )
+
+
+def _deciding(visit: Visit) -> Response:
+    """Return the bounds over unjudged documents, and the documents that could decide."""
+    entries, measure = _pair(visit)
+    try:
+        result = _workbench(visit).deciding(entries[0], entries[1], str(measure))
+    except InputError as error:
+        return visit.render("deciding.html", result=None, reason=error.what)
+    return visit.render(
+        "deciding.html",
+        entries=entries,
+        result=result,
+        reason="",
+        first=[
+            (document, _address(entries, measure, document.query, doc=document.document))
+            for document in result.top(_WORST)
+        ],
+    )
+
+
+def _add_queue(visit: Visit) -> Response:
+    """Make tasks of the documents that could decide, for judges who see neither systems nor ranks."""
+    entries, measure = _pair(visit)
+    _workbench(visit).add_queue(entries[0], entries[1], str(measure))
+    return see_other("/judge")
+
+
+def _compared_query(visit: Visit) -> Response:
+    """Show both rankings of a query, with texts and grades."""
+    workbench = _workbench(visit)
+    entries, measure = _pair(visit)
+    query, depth = visit.request.path_params["query"], _option(visit, "depth", _DEPTHS)
+    regraded = workbench.comparison(entries[:2], str(measure))
+    result = workbench.query(entries[:2], query, str(measure), depth)
+    if visit.request.query_params.get("format") == "json":
+        return Response(result.to_json(), media_type="application/json")
+    shown = result.query(query)
+    order = [row[0] for row in _query_rows(regraded, measure, "losses")]
+    place = order.index(query) if query in order else None
+    rankings = (shown.ranking_a, shown.ranking_b)
+    documents = list(dict.fromkeys(at.document for ranking in rankings for at in ranking))
+    missed = [
+        name for name, grade in workbench.grades(entries[0], query).items() if grade > 0 and name not in documents
+    ]
+    selected = visit.request.query_params.get("doc", "")
+    if not selected:
+        unjudged = (at.document for ranking in reversed(rankings) for at in ranking if at.grade is None)
+        selected = next(unjudged, documents[0] if documents else "")
+    texts = workbench.texts(entries[0], [*documents, *missed, selected])
+    document = texts.documents.get(selected)
+    text = texts.queries[query].text if query in texts.queries else ""
+    return visit.render(
+        "compared_query.html",
+        entries=entries,
+        measure=measure,
+        query=query,
+        text=text,
+        shown=shown,
+        rankings=rankings,
+        titles={name: document.snippet(120) for name, document in texts.documents.items()},
+        missed=missed,
+        moves=[(at.rank, at.other_rank) for at in shown.ranking_a if at.other_rank and at.other_rank <= depth],
+        depth=depth,
+        depths=_DEPTHS,
+        selected=selected,
+        document=None if document is None else _displayed(visit, document, text),
+        given=workbench.given(query, selected),
+        grade=workbench.grades(entries[0], query).get(selected),
+        saved_grade=workbench.history.qrels(entries[0], queries=[query]).get(query, {}).get(selected),
+        scale=_scale(visit, entries[0]),
+        values=_values(regraded, query),
+        verdicts=_verdicts(regraded, measure),
+        regraded=regraded,
+        before=order[place - 1] if place else None,
+        after=order[place + 1] if place is not None and place + 1 < len(order) else None,
+        place=place,
+        total=len(order),
+        choice=str(uuid.uuid4()),
+        may_grade=visit.judge.role in LEADS,
+        address=_address,
+    )
+
+
+def _displayed(visit: Visit, document: Document, question: str) -> DisplayedDocument:
+    fields = {"title": document.title, "text": document.text, **{k: str(v) for k, v in document.fields.items()}}
+    return displayed(judging.Document(document.id, fields), visit.project.settings, question)
+
+
+def _values(regraded: Regraded, query: str) -> list[tuple[str, list[float], list[float]]]:
+    """Return the values of a query by measure: of each run, as saved and now."""
+    rows = []
+    for measure in regraded.saved.measures:
+        saved, current = (
+            [evaluation.value(query, measure) for evaluation in comparison.evaluations]
+            for comparison in (regraded.saved, regraded.current)
+        )
+        rows.append((str(measure), saved, current))
+    return rows
+
+
+def _scale(visit: Visit, entry: HistoryEntry) -> Sequence[str]:
+    """Return the names of the grades: those of the project, or two if the judgments have no others."""
+    return _BINARY if _workbench(visit).highest_grade(entry) <= 1 else visit.project.settings.grades
+
+
+def _grade(visit: Visit) -> Response:
+    """Store a grade given in sight of both rankings."""
+    entries, measure = _pair(visit)
+    query, form = visit.request.path_params["query"], visit.form
+    document, said = form.get("document", ""), form.get("grade", "")
+    known = {*_workbench(visit).grades(entries[0], query)}
+    for entry in entries[:2]:
+        known |= {*_workbench(visit).history.run(entry, queries=[query]).get(query, {})}
+    if document not in known or not (said == "undo" or (said.isascii() and said.isdecimal() and len(said) < 3)):
+        raise InputError("this is no grade of a document of this query", where="grade", fix="reload the page")
+    try:
+        choice = str(uuid.UUID(form.get("choice", "")))
+    except ValueError:
+        raise InputError("the form is incomplete", where="form", fix="reload the page and grade again") from None
+    visit.project.grade(visit.judge.id, query, document, None if said == "undo" else int(said), choice=choice)
+    depth = form.get("depth", "")
+    return see_other(_address(entries, measure, query, doc=document, depth=depth))
+
+
+# ---- a query, a document, and a value
+
+
+def _query(visit: Visit) -> Response:
+    """Show a query across evaluations."""
+    workbench, query = _workbench(visit), visit.request.path_params["query"]
+    rows: list[tuple[HistoryEntry, str, str]] = []
+    text, grades = "", dict[str, float]()
+    entries = workbench.history.entries()
+    name = visit.request.query_params.get("m", "")
+    for entry in reversed(entries[-_ROWS:]):
+        own = name if name in entry.means else next(iter(entry.means))
+        evaluation = workbench.measure(entry, own)
+        if query in evaluation.query_ids:
+            rows.append((entry, own, f"{evaluation.value(query, own):.3f}"))
+            text = text or workbench.queries(entry).get(query, "")
+            grades = grades or workbench.grades(entry, query)
+    if not rows:
+        raise PageError(404, f"No evaluation has the query {query:.60}.", where="query", fix="Choose another query.")
+    relevant = sorted((name for name, grade in grades.items() if grade > 0), key=lambda name: -grades[name])
+    titles = workbench.texts(rows[0][0], relevant).documents
+    return visit.render(
+        "query.html",
+        query=query,
+        text=text,
+        rows=rows,
+        line_points=_line([float(value) for *_, value in reversed(rows) if value != "nan"]),
+        relevant=[(name, grades[name], titles[name].snippet(120) if name in titles else "") for name in relevant],
+        judged=len(grades),
+    )
+
+
+def _document(visit: Visit) -> Response:
+    """Show the text of a document, its grades for a query, and its ranks."""
+    workbench, name = _workbench(visit), visit.request.path_params["document"]
+    query = visit.request.query_params.get("query", "")
+    entries = workbench.history.entries()
+    document: Document | None = None
+    ranks = []
+    for entry in reversed(entries[-_ROWS:]):
+        document = document or workbench.texts(entry, [name]).documents.get(name)
+        if query and (rank := workbench.rank(entry, query, name)):
+            ranks.append((entry, rank))
+    if document is None and not ranks:
+        raise PageError(404, f"No evaluation has the document {name:.60}.", where="document", fix="Choose another one.")
+    text = workbench.queries(entries[-1]).get(query, "")
+    return visit.render(
+        "document.html",
+        name=name,
+        query=query,
+        text=text,
+        document=None if document is None else _displayed(visit, document, text),
+        given=workbench.given(query, name),
+        ranks=ranks,
+    )
+
+
+def _explanation(visit: Visit) -> Response:
+    """Show a value step by step."""
+    workbench, entry = _workbench(visit), _entry(visit, visit.request.path_params["id"])
+    query = visit.request.path_params["query"]
+    measure = _measure(visit, map(parse, entry.means))
+    policies = entry.policies
+    result = explain(
+        {query: workbench.grades(entry, query)},
+        workbench.history.run(entry, queries=[query]),
+        measure,
+        query,
+        ties=policies.ties,
+        duplicates=policies.duplicates,
+        undefined=policies.undefined,
+        unjudged=policies.unjudged,
+    )
+    return visit.render("explanation.html", entry=entry, query=query, measure=measure, result=result)
+
+
+routes = [
+    Route("/", visited(_overview, roles=("judge", *READERS))),
+    Route("/verdict", visited(_verdict, roles=READERS)),
+    Route("/evaluations", visited(_evaluations, roles=READERS)),
+    Route("/evaluations/{id}", visited(_evaluation, roles=READERS)),
+    Route("/evaluations/{id}/causes", visited(_causes, roles=READERS)),
+    Route("/compare", visited(_comparison, roles=READERS)),
+    Route("/deciding", visited(_deciding, roles=READERS)),
+    Route("/deciding", visited(_add_queue, roles=LEADS), methods=["POST"]),
+    Route("/compare/{query:path}", visited(_compared_query, roles=READERS)),
+    Route("/compare/{query:path}", visited(_grade, roles=LEADS), methods=["POST"]),
+    Route("/queries/{query:path}", visited(_query, roles=READERS)),
+    Route("/documents/{document:path}", visited(_document, roles=READERS)),
+    Route("/explain/{id}/{query:path}", visited(_explanation, roles=READERS)),
+]
