@@ -2,7 +2,7 @@
 
     python benchmarks/judging_pages.py [--tiny] [--project FILE] [--write PAGE]
 
-A project with 100,000 stored choices, served by a separate process as `rankgauge judge serve`
+A project with 100,000 stored choices, served by a separate process as `rankgauge serve`
 does. First one judge answers without pause, then 50 judges with 4 to 12 seconds for each task. A
 response time spans sending the form, storing the choice, and receiving the whole next page.
 """

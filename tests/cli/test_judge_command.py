@@ -118,7 +118,7 @@ def test_a_pool_of_runs_and_searches_is_reported_and_a_second_time_adds_nothing(
     }
     status = json.loads(run("judge", "status", "--store", project, "--as", "json").stdout)
     assert (status["pooled"], status["candidates"]) == (30, again["documents"])
-    assert "rankgauge judge serve" in status["next_step"]
+    assert "rankgauge serve" in status["next_step"]
 
 
 def test_an_unknown_encoder_is_refused(project):

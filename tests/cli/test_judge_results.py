@@ -57,10 +57,14 @@ def test_agreement_prints_alpha(project):
 def test_without_judgments_the_next_step_is_shown(tmp_path):
     path = tmp_path / "empty.db"
     JudgingProject.create(path).close()
-    for command, step in (("relevance", "serve"), ("agreement", "serve"), ("votes", "answers FILE")):
+    for command, step in (
+        ("relevance", "serve"),
+        ("agreement", "serve"),
+        ("votes", "judge answers FILE"),
+    ):
         done = run("judge", command, "--store", path)
         assert (done.returncode, done.stdout) == (0, "")
-        assert f"Next: rankgauge judge {step} --store {path}" in done.stderr
+        assert f"Next: rankgauge {step} --store {path}" in done.stderr
 
 
 def test_the_coefficients_of_each_judge_are_listed_in_full_only(project):

@@ -249,7 +249,7 @@ def _pooled(folder):
 
 def no_candidates(folder):
     text, words = _pooled(folder)
-    assert "judge serve" in folder("judge status")
+    assert "rankgauge serve" in folder("judge status")
     return text, words
 
 

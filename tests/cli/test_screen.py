@@ -101,7 +101,7 @@ SILENT = {
     "judge questions",
     "judge guideline",
     "judge gold",
-    "judge serve",
+    "serve",
     "judge demo",
     "judge invite",
     "judge ask-model",

@@ -201,7 +201,7 @@ def test_a_project_without_judgments_says_what_to_do(tmp_path):
             export_judgments(project, to)
     with pytest.raises(InputError, match="no grades of people") as caught:
         export_judgments(project, relevance="grade")
-    assert caught.value.fix.endswith(f"rankgauge judge serve --store '{tmp_path / 'my a.db'}'")
+    assert caught.value.fix.endswith(f"rankgauge serve --store '{tmp_path / 'my a.db'}'")
     with pytest.raises(UnknownName):
         export_judgments(project, relevance="mean")
 

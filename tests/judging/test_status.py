@@ -33,7 +33,7 @@ def test_the_next_step_follows_the_project(project):
     project.add_candidates(pool, [Document(name) for name in "abc"])
     found = judging_status(project)
     assert (found.pooled, found.candidates, found.judged, found.left) == (2, 6, 0, 8)
-    assert "judge serve" in found.next_step
+    assert "rankgauge serve" in found.next_step
 
 
 def test_counts_times_and_judges_are_those_of_the_choices(project):

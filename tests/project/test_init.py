@@ -170,7 +170,7 @@ def test_a_log_is_found(tmp_path):
     (tmp_path / "app/manifest.json").write_text('{"name": "a web application"}')
     (tmp_path / "searches/manifest.json").write_text('{"segments": []}')
     create_project(tmp_path)
-    assert ProjectFile.read(tmp_path).log == Path(tmp_path).resolve() / "searches"
+    assert Path(ProjectFile.read(tmp_path).log) == Path(tmp_path).resolve() / "searches"
 
 
 @pytest.mark.parametrize("name", ["", "missing", "data.bin"])

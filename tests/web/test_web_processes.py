@@ -21,10 +21,10 @@ JUDGES = 50
 
 
 class Server:
-    """``rankgauge judge serve`` on a free port."""
+    """``rankgauge serve`` on a free port."""
 
     def __init__(self, where):
-        words = [sys.executable, "-m", "rankgauge", "judge", "serve", "--store", where, "--port", "0"]
+        words = [sys.executable, "-m", "rankgauge", "serve", "--store", where, "--port", "0"]
         self.process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
         self.url = re.search("http://[^/]+", self.process.stdout.readline())[0]
 

@@ -152,7 +152,6 @@ def judge() -> None:
     Examples:
       rankgauge judge create --questions queries.jsonl
       rankgauge judge pool --collection data --run bm25.run --run dense.run
-      rankgauge judge serve
       rankgauge judge status
     """
 
@@ -343,36 +342,6 @@ def gold(*, file: str, store: str | None = options.store) -> None:
         tests = judging.load_gold(file, opened)
         opened.add_gold(tests)
     print_message(f"added {len(tests)} hidden test{'s' * (len(tests) != 1)}")
-
-
-@judge.command(short_help="Serve the pages on which people judge.")
-def serve(
-    *,
-    address: Address,
-    log: str | None = option(
-        "A production log: leads see its metrics and question drift, and draw new questions.  [default: that "
-        "of the project, if it exists]",
-        "LOG",
-        default=options.from_project(lambda file: file.log if file.log and Path(file.log).exists() else None),
-        show_default=False,
-    ),
-    store: str | None = options.store,
-) -> None:
-    """Serve the pages until you press Ctrl-C.
-
-    The printed link signs you in as admin. It works once; each start prints a new one.
-
-    \b
-    Examples:
-      rankgauge judge serve
-      rankgauge judge serve --port 9000 --open
-      rankgauge judge serve --log log
-    """
-    from rankgauge.production import EventLog
-
-    shown = None if log is None else EventLog(log)
-    with judging.JudgingProject(store) as opened:
-        address.serve(opened, shown)
 
 
 _demo_store = option("Keep the project in this store.  [default: a temporary one]", "--store FILE")

@@ -107,7 +107,7 @@ def size(
 
 
 def _print_nothing_judged(flag: str) -> None:
-    print_message(f"There are no judgments of people yet. Next: rankgauge judge serve{flag}")
+    print_message(f"There are no judgments of people yet. Next: rankgauge serve{flag}")
 
 
 @command(short_help="Add answers of systems for people to compare.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.judge import Address
@@ -54,22 +56,32 @@ def serve(
     path: str | None = options.project,
     address: Address,
     log: str | None = option(
-        "A production log: leads see its metrics and question drift.  [default: that of the project]", "LOG"
+        "A production log: leads see its metrics and question drift, and draw new questions.  [default: that "
+        "of the project, if it exists]",
+        "LOG",
+        default=options.from_project(lambda file: file.log if file.log and Path(file.log).exists() else None),
+        show_default=False,
     ),
+    store: str | None = options.store,
 ) -> None:
-    """Serve the pages of the project until you press Ctrl-C: evaluations, comparisons, and judging.
+    """Serve pages until you press Ctrl-C: the evaluations of a project, comparisons, and judging.
 
-    The printed link signs you in as admin. It works once; each start prints a new one. Others need
-    an invitation: rankgauge judge invite.
+    With a store of its own, serve only the pages on which people judge. The printed link signs you
+    in as admin. It works once; each start prints a new one.
 
     \b
     Examples:
       rankgauge serve --open
       rankgauge serve handbook --port 9000
+      rankgauge serve --store judging.db --log log
     """
+    from rankgauge.judging import JudgingProject
     from rankgauge.production import EventLog
 
-    project = rankgauge.Project(path or ".")
-    events = log or project.file.log
-    with project.open_judging() as judging:
-        address.serve(judging, None if events is None else EventLog(events), project)
+    file = rankgauge.core.find_project_file() if path is None else path
+    project = None if file is None else rankgauge.Project(file)
+    if project is not None and store not in {None, str(project.file.store)}:
+        project = None
+    events = None if log is None else EventLog(log)
+    with JudgingProject(store) if project is None else project.open_judging() as judging:
+        address.serve(judging, events, project)

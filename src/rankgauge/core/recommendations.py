@@ -45,7 +45,7 @@ NEXT_STEPS = {
         "judge some documents: rankgauge judge create --questions FILE; or name judgments in [collection]: qrels = FILE"
     ),
     "project: no evaluation": "run the retrievers and evaluate them: rankgauge bench",
-    "project: tasks left": "judge the open tasks: rankgauge judge serve",
+    "project: tasks left": "judge the open tasks: rankgauge serve",
     "project: judgments changed": "evaluate the saved runs on the new judgments: rankgauge evaluate --again",
     "project: worse": "find the likely causes: rankgauge diagnose @latest",
     "project: evaluated": "change a retriever, and compare it: rankgauge bench",
@@ -53,7 +53,7 @@ NEXT_STEPS = {
     "judge: no candidates": (
         "add candidates for {questions}: rankgauge judge pool --collection FOLDER --run RUN{flag}"
     ),
-    "judge: tasks left": "judge: rankgauge judge serve{flag}",
+    "judge: tasks left": "judge: rankgauge serve{flag}",
     "judge: done": "export the judgments: rankgauge judge export qrels.txt{flag}",
     "logs import: dry run": "run the same command without --dry-run",
     "logs import: imported": "rankgauge logs metrics {log}",
@@ -71,7 +71,7 @@ def next_step(state: str, **words: str) -> str:
 
     Example:
         >>> next_step("judge: tasks left", flag=" --store p.db")
-        'judge: rankgauge judge serve --store p.db'
+        'judge: rankgauge serve --store p.db'
     """
     return NEXT_STEPS[state].format(**words)
 

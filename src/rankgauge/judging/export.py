@@ -214,7 +214,7 @@ def export_judgments(
         raise InputError(
             f"no {'grades' if rule == 'grade' else 'choices'} of people are counted yet",
             where=project.where,
-            fix=f"judge some tasks: rankgauge judge serve{project.flag}",
+            fix=f"judge some tasks: rankgauge serve{project.flag}",
         )
     dropped = [document for document in unsure if drop_unsure and document.fit_low < CUTS[0] <= document.fit_high]
     for document in dropped:

@@ -213,7 +213,7 @@ def ask_model(
         raise InputError(
             "there are no tasks answered by people to compare a model with",
             where=project.where,
-            fix=f"judge first: rankgauge judge serve{project.flag}",
+            fix=f"judge first: rankgauge serve{project.flag}",
         )
     judge = judge or project.add_judge(name, kind="model")[0]
     missing = [task for key, task in tasks.items() if key not in done][:limit]
