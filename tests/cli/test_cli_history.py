@@ -85,6 +85,21 @@ def test_a_list_has_a_line_for_each(kept):
     assert only.splitlines()[1].startswith("2,2026-01-05T00:00:00+00:00,keyword,1.0,30,0.5768")
 
 
+def test_a_long_list_is_shortened_to_the_latest(run, tmp_path):
+    evaluation = rankgauge.evaluate({"q1": {"d1": 1}}, {"q1": ["d1"]}, "RR")
+    with rankgauge.History(tmp_path / "many.db") as history:
+        for _ in range(25):
+            history.add(evaluation)
+    short, full, last, data = (
+        run("history", "list", "--store", "many.db", *words).stdout
+        for words in ([], ["--full"], ["--last", "3"], ["--as", "csv"])
+    )
+    assert (short.count(" run "), full.count(" run "), last.count(" run ")) == (21, 26, 4)
+    assert "the latest 20 of 25 evaluations: --last N or --full" in short
+    assert "the latest" not in full
+    assert data.count("\n") == 26
+
+
 def test_an_exported_evaluation_is_the_one_that_was_made(kept):
     text = kept("history", "export", "1").stdout
     made = rankgauge.evaluate(rankgauge.read_qrels(QRELS), rankgauge.read_run(BM25), ["nDCG@10", "RR"])

@@ -1,5 +1,6 @@
 """Commands in a project: arguments that its file or its store makes unnecessary."""
 
+import json
 import shutil
 
 import pytest
@@ -140,6 +141,20 @@ def test_the_log_is_that_of_the_project(folder, command):
     command(*words, "other")
     assert (folder / "other" / "manifest.json").exists()
     assert "log: " in command("status").stdout
+
+
+def test_a_user_of_the_log_is_removed_from_its_files(folder, command):
+    rows = [
+        {"query_id": f"q{n}", "user_query": f"text {n}", "client_id": f"u{n}", "timestamp": "2026-05-01T12:00:00Z"}
+        for n in range(3)
+    ]
+    (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    command("logs", "import", "rows.jsonl")
+    done = command("store", "forget", "--user", "u1", "--yes")
+    assert done.stderr == "removed user u1 from log: 1 event, 1 question, 1 rewritten file\n"
+    again = run_command("store", "forget", "--user", "u1", "--yes", cwd=folder)
+    assert again.returncode == 2
+    assert "the log has no user 'u1'" in again.stderr
 
 
 def test_outside_of_a_project_the_inputs_must_be_named(tmp_path):

@@ -17,6 +17,7 @@ from rankgauge.cli.output import (
 from rankgauge.cli.parameters import Group, Positive, argument, option
 from rankgauge.core.escaping import for_terminal
 
+_SHOWN = 20
 _run = option("Use only evaluations of this run.", "NAME")
 
 
@@ -42,11 +43,11 @@ def list_(
         "A measure whose mean is shown; repeat for more.  [default: nDCG@10, or the first]"
     ),
     run: str | None = _run,
-    last: Positive | None = option("Show only the latest N.  [default: all]", "N"),
+    last: Positive | None = option("Show only the latest N.  [default: 20, in CSV and JSON all]", "N"),
     store: str | None = options.store,
-    out: Output,
+    out: Output = output_format("Show all evaluations."),
 ) -> None:
-    """List the saved evaluations, in the order of saving.
+    """List the latest saved evaluations, in the order of saving.
 
     \b
     Examples:
@@ -55,7 +56,8 @@ def list_(
     """
     with working("reading the history"), rankgauge.History(store) as kept:
         entries = kept.entries(run=run)
-    out.print(entries, rankgauge.reports.Options(measures=measures, last=last))
+    shown = last or (None if out.full or out.is_data else _SHOWN)
+    out.print(entries, rankgauge.reports.Options(measures=measures, last=shown))
 
 
 @history.command(short_help="Show one evaluation in full.")

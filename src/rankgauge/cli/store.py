@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Literal
 
 import click
@@ -66,25 +67,34 @@ def forget(
     judge: str | None = option("Remove the name, the comments, and the access of this judge.", "ID|NAME"),
     document: str | None = option("Remove the text of this document.", "ID"),
     question: str | None = option("Remove the text of this question, such as one that a user asked.", "ID"),
+    user: str | None = option("Remove the events of this user from the files of the production log.", "ID"),
+    log: str | None = option("With --user: the log.  [default: that of the project]", "LOG"),
     yes: bool = option("Do not ask for confirmation."),
     store: str | None = options.store,
 ) -> None:
-    """Remove a person or a text from the store; earlier backups and exports are not changed.
+    """Remove a person or a text from the store, or a user from the log.
 
-    Numbers stay: values, rankings, judgments, and choices. Choices of a removed judge count under a
-    random id. Evaluations with a removed text say that they cannot be recomputed from it.
+    Earlier backups and exports are not changed. Numbers stay: values, rankings, judgments, and
+    choices. Choices of a removed judge count under a random id. Evaluations with a removed text say
+    that they cannot be recomputed from it. Importing a log again brings its users back.
     """
-    kinds: dict[Literal["judge", "document", "question"], str | None]
-    kinds = {"judge": judge, "document": document, "question": question}
+    kinds: dict[Literal["judge", "document", "question", "user"], str | None]
+    kinds = {"judge": judge, "document": document, "question": question, "user": user}
     named = [(kind, name) for kind, name in kinds.items() if name is not None]
     if len(named) != 1:
-        raise click.UsageError("name one of --judge, --document, and --question")
+        raise click.UsageError("name one of --judge, --document, --question, and --user")
     [(kind, name)] = named
-    with rankgauge.store.WholeStore(store) as whole:
-        text = for_terminal(f"{kind} {name} from {whole.where}")
-        if yes or click.confirm(f"remove {text} permanently?", err=True):
-            changes = [counted(number, noun) for noun, number in whole.forget(kind, name).items()]
-            print_message(f"removed {text}: {', '.join(changes)}")
+    remove: Callable[[str], dict[str, int]]
+    if kind == "user":
+        events = rankgauge.production.EventLog(log or options.project_log())
+        where, remove = events.path, events.forget_user
+    else:
+        whole = rankgauge.store.WholeStore(store)
+        where, remove = whole.where, partial(whole.forget, kind)
+    text = for_terminal(f"{kind} {name} from {where}")
+    if yes or click.confirm(f"remove {text} permanently?", err=True):
+        changes = [counted(number, noun) for noun, number in remove(name).items()]
+        print_message(f"removed {text}: {', '.join(changes)}")
 
 
 _NOUNS = {"evaluations": "evaluation", "events": "event", "judging_choices": "choice", "answers_verdicts": "verdict"}

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from rankgauge.core.files import read_text, write_atomically
+from rankgauge.core.keyed_hash import keyed_hash
 from rankgauge.core.libraries import library
 from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError, StorageError
@@ -201,6 +203,55 @@ class EventLog:
             [row] = counted.fetchall()
         values = (value.replace(tzinfo=UTC) if isinstance(value, datetime) else value for value in row)
         return dict(zip(names, values, strict=True))
+
+    def forget_user(self, user: str) -> dict[str, int]:
+        """Remove a user from the files of the log; return the numbers of what was removed.
+
+        Removed are the events of the user, and events without a user of the same questions and
+        sessions. Each changed file is replaced atomically. Of a folder with hashed identifiers, the
+        key of the machine that imported it is needed.
+
+        Args:
+            user: The identifier of the user, as in the sources of the log.
+
+        Raises:
+            InputError: If the log has no such user, or another program is writing to it.
+            StorageError: If a file cannot be written; repeat the call.
+        """
+        removed, ids, folder, fix = Counter[str](), [user], None, "check the identifier"
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(_reported(Path(self.path)))
+            if os.path.isdir(self.path):  # noqa: PTH112 - a pattern is no Path
+                settings = read_manifest(self.path)["settings"]
+                folder = stack.enter_context(LogFolder.opened(Path(self.path), settings, dry_run=False))
+                if settings["personal"] == "hash":
+                    ids.append(keyed_hash(user))
+                    fix += "; identifiers are hashed with a key: run this on the machine that imported the log"
+            log = EventLog(self.path)  # which no import changes now
+            connection = stack.enter_context(log.connection(threads=1))  # keeps the order of rows
+            connection.execute("SET preserve_insertion_order = true")
+            connection.execute(statement("events_of_user"), {"ids": ids})
+            counts = "SELECT count(*), count(DISTINCT question_id) FROM removed"
+            [(removed["event"], removed["question"])] = connection.execute(counts).fetchall()
+            known = "coalesce(event_id::VARCHAR IN (SELECT event_id FROM removed), false)"
+            for number, file in enumerate(log.files):
+                read_files(connection, [file]).create_view("one_file")
+                kept = f"FROM one_file WHERE NOT {known}"
+                [(found, left)] = connection.execute(
+                    f"SELECT count(*) FILTER ({known}), count(*) FILTER (NOT {known}) FROM one_file"
+                ).fetchall()
+                if found:
+                    _write_parquet(connection, f"SELECT * {kept}", Path(file))
+                    removed["rewritten file"] += 1
+                    if folder is not None:
+                        folder.manifest["segments"][number]["events"] = left
+            if folder is not None:
+                removed["refused row"] = folder.forget_refused(user)
+                folder.commit()
+        removed = +removed  # without zeros
+        if not removed:
+            raise InputError(f"the log has no user {user!r:.60}", where=self.path, fix=fix)
+        return dict(removed)
 
     def _check_times(self, connection: Any) -> None:
         try:
@@ -386,16 +437,7 @@ class LogFolder:
         segments = self.manifest["segments"]
         if count:
             name = f"events-{len(segments) + 1:06}.parquet"
-            part = self._written / f"{name}.part"
-            target = str(part.absolute()).replace("'", "''")
-            connection.execute(
-                f"COPY (SELECT {translation.stored()} FROM fresh) TO '{target}'"
-                " (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1)"
-            )
-            part.chmod(0o600)
-            with part.open("rb") as stream:
-                os.fsync(stream.fileno())
-            part.replace(self._written / name)
+            _write_parquet(connection, f"SELECT {translation.stored()} FROM fresh", self._written / name)
             segments.append({"file": name, "events": count})
         if refused:
             keeps = self.manifest["settings"] == {"personal": "keep", "scrub": False, "drop_text": False}
@@ -416,10 +458,30 @@ class LogFolder:
                 os.fsync(stream.fileno())
                 self.manifest["refused_bytes"] = stream.tell()
 
+    def forget_refused(self, user: str) -> int:
+        """Remove the refused rows that contain an identifier as a word; return their number."""
+        path, word = self.folder / REFUSED, re.compile(rf"(?<!\w){re.escape(user)}(?!\w)")
+        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+        kept = [line for line in lines if not word.search(" ".join(map(str, json.loads(line).values())))]
+        if len(kept) < len(lines):
+            with write_atomically(path) as stream:
+                stream.writelines(kept)
+            self.manifest["refused_bytes"] = path.stat().st_size
+        return len(lines) - len(kept)
+
     def commit(self) -> None:
         """Write the manifest."""
         with write_atomically(self._written / MANIFEST) as stream:
             stream.write(json.dumps(self.manifest, indent=1).encode())
+
+
+def _write_parquet(connection: Any, query: str, path: Path) -> None:
+    """Write the rows of a query to a file atomically; only the owner can read a new file."""
+    with write_atomically(path, private=not path.exists()) as stream:
+        target = os.path.abspath(stream.name).replace("'", "''")  # noqa: PTH100
+        connection.execute(
+            f"COPY ({query}) TO '{target}' (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, USE_TMP_FILE false)"
+        )
 
 
 @contextmanager
@@ -434,7 +496,7 @@ def _reported(folder: Path) -> Iterator[None]:
         raise StorageError(
             f"the log cannot be written: {reason:.200}",
             where=str(folder),
-            fix="check its permissions and the free disk space, and repeat the import; events that "
+            fix="check its permissions and the free disk space, and repeat the command; events that "
             "were stored before are unchanged",
         ) from None
 

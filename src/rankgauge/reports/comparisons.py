@@ -239,7 +239,7 @@ def _list_notes(entries: Sequence[HistoryEntry], shown: Sequence[HistoryEntry]) 
     if not entries:
         yield "no evaluation is saved"
     if len(shown) < len(entries):
-        yield f"the latest {len(shown)} of {many(len(entries), 'evaluation')}"
+        yield f"the latest {len(shown)} of {many(len(entries), 'evaluation')}: --last N or --full"
     judged = len({entry.qrels for entry in shown} - {None})
     if judged > 1:
         yield f"{judged} different judgments: values from different judgments are not comparable"
