@@ -64,6 +64,6 @@
     else if (key === "p") go(links[Math.max(at - 1, 0)]);
     else if (key === "u") go([...links.slice(at + 1), ...links].find((link) => link.closest(".unjudged")));
     else if (key === "e") go(find("#steps"));
-    else if (/^[0-9]$/.test(key)) go(find(`#grades [value="${key}"]`));
+    else if (/^[0-9]$/.test(key)) go(find(`#grades button[value="${key}"]`));
   });
 })();
