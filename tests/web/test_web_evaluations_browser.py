@@ -52,7 +52,7 @@ def test_from_the_verdict_to_a_grade_that_changes_it_by_keyboard(site):
     page.go_back()
     page.wait_for_function("old => document.querySelector('h1').innerText === old", arg=query)
     page.keyboard.press("e")
-    page.wait_for_url("**/explain/*")
+    page.wait_for_url("**/explain/**")
     page.goto(f"/compare?{PAIR}")
     with page.expect_download() as download:
         page.get_by_text("Download as one page").click()

@@ -270,3 +270,13 @@ def test_no_page_of_a_judge_shows_runs_ranks_scores_or_what_others_chose(project
     for text in texts:
         for word in ("bm25", "9.5", "8.5", "rank", "score", "secret-", "Benedict", "hidden comment"):
             assert word not in text.replace("rankgauge", ""), word
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [("127.0.0.1:8765", 401), ("[::1]:80", 401), ("judging.example", 401), ("evil.example", 421), ("", 421)],
+)
+def test_names_of_other_sites_are_refused(project, host, status):
+    app = judging_app(project, hosts=["judging.example"])
+    with TestClient(app, base_url=ORIGIN) as client:
+        assert client.get("/", headers={"Host": host}).status_code == status

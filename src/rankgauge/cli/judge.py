@@ -110,6 +110,9 @@ class Address:
     port: Annotated[int, click.IntRange(0, 65535)] = option(
         "The port to listen on; 0 chooses a free one.", default=8765
     )
+    names: tuple[str, ...] = option(
+        "A name under which others open the pages, as behind a proxy; repeat for more.", "--name HOST"
+    )
     browser: bool = option("Open the page in a browser.", "--open")
 
     def serve(self, judging: Any, log: Any = None, project: Any = None) -> None:
@@ -117,7 +120,7 @@ class Address:
         from rankgauge.web import serve
 
         echo = _open if self.browser else _print
-        serve(judging, host=self.host, port=self.port, log=log, evaluations=project, echo=echo)
+        serve(judging, host=self.host, port=self.port, log=log, evaluations=project, names=self.names, echo=echo)
 
 
 @dataclass(frozen=True)

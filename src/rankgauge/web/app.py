@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from ipaddress import ip_address
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -44,7 +47,11 @@ _POLICY = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancest
 
 
 def judging_app(
-    project: JudgingProject, *, log: EventLog | None = None, evaluations: Project | None = None
+    project: JudgingProject,
+    *,
+    log: EventLog | None = None,
+    evaluations: Project | None = None,
+    hosts: Iterable[str] = (),
 ) -> Starlette:
     """Create the ASGI application of a judging project.
 
@@ -53,6 +60,8 @@ def judging_app(
         log: A production log, for pages with its metrics, the drift of the project's questions, and
             new questions sampled from the log. Only leads see these pages.
         evaluations: The project whose evaluations are shown, with the same store.
+        hosts: The names under which the pages may be opened, besides IP addresses: a page of another
+            site whose name leads to this address (DNS rebinding) is refused. If empty, all.
     """
     app = Starlette(
         routes=[
@@ -64,7 +73,7 @@ def judging_app(
             *pages.routes,
             Mount("/static", StaticFiles(directory=STATIC), name="static"),
         ],
-        middleware=[Middleware(Headers, images=project.settings.image is not None)],
+        middleware=[Middleware(Headers, images=project.settings.image is not None, hosts=frozenset(hosts))],
         exception_handlers=dict.fromkeys((HTTPException, RankgaugeError, Exception), show_error),
     )
     app.state.project = project
@@ -78,10 +87,10 @@ def judging_app(
 
 
 class Headers:
-    """Middleware that adds headers against caching and external content to every response."""
+    """Middleware that refuses other names, and adds headers against caching and external content to every response."""
 
-    def __init__(self, app: ASGIApp, *, images: bool) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, *, images: bool, hosts: frozenset[str] = frozenset()) -> None:
+        self._app, self._hosts = app, hosts
         self._policy = f"{_POLICY}; img-src 'self' http: https:" if images else _POLICY
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -96,7 +105,20 @@ class Headers:
                     headers.setdefault(name, value)
             await send(message)
 
-        await self._app(scope, receive, answer)
+        if scope["type"] == "http" and self._hosts and not self._is_own(scope):
+            names = ", ".join(sorted(self._hosts))
+            refusal = PlainTextResponse(f"This server is known as {names}; add a name with --name.", status_code=421)
+            await refusal(scope, receive, answer)
+        else:
+            await self._app(scope, receive, answer)
+
+    def _is_own(self, scope: Scope) -> bool:
+        """Return whether a request names this server: by an IP address, or by one of its names."""
+        name = urlsplit(f"//{Request(scope).headers.get('host', '')}").hostname or ""
+        try:
+            return bool(ip_address(name))
+        except ValueError:
+            return name in self._hosts
 
 
 async def show_error(request: Request, error: Exception) -> Response:

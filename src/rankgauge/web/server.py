@@ -7,7 +7,7 @@ import getpass
 import os
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from rankgauge.errors import InputError, MissingExtra
 from rankgauge.judging import JudgingProject, hash_secret
@@ -22,6 +22,7 @@ def serve(
     port: int = 8765,
     log: EventLog | None = None,
     evaluations: Project | None = None,
+    names: Iterable[str] = (),
     echo: Callable[[str], None] = print,
 ) -> None:
     """Serve the pages of a judging project until Ctrl-C.
@@ -32,6 +33,8 @@ def serve(
         port: The port; if 0, any free port.
         log: A production log for leads; see :func:`judging_app`.
         evaluations: The project whose evaluations are shown, with the same store.
+        names: Names of this server in links of others, as behind a proxy, besides `host`, the name of
+            this computer, and IP addresses.
         echo: Called with the link to open, once the server listens.
 
     Raises:
@@ -46,7 +49,8 @@ def serve(
         raise MissingExtra(
             "the pages need Starlette and uvicorn, which are not installed", fix="pip install 'rankgauge[web]'"
         ) from None
-    app = judging_app(project, log=log, evaluations=evaluations)
+    hosts = ("localhost", host, socket.gethostname(), *names)
+    app = judging_app(project, log=log, evaluations=evaluations, hosts=map(str.lower, hosts))
     project.question_progress()  # load the project before the first request
     listening = listen(host, port)
     link = f"http://{shown_host(host)}:{listening.getsockname()[1]}/join/{_local_secret(project)}"
