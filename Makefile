@@ -47,6 +47,20 @@ demo: .venv/runtime.stamp ## create a project of the bundled sample, compare two
 demo-judge: .venv/runtime.stamp ## judge the bundled sample in a browser: choose the best of three documents
 	.venv/bin/rankgauge judge demo --open
 
+demo-serve: .venv/runtime.stamp ## open the pages of the bundled sample: two retrievers, and a half-finished judging project
+	@rm -rf build/demo-serve && mkdir -p build/demo-serve
+	@cp $(addprefix $(SAMPLE)/,corpus.jsonl queries.jsonl) build/demo-serve
+	@awk 'NR % 3' $(SAMPLE)/qrels.txt > build/demo-serve/qrels.txt
+	@awk 'NR % 6 == 0' $(SAMPLE)/qrels.txt > build/demo-serve/judged.txt
+	.venv/bin/rankgauge init build/demo-serve
+	.venv/bin/rankgauge bench build/demo-serve -q
+	cd build/demo-serve && export PATH="$(CURDIR)/.venv/bin:$$PATH" && \
+	rankgauge judge create --mode graded --questions queries.jsonl --title "Library help center" && \
+	rankgauge sensitivity deciding bm25#1 dense#2 --depth 10 --queue queue.run -q && \
+	rankgauge judge pool --collection . --run queue.run -k 20 && \
+	rankgauge judge import judged.txt --judge "Judge 1" && \
+	rankgauge serve --open
+
 demo-answers: .venv/runtime.stamp ## evaluate the answers of two prompts: does retrieval fail, or generation?
 	.venv/bin/rankgauge answers demo
 

@@ -1,6 +1,6 @@
-"""Screenshots of the judging pages: a team judges the bundled sample, Chromium opens the pages.
+"""Screenshots of the pages: a team judges and evaluates the bundled sample, Chromium opens the pages.
 
-python docs/_scripts/judging_screenshots.py [NAME ...]     docs/_static/judging-NAME-wide.png, ...
+python docs/_scripts/judging_screenshots.py [NAME ...]     docs/_static/{judging,workbench}-NAME-{wide,narrow}.png
 
 Without names, all screenshots are made. They need the extra ``web``, Playwright, and Chromium.
 """
@@ -22,6 +22,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 import rankgauge
 from rankgauge.judging import Answer, Choice, JudgingProject, Settings, demo_project
+from rankgauge.project import Project, create_project
 from rankgauge.sample import sample_path
 from rankgauge.web import judging_app
 
@@ -67,6 +68,15 @@ def _open_verdict(page: Page) -> None:
     page.wait_for_url("**/judge/*")
 
 
+def _wait(page: Page) -> None:
+    page.wait_for_load_state("networkidle")
+
+
+def _grade(page: Page) -> None:
+    page.locator("#grades button[value='2']").click()
+    page.locator("#grades button[value='2'][aria-pressed='true']").wait_for()
+
+
 PICTURES = {
     "choice": Picture("Judge 1", "/judge"),
     "graded": Picture("Judge 1", "/judge", mode="graded"),
@@ -85,6 +95,9 @@ PICTURES = {
     "verdict": Picture("Lead", "/disagreements", ("wide",), prepare=_open_verdict),
     "votes": Picture("Lead", "/votes", ("wide",)),
     "people": Picture("Admin", "/people", ("wide",)),
+    "overview": Picture("Lead", "/", mode="workbench", prepare=_wait),
+    "comparison": Picture("Lead", "/compare?a=1&b=2", ("wide",), mode="workbench", prepare=_wait),
+    "query": Picture("Lead", "/compare/q11?a=1&b=2", mode="workbench", prepare=_grade),
     # Last, since closing the browser sends the choice.
     "unsaved": Picture("Judge 1", "/judge", prepare=_lose_connection),
 }
@@ -109,6 +122,21 @@ def team_project(mode: str) -> tuple[JudgingProject, dict[str, str]]:
     project.add_judge("Help desk", kind="application", origins=["https://help.example"])
     _vote(project)
     return project, secrets
+
+
+def evaluated_project() -> tuple[Project, dict[str, str]]:
+    """Return a project on the sample with two evaluations, a third of the judgments left out, and the lead's secret."""
+    folder = Path("library")
+    folder.mkdir()
+    for name in ("corpus.jsonl", "queries.jsonl"):
+        shutil.copy(sample_path(name), folder)
+    lines = sample_path("qrels.txt").read_text().splitlines(keepends=True)
+    (folder / "qrels.txt").write_text("".join(line for number, line in enumerate(lines, 1) if number % 3))
+    create_project(folder)
+    project = Project(folder)
+    project.bench()
+    secret = project.open_judging().add_judge("Lead", role="lead")[1]
+    return project, {"Lead": secret}
 
 
 def _judge(project: JudgingProject, judge: str, tasks: int | None, *, often: bool) -> None:
@@ -157,9 +185,9 @@ def _vote(project: JudgingProject) -> None:
 
 
 @contextlib.contextmanager
-def _served(project: JudgingProject) -> Iterator[str]:
+def _served(project: JudgingProject, evaluations: Project | None = None) -> Iterator[str]:
     listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(judging_app(project), log_level="error"))
+    server = uvicorn.Server(uvicorn.Config(judging_app(project, evaluations=evaluations), log_level="error"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     yield f"http://127.0.0.1:{listening.getsockname()[1]}"
@@ -189,7 +217,8 @@ def take(browser: Browser, url: str, name: str, secrets: dict[str, str]) -> None
         if picture.prepare is not None:
             picture.prepare(page)
         page.mouse.move(0, 0)
-        page.screenshot(path=STATIC / f"judging-{name}-{size}.png")
+        group = "workbench" if picture.mode == "workbench" else "judging"
+        page.screenshot(path=STATIC / f"{group}-{name}-{size}.png")
         context.close()
 
 
@@ -200,8 +229,13 @@ def main() -> None:
     with contextlib.chdir(tempfile.mkdtemp()), sync_playwright() as tool:
         browser = tool.chromium.launch(executable_path=chromium, args=list(FLAGS))
         for mode in dict.fromkeys(PICTURES[name].mode for name in names):
-            project, secrets = team_project(mode)
-            with project, _served(project) as url:
+            evaluations: Project | None = None
+            if mode == "workbench":
+                evaluations, secrets = evaluated_project()
+                project = evaluations.judging
+            else:
+                project, secrets = team_project(mode)
+            with project, _served(project, evaluations) as url:
                 for name in names:
                     if PICTURES[name].mode == mode:
                         take(browser, url, name, secrets)

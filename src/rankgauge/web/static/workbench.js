@@ -24,19 +24,21 @@
     sending = true;
     try {
       const response = await fetch(address, options);
-      const next = find("#compared", parsed(await response.text()));
-      if (!response.ok || !next) { if (!options.method) location.assign(address); else location.reload(); return; }
+      const answer = parsed(await response.text()), next = find("#compared", answer);
+      if (!next && !options.method) { location.assign(address); return; }
+      if (!next) { say([...answer.querySelectorAll("h1, .fix")].map((part) => part.textContent.trim()).join(" ")); return; }
       const scroll = find(".hits")?.scrollTop ?? 0;
       find("#compared").replaceWith(next);
       if (find(".hits")) find(".hits").scrollTop = scroll;
       history.pushState(null, "", response.url);
       find("[aria-current] a", next)?.focus({ preventScroll: true });
-    } catch {
-      const text = document.createElement("p");
-      text.className = "note";
-      text.textContent = "The server did not respond: the grade is not stored. Try again.";
-      find(".result").append(text);
-    } finally { sending = false; }
+    } catch { say("The server did not respond: the grade is not stored. Try again."); } finally { sending = false; }
+  }
+  function say(message) {
+    const text = document.createElement("p");
+    text.className = "note";
+    text.textContent = message;
+    find(".result").append(text);
   }
   if (!find("#compared")) return;
   addEventListener("popstate", () => location.reload());
