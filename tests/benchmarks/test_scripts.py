@@ -23,6 +23,7 @@ MARKS = [
     "judging",
     "pages",
     "project",
+    "workbench",
     "drift",
     "answers",
     "checking",
@@ -120,6 +121,13 @@ def test_judging_prints_and_writes_a_table(script, page):
 def test_project_prints_and_writes_a_table(script, page):
     text = script("project.py", "--tiny", "--write", page)
     assert "| list 100 evaluations |" in text
+    assert text.strip() in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_workbench_prints_and_writes_a_table(script, page):
+    text = script("workbench.py", "--tiny", "--write", page)
+    assert "| query of a comparison |" in text
     assert text.strip() in page.read_text(encoding="utf-8")
 
 
