@@ -208,7 +208,7 @@ def test_an_evaluation_of_some_queries_is_made_again_on_these(folder):
     project = Project()
     some = list(project.judgments)[:10]
     run = rankgauge.Run.of("bm25.run")
-    project.save(rankgauge.evaluate(project.judgments, run, "RR", queries=some), run)
+    project.save(rankgauge.evaluate(project.judgments, run, "RR", queries=some), project.judgments, run)
     text = (folder / "qrels.txt").read_text(encoding="utf-8")
     (folder / "qrels.txt").write_text("".join(text.splitlines(keepends=True)[1:]), encoding="utf-8")
     (entry,) = Project().evaluate_again()

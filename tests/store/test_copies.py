@@ -185,6 +185,10 @@ def changed(path, name, change):
                 archive.writestr(each, content)
 
 
+def without_presentations(text):
+    return b"".join(line for line in text.splitlines(keepends=True) if b'"judging_presentations"' not in line)
+
+
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
@@ -192,10 +196,10 @@ def changed(path, name, change):
         (lambda path: path.write_bytes(path.read_bytes()[:200]), "not a complete backup"),
         (lambda path: path.write_bytes(b""), "not a complete backup"),
         (lambda path: path.write_bytes(flipped(path.read_bytes())), "not a complete backup"),
-        (lambda path: changed(path, "evaluations.jsonl", lambda _: None), "not a complete backup"),
-        (lambda path: changed(path, "evaluations.jsonl", lambda text: text[:-9]), "this row cannot be read"),
-        (lambda path: changed(path, "judging_choices.jsonl", lambda text: b'{"x": 1}\n'), "it has x"),
-        (lambda path: changed(path, "judging_presentations.jsonl", lambda text: b""), "missing row"),
+        (lambda path: changed(path, "rows.jsonl", lambda _: None), "not a complete backup"),
+        (lambda path: changed(path, "rows.jsonl", lambda text: text[:-9]), "this row cannot be read"),
+        (lambda path: changed(path, "rows.jsonl", lambda text: b'{"table": "judging_choices", "x": 1}\n'), "it has x"),
+        (lambda path: changed(path, "rows.jsonl", without_presentations), "missing row"),
         (lambda path: changed(path, "rankgauge.json", lambda text: text.replace(b'"0001"', b'"0999"')), "version 0999"),
     ],
     ids=["end missing", "start only", "empty", "bit", "no table", "cut row", "other row", "no reference", "newer"],
@@ -214,7 +218,7 @@ def test_a_damaged_backup_is_refused_as_a_whole(damage, said, tmp_path):
 
 
 def flipped(content):
-    middle = content.index(b"evaluations.jsonl") + 60
+    middle = content.index(b"rows.jsonl") + 60
     return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
 
 

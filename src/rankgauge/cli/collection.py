@@ -286,7 +286,7 @@ def fuse(
 def _refuse_tuning_options(tune: str | None) -> None:
     """Reject options that have no effect without tuning."""
     context = click.get_current_context()
-    words = ("measure", "folds", "train", "grids", "qrels_format", "seed")
+    words = ("measure", "folds", "train", "grids", "seed")
     commandline = click.core.ParameterSource.COMMANDLINE
     passed = [word for word in words if context.get_parameter_source(word) is commandline]
     if tune is None and passed:

@@ -11,7 +11,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.options import drift_finding, located, read_drift, read_inputs
+from rankgauge.cli.options import located, read_drift, read_inputs
 from rankgauge.cli.output import Output, counted, output_format, print_message, print_text, working
 from rankgauge.cli.parameters import Count, Group, Positive, argument, command, declare, option
 
@@ -70,7 +70,7 @@ def diagnose(
             bands=rankgauge.core.find_project_file(),
             group_by=group_by,
             also=None if also is None else located(also),
-            drift=None if drift is None else drift_finding(read_drift(drift)),
+            drift=None if drift is None else rankgauge.Finding.from_dict(read_drift(drift)["finding"]),
         )
     out.print(diagnosis)
 

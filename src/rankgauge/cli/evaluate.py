@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.options import Inputs, read_inputs
+from rankgauge.cli.options import read_inputs
 from rankgauge.cli.output import Output, output_format, print_message, working
 from rankgauge.cli.parameters import argument, command, option
 
@@ -156,28 +156,13 @@ def evaluate(
     evaluations = [evaluation for evaluation, _ in saved]
     # Save before printing, because the reader may close the pipe early; report failures after it,
     # so that an unwritable store does not suppress the table.
-    failure = None if history is None else _save(saving, history, saved, inputs, project=project)
-    out.print(evaluations, rankgauge.reports.Options(per_query=per_query))
-    out.print_notes(rankgauge.reports.notes_of(evaluations))
-    if failure is not None:
-        raise failure
-
-
-def _save(
-    saving: options.Saving,
-    history: rankgauge.History,
-    evaluations: Iterable[tuple[rankgauge.Evaluation, rankgauge.Run | None]],
-    inputs: Inputs,
-    *,
-    project: rankgauge.Project | None,
-) -> rankgauge.RankgaugeError | None:
-    """Save evaluations of runs, and return the error that ended it."""
     try:
-        for evaluation, run in evaluations:
-            saving.add(history, evaluation, qrels=inputs.qrels, run=run, collection=inputs.texts, project=project)
-    except rankgauge.RankgaugeError as error:
-        return error
-    return None
+        if history is not None:
+            for evaluation, run in saved:
+                saving.add(history, evaluation, qrels=inputs.qrels, run=run, collection=inputs.texts, project=project)
+    finally:
+        out.print(evaluations, rankgauge.reports.Options(per_query=per_query))
+        out.print_notes(rankgauge.reports.notes_of(evaluations))
 
 
 def _evaluate_again(project: rankgauge.Project | None, paths: tuple[str, ...], out: Output) -> None:

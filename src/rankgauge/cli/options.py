@@ -179,20 +179,13 @@ def read_drift(path: str) -> dict[str, Any]:
     try:
         data = json.loads(Path(path).read_bytes())
         if str(data["schema"]).startswith("rankgauge/drift/"):
-            drift_finding(data)
+            rankgauge.Finding.from_dict(data["finding"])
             return dict(data)
     except OSError as error:
         raise rankgauge.InputError(f"cannot be read: {error.strerror}", where=path, fix=fix) from None
     except (ValueError, LookupError, TypeError):
         pass
     raise rankgauge.FormatError("not a drift report", path=path, fix=fix)
-
-
-def drift_finding(data: Mapping[str, Any]) -> rankgauge.Finding:
-    """Return the finding of a drift report."""
-    finding = data["finding"]
-    names = ("code", "severity", "message", "effect", "fix")
-    return rankgauge.Finding(*(str(finding[name]) for name in names))  # type: ignore[arg-type]
 
 
 def encoder_of(text: str, option: str, *, key_env: str | None = None, cache: str | None = None) -> Any:

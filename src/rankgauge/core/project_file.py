@@ -205,10 +205,11 @@ class ProjectFile:
         lines = self.text.replace("\r\n", "\n").split("\n")
 
         def reaches(end: int) -> bool:
-            # A value of several lines cannot be parsed before its end.
-            while (part := _parsed("\n".join(lines[:end]))) is None:
-                end += 1
-            return _inside(part, keys) is not None
+            while True:
+                try:
+                    return _inside(tomllib.loads("\n".join(lines[:end])), keys) is not None
+                except ValueError:  # a value of several lines cannot be parsed before its end
+                    end += 1
 
         return bisect_left(range(len(lines)), 1, key=reaches) if self.text else 0
 
@@ -274,13 +275,6 @@ def _parse(text: str, path: str) -> dict[str, Any]:
         if reason.startswith("Cannot"):
             what, fix = f"duplicate key or table ({reason})", "remove one of the two"
         raise FormatError(what, path=path, line=line, column=column, fix=fix) from None
-
-
-def _parsed(text: str) -> dict[str, Any] | None:
-    try:
-        return tomllib.loads(text)
-    except ValueError:
-        return None
 
 
 def _inside(value: Any, keys: Iterable[str]) -> Any:

@@ -230,7 +230,7 @@ class Project:
         bench = self.plan.load(self.collection, self.judgments)
         outcome = run_plan(self.plan, only=only, rerun=rerun, timed=timed, bench=bench)
         for run in outcome.bench.runs.values():
-            self.save(run.evaluate(self.measures or None), run.ranked())
+            self.save(run.evaluate(self.measures or None), run.qrels, run.ranked())
         return outcome
 
     def evaluate(self, run: Any, *, save: bool = True) -> Evaluation:
@@ -240,16 +240,31 @@ class Project:
             run: Anything that :meth:`Run.of` accepts.
             save: Whether to save the evaluation.
         """
-        ranked = Run.of(run)
-        evaluation = evaluate(self.judgments, ranked, self.measures or None, **self.settings())
+        judgments, ranked = self.judgments, Run.of(run)
+        evaluation = evaluate(judgments, ranked, self.measures or None, **self.settings())
         if save:
-            self.save(evaluation, ranked)
+            self.save(evaluation, judgments, ranked)
         return evaluation
 
-    def save(self, evaluation: Evaluation, run: Run, **about: Any) -> HistoryEntry:
-        """Save an evaluation with its ranking, judgments, and texts."""
-        collection, texts = self.collection, self.file.texts
-        return self.evaluations.add(evaluation, self.judgments, run=run, collection=collection, texts=texts, **about)
+    def save(
+        self,
+        evaluation: Evaluation,
+        judgments: Qrels,
+        run: Run,
+        *,
+        label: str = "",
+        settings: Mapping[str, Any] | None = None,
+    ) -> HistoryEntry:
+        """Save an evaluation with its judgments, which may have changed since, its ranking, and texts."""
+        return self.evaluations.add(
+            evaluation,
+            judgments,
+            run=run,
+            collection=self.collection,
+            texts=self.file.texts,
+            label=label,
+            settings=settings,
+        )
 
     def evaluate_again(self) -> list[HistoryEntry]:
         """Evaluate all saved runs on the current judgments, and save the evaluations.
@@ -267,7 +282,7 @@ class Project:
             judged = [query for query in saved.query_ids if query in judgments]
             given = entry.policies.queries == "given" or saved.weights is not None
             evaluation = reevaluate(saved, judgments, run, judged if given else entry.policies.queries)
-            entries.append(self.save(evaluation, run, label=entry.label, settings=entry.settings))
+            entries.append(self.save(evaluation, judgments, run, label=entry.label, settings=entry.settings))
         return entries
 
     def _outdated(self, judgments: Qrels, entries: Iterable[HistoryEntry]) -> Iterator[tuple[HistoryEntry, Evaluation]]:

@@ -167,12 +167,12 @@ def digests_in(read: Read) -> Iterator[tuple[str, bytes]]:
         yield key, raw[place * _DIGEST : (place + 1) * _DIGEST]
 
 
-def read_texts(read: Read, ids: Container[str]) -> Iterator[TextRow]:
-    """Yield the texts of an artifact that have these ids."""
+def read_texts(read: Read, ids: Container[str] | None = None) -> Iterator[TextRow]:
+    """Yield the texts of an artifact that have these ids, by default all."""
     ((names, _, counts),) = read([0])
     keys, place = json.loads(names.tobytes()), 0
     for number, count in enumerate(counts.tolist(), 1):
-        wanted = [key in ids for key in keys[place : place + count]]
+        wanted = [ids is None or key in ids for key in keys[place : place + count]]
         place += count
         if any(wanted):
             ((lines,),) = read([number])

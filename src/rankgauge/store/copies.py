@@ -15,6 +15,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
+from itertools import groupby, islice, starmap
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -33,7 +35,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Table
 
 _SCHEMA = "rankgauge/store/1"
-_ABOUT = "rankgauge.json"
+_ABOUT, _ROWS = "rankgauge.json", "rows.jsonl"
+_EVENTS = ("judging_", "answers_")
 # Sessions end with a backup; blocks are copied as artifacts.
 _NOT_COPIED = {"version", "judging_sessions", "blocks"}
 _AT_ONCE = 500
@@ -74,11 +77,10 @@ class WholeStore(History):
                 zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
                 self._database.reading(f"copied to {path}") as connection,
             ):
-                for name, table in _tables():
-                    with archive.open(f"{name}.jsonl", "w", force_zip64=True) as stream:
-                        for row in _rows(connection, table):
-                            stream.write(json.dumps(row).encode() + b"\n")
-                            counts[name] += 1
+                with archive.open(_ROWS, "w", force_zip64=True) as stream:
+                    for row in _rows(connection):
+                        stream.write(json.dumps(row).encode() + b"\n")
+                        counts[row["table"]] += 1
                 names = SCHEMA.table("artifacts").select().with_only_columns(SCHEMA.table("artifacts").c.name)
                 for name in connection.scalars(names).all():
                     for number, body in enumerate(self._artifacts.bodies(connection, name)):
@@ -132,27 +134,27 @@ class WholeStore(History):
         for name, count in blocks.items():
             bodies = (archive.read(f"artifacts/{name}/{number}") for number in range(count))
             self._artifacts.put(Artifact("", name, count), bodies)
-        with self._database.writing() as connection:
+        tables = dict(_tables())
+        with self._database.writing() as connection, archive.open(_ROWS) as stream:
             self._refuse_contents(connection)
-            for name, table in _tables():
-                with archive.open(f"{name}.jsonl") as stream:
-                    rows: list[dict[str, Any]] = []
-                    for number, line in enumerate(stream, 1):
-                        try:
-                            rows.append(_values(table, json.loads(line)))
-                        except ValueError as error:
-                            raise FormatError(
-                                f"this row cannot be read: {error}",
-                                path=f"{source}: {name}.jsonl",
-                                line=number,
-                                fix="make another backup; nothing was restored",
-                            ) from None
-                        if len(rows) == _AT_ONCE:
-                            connection.execute(table.insert(), rows)
-                            rows = []
-                        counts[name] += 1
-                    if rows:
-                        connection.execute(table.insert(), rows)
+
+            def values(number: int, line: bytes) -> tuple[str, dict[str, Any]]:
+                try:
+                    row = json.loads(line)
+                    name = row.pop("table")
+                    return name, _values(tables[name], row)
+                except ValueError as error:
+                    raise FormatError(
+                        f"this row cannot be read: {error}",
+                        path=f"{source}: {_ROWS}",
+                        line=number,
+                        fix="make another backup; nothing was restored",
+                    ) from None
+
+            for name, rows in groupby(starmap(values, enumerate(stream, 1)), itemgetter(0)):
+                while part := [row for _, row in islice(rows, _AT_ONCE)]:
+                    connection.execute(tables[name].insert(), part)
+                    counts[name] += len(part)
             self._finish(connection)
         return dict(counts)
 
@@ -195,14 +197,12 @@ class WholeStore(History):
             with self, self._database.reading(f"copied to {target}") as connection:
                 self._export_evaluations(connection, part, counts)
                 with (part / "events.jsonl").open("w", encoding="utf-8") as stream:
-                    for name, table in _tables():
-                        if name.startswith(("judging_", "answers_")):
-                            for row in _rows(connection, table):
-                                row.pop("secret", None)
-                                if name != "judging_versions" and "body" in row:
-                                    row["body"] = json.loads(row["body"])
-                                stream.write(json.dumps({"table": name, **row}) + "\n")
-                                counts["events"] += 1
+                    for row in _rows(connection, _EVENTS):
+                        row.pop("secret", None)
+                        if row["table"] != "judging_versions" and "body" in row:
+                            row["body"] = json.loads(row["body"])
+                        stream.write(json.dumps(row) + "\n")
+                        counts["events"] += 1
             part.rename(target)
         except OSError as error:
             raise InputError(
@@ -243,10 +243,10 @@ class WholeStore(History):
 
         sizes = Counter(super().sizes())
         with self._database.reading() as connection:
-            for name, table in _tables():
-                kind = name.partition("_")[0]
-                if kind in {"judging", "answers"} and "body" in table.c:
-                    sizes[kind] += int(connection.scalar(select(func.sum(func.length(table.c.body)))) or 0)
+            for name, table in _tables(_EVENTS):
+                if "body" in table.c:
+                    size = connection.scalar(select(func.sum(func.length(table.c.body))))
+                    sizes[name.partition("_")[0]] += int(size or 0)
         return dict(sizes)
 
     def forget(self, kind: Literal["judge", "document", "question"], name: str) -> dict[str, int]:
@@ -292,7 +292,7 @@ class WholeStore(History):
             read = partial(self._artifacts.read, connection, old)
             if name not in dict(digests_in(read)):
                 continue
-            lines = [(row.id, line_of(row.id, row)) for row in read_texts(read, _Everything()) if row.id != name]
+            lines = [(row.id, line_of(row.id, row)) for row in read_texts(read) if row.id != name]
             written = [self._artifacts.write(*packed) for packed in pack_texts(f"{kind}s", lines)]
             self._artifacts.name(connection, written, [])
             where = uses.c.artifact == old
@@ -304,10 +304,9 @@ class WholeStore(History):
             removed["text"] += 1
         note = f"the text of a {kind} was removed after saving: the evaluation cannot be recomputed from its texts"
 
-        def mark(head: dict[str, Any]) -> dict[str, Any]:
-            return head | {"notes": [*head["notes"], note]}
-
-        removed["marked evaluation"] += _change_heads(connection, marked, mark)
+        removed["marked evaluation"] += _change_heads(
+            connection, marked, lambda head: head | {"notes": [*head["notes"], note]}
+        )
 
     def _forget_judge(self, connection: Connection, name: str, removed: Counter[str]) -> None:
         alias = f"removed-{secrets.token_hex(4)}"
@@ -320,9 +319,6 @@ class WholeStore(History):
             now = datetime.now(UTC).isoformat(timespec="milliseconds")
             body = json.loads(row["body"]) | {"name": f"judge {row['id']}"}
             return {"body": json.dumps(body), "secret": None, "revoked": row["revoked"] or now}
-
-        def anonymize(row: dict[str, Any]) -> Mapping[str, Any]:
-            return {"judge": alias, "body": json.dumps(json.loads(row["body"]) | {"reason": ""})}
 
         def silence(row: dict[str, Any]) -> Mapping[str, Any]:
             body = json.loads(row["body"])
@@ -337,41 +333,40 @@ class WholeStore(History):
         removed["comment"] += _change(connection, "judging_choices", {"judge": own}, silence)
         _change(connection, "judging_versions", {"author": names}, lambda _: {"author": ""})
         _change(connection, "judging_questions", {}, disown)
-        removed["renamed verdict"] += _change(connection, "answers_verdicts", {"judge": names}, anonymize)
+        removed["renamed verdict"] += _change(
+            connection,
+            "answers_verdicts",
+            {"judge": names},
+            lambda row: {"judge": alias, "body": json.dumps(json.loads(row["body"]) | {"reason": ""})},
+        )
 
         def replace(row: dict[str, Any]) -> Mapping[str, Any]:
             body = json.dumps(_replaced(json.loads(zlib.decompress(row["body"])), names, alias))
             return {"body": zlib.compress(body.encode(), 9)}
 
-        def replace_settings(head: dict[str, Any]) -> dict[str, Any]:
-            return head | {part: _replaced(head[part], names, alias) for part in ("settings", "run_settings")}
-
         _change(connection, "values", {"kind": {OWN}}, replace)
-        _change_heads(connection, None, replace_settings)
+        settings = ("settings", "run_settings")
+        _change_heads(
+            connection, None, lambda head: head | {part: _replaced(head[part], names, alias) for part in settings}
+        )
 
 
-class _Everything:
-    """Container of all ids."""
-
-    def __contains__(self, _: object) -> bool:
-        return True
-
-
-def _tables() -> Iterator[tuple[str, Table]]:
+def _tables(beginnings: tuple[str, ...] = ("",)) -> Iterator[tuple[str, Table]]:
     """Yield the copied tables with their short names, each before the tables that refer to it."""
     for table in SCHEMA.tables.sorted_tables:
         name = table.name.removeprefix(PREFIX)
-        if name not in _NOT_COPIED:
+        if name not in _NOT_COPIED and name.startswith(beginnings):
             yield name, table
 
 
-def _rows(connection: Connection, table: Table) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a table as values of JSON."""
-    for row in connection.execute(table.select().order_by(*table.primary_key)).mappings():
-        yield {
-            key: base64.b64encode(value).decode() if isinstance(value, bytes | memoryview) else value
-            for key, value in row.items()
-        }
+def _rows(connection: Connection, beginnings: tuple[str, ...] = ("",)) -> Iterator[dict[str, Any]]:
+    """Yield the rows of these tables as values of JSON, with the name of their table."""
+    for name, table in _tables(beginnings):
+        for row in connection.execute(table.select().order_by(*table.primary_key)).mappings():
+            yield {"table": name} | {
+                key: base64.b64encode(value).decode() if isinstance(value, bytes | memoryview) else value
+                for key, value in row.items()
+            }
 
 
 def _values(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -432,16 +427,14 @@ def _replaced(value: Any, names: set[str], alias: str) -> Any:
 
 def _write_texts(kind: str, read: Read, path: Path) -> None:
     with path.open("w", encoding="utf-8") as stream:
-        for row in read_texts(read, _Everything()):
+        for row in read_texts(read):
             title = {"title": row.title} if kind == DOCUMENTS else {}
             stream.write(json.dumps({"_id": row.id, **title, "text": row.text, **row.fields}) + "\n")
 
 
 def _write_pairs(content: Run | Qrels | SpecialQrels, path: Path) -> Path:
     """Write a run or judgments in TREC format, or as JSON lines if it cannot contain an id; return the path."""
-    write: Callable[[Path], None] = (
-        partial(write_run, content) if isinstance(content, Run) else partial(write_qrels, content)
-    )
+    write: Callable[[Path], None] = partial(write_run if isinstance(content, Run) else write_qrels, content)
     if isinstance(content, SpecialQrels):
         write = content.write
     with suppress(InputError):
