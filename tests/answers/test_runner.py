@@ -29,6 +29,7 @@ from rankgauge.answers import (
     judge_answers,
 )
 from rankgauge.answers.verdicts import LABELS
+from rankgauge.core.progress import showing
 from rankgauge.errors import InputError
 from rankgauge.llm import ChatModel
 
@@ -159,8 +160,9 @@ def test_criteria_of_the_user_are_judged(store):
 
 def test_progress_reaches_the_number_of_items(store):
     seen = []
-    judge_answers(AnswerSet("a", (RECORD,)), Recorder(), store, progress=lambda *n: seen.append(n), **MEASURE)
-    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    with showing(lambda share, done: seen.append((share, done))):
+        judge_answers(AnswerSet("a", (RECORD,)), Recorder(), store, **MEASURE)
+    assert seen == [(share, "judged") for share in (0.25, 0.5, 0.75, 1.0)]
 
 
 def test_a_result_is_a_table_json_and_a_sentence(store):

@@ -10,6 +10,7 @@ import time
 import pytest
 from loopback import completion, serving
 
+from rankgauge.core.progress import showing
 from rankgauge.errors import InputError
 from rankgauge.llm import ChatModel, ChatRequest, ModelError, Reply
 
@@ -303,9 +304,9 @@ def test_results_keep_the_order_of_requests_and_failures_lose_nothing():
         return refusal("bad", 400) if text == "4" else completion(text)
 
     seen = []
-    with serving(server) as said:
+    with serving(server) as said, showing(lambda share, done: seen.append(f"{share:.0%} {done}")):
         model = ChatModel(said.url, "small", concurrency=5)
-        results = model.complete_all([str(n) for n in range(9)], progress=seen.append)
+        results = model.complete_all([str(n) for n in range(9)])
         model.close()
     assert [r.text if isinstance(r, Reply) else r.code for r in results] == [
         "0",
@@ -318,7 +319,7 @@ def test_results_keep_the_order_of_requests_and_failures_lose_nothing():
         "7",
         "8",
     ]
-    assert sorted(map(id, seen)) == sorted(map(id, results))
+    assert seen == [f"{n / 9:.0%} answered" for n in range(1, 10)]
     assert (model.usage().calls, model.usage().failed) == (8, 1)
 
 
@@ -482,13 +483,13 @@ def test_unreported_tokens_are_estimated_with_a_note():
 
 
 def test_an_error_of_the_progress_ends_the_run():
-    def progress(_result):
+    def progress(_share, _done):
         raise RuntimeError("enough")
 
     with serving(in_order(completion("x"))) as server:
         model = ChatModel(server.url, "small", concurrency=1)
-        with pytest.raises(RuntimeError, match="enough"):
-            model.complete_all(map(str, range(50)), progress=progress)
+        with pytest.raises(RuntimeError, match="enough"), showing(progress):
+            model.complete_all(map(str, range(50)))
         model.close()
     assert len(server.bodies) < 50
 

@@ -8,6 +8,7 @@ from hypothesis import given, strategies as st
 from loopback import completion, serving
 
 import rankgauge
+from rankgauge.core.progress import showing
 from rankgauge.llm import ChatModel, ModelError
 from rankgauge.production import QuestionSet, generate_questions
 
@@ -144,22 +145,22 @@ def test_paid_calls_are_not_repeated_after_an_interruption(tmp_path):
     class KilledError(Exception):
         pass
 
-    def stop(done, _total):
-        if done == 5:
+    def stop(share, _done):
+        if share == 5 / 8:
             raise KilledError
 
     # The address of the server is part of the cache key.
     with serving(kind) as server:
 
-        def run(**options):
+        def run():
             chat = ChatModel(server.url, "small", concurrency=1, cache=tmp_path / "cache.db")
             try:
-                return generate_questions(COLLECTION, 8, chat, **options)
+                return generate_questions(COLLECTION, 8, chat)
             finally:
                 chat.close()
 
-        with pytest.raises(KilledError):
-            run(progress=stop)
+        with pytest.raises(KilledError), showing(stop):
+            run()
         paid = len(server.bodies)
         made = run()
         # Cached calls are not repeated.

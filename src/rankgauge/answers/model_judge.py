@@ -20,6 +20,7 @@ from rankgauge.answers.store import VerdictStore, store_in_batches
 from rankgauge.answers.verdicts import LABELS, AnswerRecord, Claim, ClaimSet, Context, Item, Verdict, quote_occurs
 from rankgauge.core.abstention import abstains
 from rankgauge.core.arguments import integer
+from rankgauge.core.progress import report
 from rankgauge.core.text import many
 from rankgauge.llm import ChatRequest, ModelError, Reply, Usage
 from rankgauge.llm.replies import InvalidReply, fenced_messages, object_schema, prompt_texts, prompt_version, read_reply
@@ -361,7 +362,6 @@ def extract_claims(
     prompts: Mapping[str, str] | None = None,
     max_cost: float | None = None,
     dry_run: bool = False,
-    progress: Callable[[int, int], None] | None = None,
 ) -> ClaimExtraction:
     """Extract the claims of answers and references with a language model.
 
@@ -378,7 +378,6 @@ def extract_claims(
         prompts: Texts that replace the prompts ``claims`` and ``nuggets``.
         max_cost: The budget; no call is made that could exceed the remainder.
         dry_run: Whether to send no request and only estimate the cost.
-        progress: Function that is called with the numbers of finished and of all texts.
 
     Raises:
         ModelError: If no text has claims because every call failed.
@@ -419,8 +418,7 @@ def extract_claims(
                         failures.append(result)
                     else:
                         yield todo[place], _claims(result.data)
-                    if progress is not None:
-                        progress(done, len(todo))
+                    report(done, len(todo), "read")
 
         def keep(some: Sequence[tuple[tuple[str, str], tuple[Claim, ...]]]) -> None:
             extracted.update(some)

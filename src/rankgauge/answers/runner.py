@@ -26,6 +26,7 @@ from rankgauge.answers.verdicts import (
     sentence_claims,
 )
 from rankgauge.core.arguments import integer
+from rankgauge.core.progress import report
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
 from rankgauge.llm import Usage
@@ -112,7 +113,7 @@ class AnswerJudging(Result):
             yield f"the server reports another model: {', '.join(self.served)}"
 
 
-def judge_answers(  # noqa: PLR0913 - each is an option of its own
+def judge_answers(
     answers: AnswerSet,
     judge: Judge,
     store: VerdictStore,
@@ -123,7 +124,6 @@ def judge_answers(  # noqa: PLR0913 - each is an option of its own
     replicates: int = 1,
     max_cost: float | None = None,
     dry_run: bool = False,
-    progress: Callable[[int, int], None] | None = None,
 ) -> AnswerJudging:
     """Request the verdicts that measures need and the store lacks from a judge.
 
@@ -141,7 +141,6 @@ def judge_answers(  # noqa: PLR0913 - each is an option of its own
         replicates: The number of verdicts per item; the most frequent label counts.
         max_cost: The budget; no call is made that could exceed the remainder.
         dry_run: Whether to send no request and only estimate calls, tokens, and cost.
-        progress: Called with the numbers of finished items and of all items to judge.
 
     Raises:
         UnknownName: If a measure is unknown.
@@ -182,8 +181,7 @@ def judge_answers(  # noqa: PLR0913 - each is an option of its own
                     lowered[outcome.quoted is False] += 1
                     yield replace(outcome, judge=judge.name, prompt=judge.version(item.relation), replicate=replicate)
                 done.append(outcome if isinstance(outcome, MissingVerdict) else None)
-                if progress is not None:
-                    progress(len(done), sent)
+                report(len(done), sent, "judged")
 
     model = judge if isinstance(judge, ModelJudge) else None
     start = None if model is None else model.model.usage()

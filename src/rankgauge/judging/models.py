@@ -9,10 +9,11 @@ import json
 import random
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rankgauge.core.progress import report
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
 from rankgauge.judging.events import Choice, Document, Judge, Presentation, Question, Settings
@@ -177,7 +178,6 @@ def ask_model(
     *,
     name: str | None = None,
     limit: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
 ) -> ModelJudging:
     """Ask a language model to judge the tasks that people have answered, and store its choices.
 
@@ -192,7 +192,6 @@ def ask_model(
         model: The model.
         name: The name of the judge; if None, that of the model.
         limit: The largest number of tasks to send.
-        progress: Called with the number of finished tasks and the number of all tasks sent.
 
     Raises:
         InputError: If people have not answered any task.
@@ -223,9 +222,10 @@ def ask_model(
     first: ModelError | None = None
     for start in range(0, len(missing), _AT_ONCE):
         batch = [_presented(task, judge, version, settings) for task in missing[start : start + _AT_ONCE]]
-        replies = model.complete_all(_requests(project, batch, settings, guideline))
+        replies = dict(model.complete_each(_requests(project, batch, settings, guideline)))
         answered = []
-        for shown, reply in zip(batch, replies, strict=True):
+        for place, shown in enumerate(batch):
+            reply = replies[place]
             result = _choice(shown, reply, settings) if isinstance(reply, Reply) else reply
             if isinstance(result, ModelError):
                 failed[result.code] += 1
@@ -238,8 +238,7 @@ def ask_model(
                 stored.append_presentation(shown)
                 stored.append_choice(choice)
         sent += len(batch)
-        if progress is not None:
-            progress(sent, len(missing))
+        report(sent, len(missing), "judged")
         if failed["skipped"] or failed["budget"]:
             break
     if first is not None and not outcomes and not done:

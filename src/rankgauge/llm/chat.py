@@ -18,6 +18,7 @@ from typing import Any
 from rankgauge.core.arguments import integer, number
 from rankgauge.core.http_client import Endpoint, EndpointError, call_with_retries
 from rankgauge.core.libraries import library
+from rankgauge.core.progress import report
 from rankgauge.errors import InputError
 from rankgauge.llm.cache import ReplyCache, cache_key
 from rankgauge.llm.limits import Meter, Pace, Stop
@@ -30,7 +31,6 @@ from rankgauge.llm.replies import (
     ModelError,
     Reply,
     Usage,
-    check_schema,
     estimated_usage,
     raise_error,
     read_reply,
@@ -192,7 +192,7 @@ class ChatModel:
         requests: Iterable[ChatRequest | str | Sequence[Mapping[str, str]]],
         *,
         refresh: bool = False,
-        progress: Callable[[Reply | ModelError], None] | None = None,
+        max_cost: float | None = None,
     ) -> list[Reply | ModelError]:
         """Return a reply, or the reason why it is missing, for each request, in order.
 
@@ -204,16 +204,16 @@ class ChatModel:
         Args:
             requests: Requests, or messages for requests without a schema.
             refresh: Whether to send requests even if their replies are cached, and replace these.
-            progress: Called with each result as it arrives.
+            max_cost: As for :meth:`complete_each`.
 
         Raises:
-            InputError: If a request is invalid, or the cache cannot be used; nothing is sent.
+            InputError: As by :meth:`complete_each`; nothing is sent.
         """
+        requests = list(requests)
         results: dict[int, Reply | ModelError] = {}
-        for place, result in self.complete_each(requests, refresh=refresh):
+        for place, result in self.complete_each(requests, refresh=refresh, max_cost=max_cost):
             results[place] = result
-            if progress is not None:
-                progress(result)
+            report(len(results), len(requests), "answered")
         return [results[place] for place in range(len(results))]
 
     def complete_each(
@@ -235,9 +235,6 @@ class ChatModel:
                 are missing; nothing is sent.
         """
         listed = [request if isinstance(request, ChatRequest) else ChatRequest(request) for request in requests]
-        for request in listed:
-            if request.schema is not None:
-                check_schema(request.schema)
         keys = [self._key(request) for request in listed]
         unique = dict(zip(keys, listed, strict=True))
         places: dict[str, list[int]] = {}

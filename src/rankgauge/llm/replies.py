@@ -87,7 +87,8 @@ class ChatRequest:
             seed.
 
     Raises:
-        InputError: If the messages or the schema are invalid.
+        InputError: If the messages or the schema are invalid, or the schema has a ``$ref``.
+        MissingExtra: If jsonschema is not installed.
 
     Example:
         >>> ChatRequest("Is water wet?").messages
@@ -118,6 +119,8 @@ class ChatRequest:
                 where="schema",
                 fix='write {"type": "object", "properties": {...}}',
             )
+        if schema is not None:
+            _validator(json.dumps(schema, sort_keys=True))
 
 
 def _is_message(message: Any) -> bool:
@@ -328,16 +331,6 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_number(name: str) -> Any:
     raise InvalidReply(f"its JSON has {name}, which is not a JSON number")
-
-
-def check_schema(schema: Mapping[str, Any]) -> None:
-    """Validate a JSON schema.
-
-    Raises:
-        InputError: If the schema is invalid or has a ``$ref``.
-        MissingExtra: If jsonschema is not installed.
-    """
-    _validator(json.dumps(schema, sort_keys=True))
 
 
 @lru_cache(maxsize=1024)

@@ -7,8 +7,7 @@ import os
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from difflib import SequenceMatcher
@@ -186,7 +185,6 @@ def generate_questions(  # noqa: PLR0913 - each is a decision of its own
     max_cost: float | None = None,
     dry_run: bool = False,
     date: str | None = None,
-    progress: Callable[[int, int], None] | None = None,
 ) -> GeneratedQuestions:
     """Generate questions with a language model for n documents drawn at random.
 
@@ -211,8 +209,6 @@ def generate_questions(  # noqa: PLR0913 - each is a decision of its own
         max_cost: The budget; no call is made that could exceed it.
         dry_run: Whether to only estimate calls, tokens, and cost, without sending requests.
         date: The ISO date of the questions; if None, today (UTC).
-        progress: A function called with the numbers of finished and of all calls of the current
-            step.
 
     Raises:
         InputError: If the collection has fewer than n documents with text.
@@ -244,13 +240,13 @@ def generate_questions(  # noqa: PLR0913 - each is a decision of its own
         second = [_request(texts["answerable"], document, question="x" * 60) for document in drawn]
         usage += model.estimate(second, [_TOKENS["answerable"]] * n)
         return replace(generated, proposals=tuple(ProposedQuestion(document.id, "") for document in drawn), usage=usage)
-    replies = _ask(model, asked, max_cost, progress)
+    replies = model.complete_all(asked, max_cost=max_cost)
     proposals = _filtered(drawn, replies, list(known))
     open_ = [place for place, proposal in enumerate(proposals) if proposal.accepted]
     checks = [_request(texts["answerable"], drawn[place], question=proposals[place].text) for place in open_]
     spent = (model.usage() - before).cost or 0.0
     left = None if max_cost is None else max(max_cost - spent, 1e-12)
-    for place, reply in zip(open_, _ask(model, checks, left, progress), strict=True):
+    for place, reply in zip(open_, model.complete_all(checks, max_cost=left), strict=True):
         proposals[place] = _answerable(proposals[place], drawn[place], reply)
     failures = [reply for reply in replies if isinstance(reply, ModelError)]
     if len(failures) == n:
@@ -287,21 +283,6 @@ def _request(prompt: str, document: Document, *, question: str | None) -> ChatRe
 
 def _shown(document: Document) -> str:
     return document.full_text[:_LONGEST]
-
-
-def _ask(
-    model: ChatModel,
-    requests: Sequence[ChatRequest],
-    max_cost: float | None,
-    progress: Callable[[int, int], None] | None,
-) -> list[Reply | ModelError]:
-    replies: dict[int, Reply | ModelError] = {}
-    with closing(model.complete_each(requests, max_cost=max_cost)) as results:
-        for place, result in results:
-            replies[place] = result
-            if progress is not None:
-                progress(len(replies), len(requests))
-    return [replies[place] for place in range(len(requests))]
 
 
 def _filtered(
