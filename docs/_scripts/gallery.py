@@ -52,7 +52,9 @@ def reports() -> dict[str, str]:
     verdicts = answers.read_verdicts(sample / "answers/verdicts.jsonl", [given])
     return {
         "runs": rankgauge.html_report(qrels, [bm25, keyword], collection=sample),
-        "answers": rankgauge.html_report(answers.diagnose_answers(given, verdicts, judge=READER)),
+        "answers": rankgauge.html_report(
+            answers.diagnose_answers(answers.evaluate_answers(given, verdicts, judge=READER))
+        ),
         "gate": gate_page(rankgauge.gate(qrels, keyword, baseline=rankgauge.Baseline.from_run(qrels, bm25))),
     }
 

@@ -182,7 +182,7 @@ def test_an_evaluation_of_answers_is_the_same_after_json():
 @pytest.mark.parametrize("name", ["evaluation-1", "answer-diagnosis-1", "baseline-2"])
 def test_the_json_of_answers_is_valid_by_its_schema(name):
     given = answers(prompt="v1")
-    found = diagnose_answers(given, verdicts(given, missing=0.2), judge={"name": "ann"})
+    found = diagnose_answers(evaluate_answers(given, verdicts(given, missing=0.2), judge={"name": "ann"}))
     text = {
         "evaluation-1": found.answers.to_json,
         "answer-diagnosis-1": found.to_json,
@@ -194,7 +194,7 @@ def test_the_json_of_answers_is_valid_by_its_schema(name):
 @pytest.mark.parametrize("gold", [("d1",), ()])
 def test_a_diagnosis_of_answers_contains_valid_evaluations(gold):
     given = AnswerSet("a", tuple(replace(each, gold=gold) for each in answers(prompt="v1")))
-    data = diagnose_answers(given, verdicts(given, missing=0.2), judge={"name": "ann"}).to_dict()
+    data = diagnose_answers(evaluate_answers(given, verdicts(given, missing=0.2), judge={"name": "ann"})).to_dict()
     jsonschema.validate(data, strict("answer-diagnosis-1"))
     assert bool(data["qualities"]) == bool(gold) == (data["retrieval"] is not None)
     for each in filter(None, (data["answers"], data["retrieval"])):
@@ -213,7 +213,7 @@ def test_json_of_answers_that_lacks_scores_is_refused():
 
 def test_the_report_of_a_diagnosis_has_the_stamp_the_stages_the_causes_and_the_worst_answers():
     given = answers()
-    page = html_report(diagnose_answers(given, verdicts(given), judge={"name": "ann"}), plots=False)
+    page = html_report(diagnose_answers(evaluate_answers(given, verdicts(given), judge={"name": "ann"})), plots=False)
     for part in (
         "judge: ann, not calibrated",
         "Measures of both stages",
@@ -246,7 +246,7 @@ def test_everything_in_the_report_of_answers_is_escaped():
         for item in items_of(one, sentence_claims(one))
         if "contradicted" in LABELS[item.relation]
     ]
-    made = diagnose_answers(given, found, judge={"name": EVIL})
+    made = diagnose_answers(evaluate_answers(given, found, judge={"name": EVIL}))
     page = html_report(made, plots=False)
     assert "<script>alert" not in page
     assert "<img" not in page
@@ -267,7 +267,7 @@ def test_a_report_shows_the_answers_of_several_systems_side_by_side():
 
 def test_the_terminal_shows_one_screen_with_the_conclusion_first_and_the_next_step_last():
     given, ann = answers(), {"name": "ann", "person": True}
-    found = diagnose_answers(given, verdicts(given, missing=0.1), judge=ann)
+    found = diagnose_answers(evaluate_answers(given, verdicts(given, missing=0.1), judge=ann))
     lines = str(found).splitlines()
     assert len(lines) <= 31
     assert max(map(len, lines)) <= 80
@@ -280,7 +280,7 @@ def test_html_report_refuses_what_is_neither_runs_nor_evaluations():
     with pytest.raises(InputError, match="evaluations"):
         html_report([evaluated()], measures="Faithfulness")
     with pytest.raises(InputError, match="without runs"):
-        html_report(rankgauge.answers.diagnose_answers(answers(), {}).blame)
+        html_report(rankgauge.answers.diagnose_answers(rankgauge.answers.evaluate_answers(answers(), {})).blame)
 
 
 # ---- criteria, conversation history, groups
@@ -341,7 +341,7 @@ def test_an_empty_list_of_answers_is_no_traceback(records, seed):
     found = AnswerSet("s", tuple(records))
     try:
         ev = evaluate_answers(found, verdicts(found, seed, missing=0.3))
-        made = diagnose_answers(found, verdicts(found, seed, missing=0.3))
+        made = diagnose_answers(evaluate_answers(found, verdicts(found, seed, missing=0.3)))
     except rankgauge.RankgaugeError:
         return
     assert str(made)

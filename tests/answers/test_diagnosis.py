@@ -4,7 +4,16 @@ import math
 
 import pytest
 
-from rankgauge.answers import AnswerRecord, AnswerSet, Context, Verdict, diagnose_answers, items_of, sentence_claims
+from rankgauge.answers import (
+    AnswerRecord,
+    AnswerSet,
+    Context,
+    Verdict,
+    diagnose_answers,
+    evaluate_answers,
+    items_of,
+    sentence_claims,
+)
 from rankgauge.answers.diagnosis import JUDGE_NOTE
 from rankgauge.reports import render
 
@@ -24,7 +33,7 @@ def verdicts(answers, label="supported"):
 
 def diagnosed(*records, **options):
     answers = AnswerSet("a", records)
-    return diagnose_answers(answers, verdicts(answers), **options)
+    return diagnose_answers(evaluate_answers(answers, verdicts(answers)), **options)
 
 
 def test_five_of_five_attainable_is_no_reason():
@@ -65,11 +74,11 @@ def test_bands_can_be_chosen():
 def test_without_known_documents_the_claims_of_references_decide():
     one = record("q1", "", "ab")
     answers = AnswerSet("a", (one,))
-    unjudged = diagnose_answers(answers, verdicts(answers, "not stated"))
+    unjudged = diagnose_answers(evaluate_answers(answers, verdicts(answers, "not stated")))
     assert unjudged.retrieval_first == ()
     assert "(judge not calibrated)" in unjudged.summary()
     ann = {"name": "ann", "person": True}
-    found = diagnose_answers(answers, verdicts(answers, "not stated"), judge=ann)
+    found = diagnose_answers(evaluate_answers(answers, verdicts(answers, "not stated"), judge=ann))
     assert found.retrieval is None
     assert found.retrieval_first == ("the contexts support 0% of the claims of the references: Poor",)
     assert diagnosed(one).retrieval_first == ()
@@ -90,7 +99,7 @@ def test_missing_verdicts_are_reported_with_bounds():
     answers = AnswerSet("a", (one,))
     labels = verdicts(answers)
     second = [i.key for i in items_of(one, sentence_claims(one)) if i.subject == "It is not."]
-    found = diagnose_answers(answers, {k: v for k, v in labels.items() if k not in second})
+    found = diagnose_answers(evaluate_answers(answers, {k: v for k, v in labels.items() if k not in second}))
     assert found.answers.bounds()["Faithfulness"] == (0.5, 1.0)
     assert math.isnan(found.answers.mean()["Faithfulness"])
     assert found.answers.missing()["Faithfulness"] == 1
@@ -114,7 +123,7 @@ def test_the_claims_of_references_decide_by_their_corrected_share():
     labels = verdicts(answers, "not stated")
     people = [Verdict(key, label, "ann") for key, label in labels.items()]
     judge = [Verdict(key, label, "m") for key, label in verdicts(answers).items()]
-    found = diagnose_answers(answers, judge, "ContextRecall", human=people)
+    found = diagnose_answers(evaluate_answers(answers, judge, "ContextRecall", human=people))
     assert found.answers.mean()["ContextRecall"] == 1.0
     assert found.retrieval_first == ("the contexts support 0% of the claims of the references: Poor",)
 
@@ -122,7 +131,7 @@ def test_the_claims_of_references_decide_by_their_corrected_share():
 @pytest.mark.parametrize(("judge", "note"), [({"name": "m"}, JUDGE_NOTE), ({"name": "ann", "person": True}, None)])
 def test_causes_by_a_judge_have_a_note_on_their_errors(judge, note):
     answers = AnswerSet("a", (record("q1", "", "ab"), record("q2", "", "xy")))
-    found = diagnose_answers(answers, verdicts(answers, "not stated"), judge=judge)
+    found = diagnose_answers(evaluate_answers(answers, verdicts(answers, "not stated"), judge=judge))
     assert found.blame.stages()
     shown = " ".join(render(found, "table").split())
     assert (JUDGE_NOTE in shown) is (note is not None)

@@ -152,7 +152,7 @@ def test_causes_name_their_evidence_and_no_invented_confidence():
     given = AnswerSet("a", (record("The tower is 7 m high.", reference="The tower is 5 m high."),))
     items = [item for each in given for item in items_of(each, sentence_claims(each))]
     verdicts = [each for each in RuleJudge().judge(items) if hasattr(each, "label")]
-    (blamed,) = diagnose_answers(given, verdicts).blame.answers
+    (blamed,) = diagnose_answers(evaluate_answers(given, verdicts)).blame.answers
     assert blamed.cause == "used but contradicted"
     assert "contradict" in blamed.evidence
 

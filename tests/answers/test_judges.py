@@ -227,7 +227,7 @@ def test_a_wrong_number_of_codes_is_a_fault():
     answers = AnswerSet("a", (record,))
     items = items_of(record, sentence_claims(record))
     verdicts = [each for each in RuleJudge().judge(list(items)) if isinstance(each, Verdict)]
-    found = diagnose_answers(answers, verdicts)
+    found = diagnose_answers(evaluate_answers(answers, verdicts))
     means = found.answers.mean()
     assert (means["Faithfulness"], means["AnswerCorrectness"]) == (0.0, 0.0)
     assert [each.cause for each in found.blame.answers] == ["used but contradicted"]

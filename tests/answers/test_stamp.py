@@ -67,7 +67,7 @@ def test_without_a_calibration_the_judge_is_not_calibrated():
     assert "WARNING: judge: m, not calibrated" in str(found)
     unknown = evaluated({each.key: each.label for each in JUDGE})
     assert unknown.stamp == "unknown judge, not calibrated"
-    assert "not calibrated" in str(diagnose_answers(ANSWERS, JUDGE))
+    assert "not calibrated" in str(diagnose_answers(evaluate_answers(ANSWERS, JUDGE)))
 
 
 def test_the_stamp_gives_the_number_of_calibration_labels(tmp_path):
@@ -81,7 +81,7 @@ def test_the_stamp_gives_the_number_of_calibration_labels(tmp_path):
         {each.key: each.label for each in JUDGE}, judge={"name": "m", "prompt": "v1"}, calibration=CALIBRATION
     )
     assert named.stamp == found.stamp
-    shown = diagnose_answers(ANSWERS, JUDGE, "Faithfulness", calibration=CALIBRATION)
+    shown = diagnose_answers(evaluate_answers(ANSWERS, JUDGE, "Faithfulness", calibration=CALIBRATION))
     assert "calibrated on 120 labels" in str(shown)
 
 

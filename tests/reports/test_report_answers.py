@@ -56,7 +56,7 @@ def tied():
     labels = labels_of(
         answers, reference_context=none, reference_answer={"q2": "not stated"}, answer_reference={"q2": "not stated"}
     )
-    return diagnose_answers(answers, labels, ["AnswerCorrectness", "Faithfulness"])
+    return diagnose_answers(evaluate_answers(answers, labels, ["AnswerCorrectness", "Faithfulness"]))
 
 
 def test_every_format_names_tied_stages_and_the_next_step_of_each():
@@ -137,7 +137,7 @@ def test_one_mean_has_one_interval_over_the_questions_with_a_value(tmp_path):
     text = f"{low:.3f} to {high:.3f}"
     assert f"0.920 {text} 25" in " ".join(render(found, "table").split())
     assert json.loads(found.to_json())["intervals"] == {"Faithfulness": [low, high]}
-    diagnosis = diagnose_answers(answers, labels, "Faithfulness", judge=experts)
+    diagnosis = diagnose_answers(evaluate_answers(answers, labels, "Faithfulness", judge=experts))
     assert text in render(diagnosis, "table")
     page = html_report(found)
     assert f"Faithfulness is 0.9200 over 25 questions (95% CI {text})" in page
@@ -161,7 +161,7 @@ def test_rankings_have_one_interval_in_reports_and_diagnoses_of_answers():
             for n in range(9)
         ),
     )
-    diagnosis = diagnose_answers(answers, {})
+    diagnosis = diagnose_answers(evaluate_answers(answers, {}))
     qrels = {each.id: dict.fromkeys(each.gold, 1) for each in answers}
     made = evaluate(qrels, {each.id: ["a", "b"] for each in answers}, "RR")
     (bars,) = plot(made, "means").panels[0].series

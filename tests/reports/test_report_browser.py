@@ -8,7 +8,14 @@ from browser import found_browser
 
 import rankgauge
 from rankgauge import html_report
-from rankgauge.answers import RuleJudge, diagnose_answers, items_of, read_answers, sentence_claims
+from rankgauge.answers import (
+    RuleJudge,
+    diagnose_answers,
+    evaluate_answers,
+    items_of,
+    read_answers,
+    sentence_claims,
+)
 from rankgauge.production import measure_drift
 from rankgauge.reports import benchmark_section, drift_page, gate_page
 
@@ -26,7 +33,7 @@ def answers():
     questions = FOLDER / "answers" / "questions.jsonl"
     (found,) = read_answers(FOLDER / "answers" / "prompt-1.jsonl", reference=questions)
     items = {item.key: item for each in found for item in items_of(each, sentence_claims(each))}
-    return diagnose_answers(found, RuleJudge().judge(list(items.values())))
+    return diagnose_answers(evaluate_answers(found, RuleJudge().judge(list(items.values()))))
 
 
 def drift():

@@ -152,7 +152,7 @@ def project_with_a_run(folder):
 
 
 RESULTS = {
-    "AnswerDiagnosis": lambda _: rankgauge.answers.diagnose_answers(*answers()),
+    "AnswerDiagnosis": lambda _: rankgauge.answers.diagnose_answers(rankgauge.answers.evaluate_answers(*answers())),
     "AnswerEvaluation": lambda _: rankgauge.answers.evaluate_answers(*answers()),
     "AnswerJudging": lambda folder: rankgauge.answers.judge_answers(
         answers()[0], rankgauge.answers.RuleJudge(), rankgauge.answers.VerdictStore(folder / "verdicts.db")
@@ -160,7 +160,7 @@ RESULTS = {
     "ClaimExtraction": lambda _: rankgauge.answers.ClaimExtraction(
         "small claims-1", 3, 1, {"server": 1}, Usage(calls=1)
     ),
-    "Blame": lambda _: rankgauge.answers.diagnose_answers(*answers()).blame,
+    "Blame": lambda _: rankgauge.answers.diagnose_answers(rankgauge.answers.evaluate_answers(*answers())).blame,
     "Calibration": lambda _: rankgauge.answers.calibrate(*calibrated()),
     "CorrectedMeans": lambda _: rankgauge.answers.correct_means(*calibrated()),
     "Evaluation": lambda _: rankgauge.evaluate(QRELS, BM25),

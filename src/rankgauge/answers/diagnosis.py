@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from rankgauge.answers.calibration_result import Calibration
-from rankgauge.answers.evaluation import AnswerEvaluation, evaluate_answers, judged_answers, mean_intervals, span
+from rankgauge.answers.evaluation import AnswerEvaluation, mean_intervals, span
 from rankgauge.answers.scores import JudgedAnswer, score
-from rankgauge.answers.verdicts import AnswerRecord, AnswerSet, ClaimSet, Verdict, counted_labels, sentence_claims
 from rankgauge.core.arguments import number
 from rankgauge.core.recommendations import next_step
 from rankgauge.core.text import Ratio, either, inflect, lower_first, many
@@ -239,15 +236,15 @@ def blame(judged: Sequence[JudgedAnswer], system: str = "") -> Blame:
         InputError: If there are no answers.
     """
     if not judged:
-        raise InputError("there are no answers", where="blame", fix="pass at least one")
-    return Blame(tuple(map(_blamed, judged)), system)
-
-
-def _blamed(judged: JudgedAnswer) -> BlamedAnswer:
-    record = judged.record
-    cause, evidence = _cause(judged)
-    correctness = score(parse("AnswerCorrectness"), judged).value
-    return BlamedAnswer(record.id, record.question, cause, evidence, correctness, record.group)
+        raise InputError(
+            "there are no answers", where="blame", fix="pass at least one; an evaluation read from a file has none"
+        )
+    blamed = []
+    for answer in judged:
+        correctness = score(parse("AnswerCorrectness"), answer).value
+        record = answer.record
+        blamed.append(BlamedAnswer(record.id, record.question, *_cause(answer), correctness, record.group))
+    return Blame(tuple(blamed), system)
 
 
 def _cause(judged: JudgedAnswer) -> tuple[str, str]:
@@ -345,9 +342,6 @@ class AnswerDiagnosis(Result):
         qualities: The means of the measures of rankings, with bands and attainable values.
         blame: The first step that failed for each question.
         retrieval_first: The reason to fix retrieval before the prompt or the model, or empty.
-        judged: The answers with their claims and labels.
-        verdicts: The counted verdicts by item key, with quote and reason; empty if only labels were
-            given.
     """
 
     _schema = "rankgauge/answer-diagnosis/1"
@@ -358,8 +352,6 @@ class AnswerDiagnosis(Result):
     qualities: tuple[Quality, ...]
     blame: Blame
     retrieval_first: tuple[str, ...]
-    judged: tuple[JudgedAnswer, ...] = ()
-    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
 
     def table(self) -> Table:
         """Return the measures of both stages, retrieval first; most measures of generation are details."""
@@ -472,20 +464,8 @@ def _attainable(quality: Quality) -> str | None:
     return f"{Ratio(quality.mean / most):.0%} of {most:.3f}" if most > 0 else None
 
 
-def diagnose_answers(  # noqa: PLR0913 - each is an option of its own
-    answers: AnswerSet,
-    verdicts: Mapping[str, str] | Iterable[Verdict],
-    measures: Any = None,
-    *,
-    claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
-    judge: Mapping[str, Any] | None = None,
-    calibration: Calibration | str | os.PathLike[str] | None = None,
-    human: Iterable[Verdict] = (),
-    bands: Any = None,
-    attainable: float = 0.5,
-    k: int = 5,
-    encoder: Any = None,
-    criteria: Mapping[str, str] = MappingProxyType({}),
+def diagnose_answers(
+    evaluation: AnswerEvaluation, *, bands: Any = None, attainable: float = 0.5, k: int = 5
 ) -> AnswerDiagnosis:
     """Measure retrieval and generation, and determine which of them limits the answers.
 
@@ -495,56 +475,31 @@ def diagnose_answers(  # noqa: PLR0913 - each is an option of its own
     Poor.
 
     Args:
-        answers: The answers of one system. Rankings are measured for questions with known `gold`.
-        verdicts: As for :func:`evaluate_answers`.
-        measures: Names of measures of answers; by default those of :func:`evaluate_answers`.
-        claims: Function that returns the claims of a record.
-        judge: The judge, as for :func:`evaluate_answers`.
-        calibration: The calibration of the judge, or its path.
-        human: Verdicts of people on a random sample, as for :func:`evaluate_answers`.
+        evaluation: Returned by :func:`evaluate_answers`. Rankings are measured for questions with
+            known `gold`.
         bands: Bands of the measures of rankings, as for :func:`rankgauge.diagnose`.
         attainable: The share of the attainable P@k below which retrieval has priority.
         k: The cut-off.
-        encoder: As for :func:`evaluate_answers`.
-        criteria: As for :func:`evaluate_answers`.
 
     Raises:
-        InputError: If there are no answers.
+        InputError: If the evaluation was read from a file, which has no answers.
     """
     number("attainable", attainable, high=1.0)
-    known = () if isinstance(verdicts, Mapping) else tuple(verdicts)
-    labels = verdicts if isinstance(verdicts, Mapping) else counted_labels(known)
-    evaluation = evaluate_answers(
-        answers,
-        known or labels,
-        measures,
-        claims=claims,
-        judge=judge,
-        calibration=calibration,
-        human=human,
-        encoder=encoder,
-        criteria=criteria,
-    )
-    judged = tuple(judged_answers(answers, labels, claims, criteria))
-    blamed = blame(judged, answers.system)
-    reasons = {verdict.key: verdict for verdict in known if verdict.label == labels.get(verdict.key)}
-    qrels = {record.id: dict.fromkeys(record.gold, 1) for record in answers if record.gold}
+    blamed = blame(evaluation.judged, evaluation.run_name)
+    records = [judged.record for judged in evaluation.judged if judged.record.gold]
     chosen = Bands.of(bands, k=k)
-    if not qrels:
-        first = _poor_contexts(evaluation, chosen)
-        return AnswerDiagnosis(evaluation, None, (), blamed, first, judged, reasons)
+    if not records:
+        return AnswerDiagnosis(evaluation, None, (), blamed, _poor_contexts(evaluation, chosen))
     names = [str(measure) for measure in chosen.measures]
+    qrels = {record.id: dict.fromkeys(record.gold, 1) for record in records}
     run = {
         record.id: list(dict.fromkeys(record.ranking or [context.id for context in record.contexts]))
-        for record in answers
-        if record.gold
+        for record in records
     }
-    retrieval = replace(evaluate(qrels, run, names), run_name=answers.system)
+    retrieval = replace(evaluate(qrels, run, names), run_name=evaluation.run_name)
     best = evaluate(qrels, {query: list(gold) for query, gold in qrels.items()}, names)
     rated = qualities(retrieval.mean(), best.mean(), chosen)
-    return AnswerDiagnosis(
-        evaluation, retrieval, rated, blamed, tuple(_retrieval_first(rated, attainable)), judged, reasons
-    )
+    return AnswerDiagnosis(evaluation, retrieval, rated, blamed, tuple(_retrieval_first(rated, attainable)))
 
 
 def _retrieval_first(rated: Iterable[Quality], attainable: float) -> Iterable[str]:

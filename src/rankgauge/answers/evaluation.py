@@ -62,10 +62,15 @@ class AnswerEvaluation(Evaluation):
         judge: The judge: name, ``person``, its state for each of the ``measures``, and the
             ``stamp`` as a sentence. The settings also contain it, so that it is saved with the
             values.
+        judged: The answers with their claims and labels; not saved.
+        verdicts: The counted verdicts by item key, with quote and reason; empty if only labels were
+            given; not saved.
     """
 
     scores: Sequence[Sequence[Score]] = ()
     judge: Mapping[str, Any] = field(default_factory=dict)
+    judged: Sequence[JudgedAnswer] = field(default=(), compare=False)
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -337,6 +342,8 @@ def evaluate_answers(
         ),
         scores=tuple(scores),
         judge=stamped,
+        judged=judged,
+        verdicts={verdict.key: verdict for verdict in known if verdict.label == labels.get(verdict.key)},
     )
 
 

@@ -178,10 +178,8 @@ def evaluate(
     judged = _judged(file, judging, values, dry_run=dry_run, uses_store=saves)
     if dry_run:
         return
-    evaluations = [system.measured(package.evaluate_answers, values.measures) for system in judged]
-    shown = (
-        [system.measured(package.diagnose_answers, values.measures) for system in judged] if out.full else evaluations
-    )
+    evaluations = [system.evaluate(values.measures) for system in judged]
+    shown = list(map(package.diagnose_answers, evaluations)) if out.full else evaluations
     if output is not None:
         write_report(output, "".join(f"{evaluation.to_json()}\n" for evaluation in evaluations))
     if history is not None:
@@ -224,7 +222,7 @@ def gate(
     judged = _judged(file, judging, replace(values, measures=chosen))
     if len(judged) > 1:
         raise click.UsageError("FILE has several systems: name one with --system")
-    evaluation = judged[0].measured(package.evaluate_answers, chosen)
+    evaluation = judged[0].evaluate(chosen)
     if gating.update_baseline:
         write_baseline(rankgauge.Baseline.from_evaluation(evaluation), baseline, wanted, force=gating.force)
         return 0
@@ -344,7 +342,7 @@ def demo(*, out: Output = output_format("Show all measures, causes, and groups o
         file = sample_path(f"answers/prompt-{prompt}.jsonl")
         [answers] = package.read_answers(file, reference=sample_path("answers/questions.jsonl"))
         judged = _judged_by_rules(replace(answers, settings={"retrieval": "bm25", "prompt": prompt}))
-        shown.append(judged.measured(package.diagnose_answers, ()))
+        shown.append(package.diagnose_answers(judged.evaluate(())))
     out.print(shown)
 
 
@@ -361,10 +359,10 @@ class _Judged:
     criteria: Mapping[str, str] = field(default_factory=dict)
     encoder: Any = None
 
-    def measured(self, by: Callable[..., Any], measures: Sequence[str]) -> Any:
-        """Return the result of `evaluate_answers` or `diagnose_answers`."""
+    def evaluate(self, measures: Sequence[str]) -> package.AnswerEvaluation:
+        """Return the values of measures."""
         arguments = {attribute.name: getattr(self, attribute.name) for attribute in fields(self)}
-        return by(arguments.pop("answers"), arguments.pop("verdicts"), measures or None, **arguments)
+        return package.evaluate_answers(measures=measures or None, **arguments)
 
 
 def _judged(

@@ -442,7 +442,7 @@ class Evaluation(Frozen, Result):
             return NotImplemented
         if type(self) is not type(other):
             return False
-        for part in fields(self):
+        for part in (own for own in fields(self) if own.compare):
             mine, theirs = getattr(self, part.name), getattr(other, part.name)
             if isinstance(mine, np.ndarray):
                 if not np.array_equal(mine, theirs, equal_nan=mine.dtype.kind == "f"):

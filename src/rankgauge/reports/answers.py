@@ -58,7 +58,7 @@ def answer_conclusions(diagnosis: AnswerDiagnosis) -> Iterator[tuple[str, str]]:
 
 def _examples(diagnosis: AnswerDiagnosis) -> Iterator[Details]:
     """Yield the worst answers for each cause: question, answer, contexts, claims, and verdicts."""
-    judged = {judged_answer.record.id: judged_answer for judged_answer in diagnosis.judged}
+    judged = {judged_answer.record.id: judged_answer for judged_answer in diagnosis.answers.judged}
     for cause in diagnosis.blame.totals():
         if cause not in CAUSES:
             continue
@@ -113,7 +113,7 @@ def _claim_rows(diagnosis: AnswerDiagnosis, judged: JudgedAnswer) -> Iterator[tu
         for row, verdicts in rows.items():
             chosen = next((v for want in _DECIDING for v in verdicts if v[0] == want), None)
             label, column, key = chosen or (None, 0, "")
-            verdict = diagnosis.verdicts.get(key)
+            verdict = diagnosis.answers.verdicts.get(key)
             decides = label in _DECIDING[:2]
             yield (
                 _short(claims[row], 300),

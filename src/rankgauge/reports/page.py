@@ -161,7 +161,7 @@ def _report_of_values(values: Any, baseline: str | None) -> _Report:
     """Return a report on evaluations without judgments and runs."""
     answers = values if isinstance(values, AnswerDiagnosis) else None
     texts = Collection.of(
-        {}, {judged.record.id: judged.record.question for judged in answers.judged} if answers else {}
+        {}, {judged.record.id: judged.record.question for judged in answers.answers.judged} if answers else {}
     )
     if answers:
         values = answers.answers
