@@ -5,8 +5,7 @@ import time
 import pytest
 from loopback import completion, serving
 
-from rankgauge.errors import InputError
-from rankgauge.llm import ChatModel, ChatRequest, Reply
+from rankgauge.llm import ChatModel, ChatRequest
 
 PRICES = {"input_price": 2.0, "output_price": 10.0}
 
@@ -33,24 +32,6 @@ def test_requests_are_sent_only_as_results_are_read():
         results.close()
         time.sleep(0.5)
         assert len(server.bodies) <= 3
-
-
-def test_a_limit_holds_for_these_requests_only():
-    with serving(echo) as server:
-        model = ChatModel(server.url, "small", max_tokens=50, **PRICES)
-        limited = [one for _, one in model.complete_each("abcdefgh", max_cost=0.0015)]
-        assert {one.code for one in limited if not isinstance(one, Reply)} == {"budget"}
-        assert 0 < model.usage().cost <= 0.0015
-        assert all(isinstance(one, Reply) for one in model.complete_all("ijkl"))
-        with pytest.raises(InputError, match="both prices"):
-            list(ChatModel(server.url, "small").complete_each(["a"], max_cost=1))
-
-
-def test_a_limit_of_requests_does_not_raise_that_of_the_model():
-    with serving(echo) as server:
-        model = ChatModel(server.url, "small", max_tokens=50, max_cost=0.0015, **PRICES)
-        list(model.complete_each("abcdefgh", max_cost=10))
-        assert model.usage().cost <= 0.0015
 
 
 def test_an_estimate_counts_what_the_cache_does_not_have(tmp_path):

@@ -174,7 +174,7 @@ def test_paid_calls_are_not_repeated_after_an_interruption(tmp_path):
 
 
 def test_a_budget_is_never_exceeded():
-    made, server = generated(kind, model={"max_tokens": 20}, max_cost=0.001)
+    made, server = generated(kind, model={"max_tokens": 20, "max_cost": 0.001})
     cost = made.usage.cost
     assert cost <= 0.001
     assert 0 < len(server.bodies) < 16

@@ -142,9 +142,7 @@ class ModelJudge:
             (_PER_REPLY + _PER_VERDICT * len(batch) for batch in batches),
         )
 
-    def judge(
-        self, items: Sequence[Item], replicate: int = 0, *, max_cost: float | None = None
-    ) -> Generator[Verdict | MissingVerdict, None, None]:
+    def judge(self, items: Sequence[Item], replicate: int = 0) -> Generator[Verdict | MissingVerdict, None, None]:
         """Yield a verdict on each item, or the reason why it is missing, as replies arrive.
 
         The items of a call are yielded together, including items that were sent again.
@@ -152,9 +150,7 @@ class ModelJudge:
         Args:
             items: Different items.
             replicate: The number of the repetition; it selects the sample of the model.
-            max_cost: The budget; no call is made that could exceed the remainder.
         """
-        before = self.model.usage().cost or 0.0
         asked = []
         for item in map(self._with_passages, items):
             decided = self._without_call(item)
@@ -167,11 +163,9 @@ class ModelJudge:
         waiting = [1] * len(groups)
         batches = list(enumerate(groups))
         while batches:
-            spent = (self.model.usage().cost or 0.0) - before
-            left = None if max_cost is None else max(0.0, max_cost - spent)
             requests = [self._request(batch, replicate) for _, batch in batches]
             smaller: list[tuple[int, list[Item]]] = []
-            with closing(self.model.complete_each(requests, max_cost=left)) as results:
+            with closing(self.model.complete_each(requests)) as results:
                 for place, result in results:
                     group, batch = batches[place]
                     verdicts, why = self._read(batch, result, replicate)
@@ -360,7 +354,6 @@ def extract_claims(
     *,
     nuggets: bool = False,
     prompts: Mapping[str, str] | None = None,
-    max_cost: float | None = None,
     dry_run: bool = False,
 ) -> ClaimExtraction:
     """Extract the claims of answers and references with a language model.
@@ -376,7 +369,6 @@ def extract_claims(
         store: The store of claims.
         nuggets: Whether to also extract nuggets from the references.
         prompts: Texts that replace the prompts ``claims`` and ``nuggets``.
-        max_cost: The budget; no call is made that could exceed the remainder.
         dry_run: Whether to send no request and only estimate the cost.
 
     Raises:
@@ -412,7 +404,7 @@ def extract_claims(
         store.create()
 
         def results() -> Generator[tuple[tuple[str, str], tuple[Claim, ...]], None, None]:
-            with closing(model.complete_each(requests, max_cost=max_cost)) as replies:
+            with closing(model.complete_each(requests)) as replies:
                 for done, (place, result) in enumerate(replies, 1):
                     if isinstance(result, ModelError):
                         failures.append(result)

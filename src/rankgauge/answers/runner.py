@@ -122,7 +122,6 @@ def judge_answers(
     claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
     criteria: Mapping[str, str] = MappingProxyType({}),
     replicates: int = 1,
-    max_cost: float | None = None,
     dry_run: bool = False,
 ) -> AnswerJudging:
     """Request the verdicts that measures need and the store lacks from a judge.
@@ -139,7 +138,6 @@ def judge_answers(
         claims: Function that returns the claims of a record; by default its sentences.
         criteria: Criteria of the user, as wordings by name.
         replicates: The number of verdicts per item; the most frequent label counts.
-        max_cost: The budget; no call is made that could exceed the remainder.
         dry_run: Whether to send no request and only estimate calls, tokens, and cost.
 
     Raises:
@@ -189,14 +187,7 @@ def judge_answers(
     if not dry_run:
         store.create()
         for replicate, waiting in enumerate(todo):
-            some = list(waiting.values())
-            if model is None or start is None:
-                outcomes = judge.judge(some, replicate)
-            else:
-                spent = (model.model.usage() - start).cost or 0.0
-                left = None if max_cost is None else max(0.0, max_cost - spent)
-                outcomes = model.judge(some, replicate, max_cost=left)
-            new = verdicts(outcomes, waiting, replicate)
+            new = verdicts(judge.judge(list(waiting.values()), replicate), waiting, replicate)
             store_in_batches(new, store.add, lambda verdict: texts[verdict.key])
         if model is not None and start is not None:
             usage = model.model.usage() - start

@@ -192,7 +192,6 @@ class ChatModel:
         requests: Iterable[ChatRequest | str | Sequence[Mapping[str, str]]],
         *,
         refresh: bool = False,
-        max_cost: float | None = None,
     ) -> list[Reply | ModelError]:
         """Return a reply, or the reason why it is missing, for each request, in order.
 
@@ -204,14 +203,13 @@ class ChatModel:
         Args:
             requests: Requests, or messages for requests without a schema.
             refresh: Whether to send requests even if their replies are cached, and replace these.
-            max_cost: As for :meth:`complete_each`.
 
         Raises:
             InputError: As by :meth:`complete_each`; nothing is sent.
         """
         requests = list(requests)
         results: dict[int, Reply | ModelError] = {}
-        for place, result in self.complete_each(requests, refresh=refresh, max_cost=max_cost):
+        for place, result in self.complete_each(requests, refresh=refresh):
             results[place] = result
             report(len(results), len(requests), "answered")
         return [results[place] for place in range(len(results))]
@@ -221,18 +219,15 @@ class ChatModel:
         requests: Iterable[ChatRequest | str | Sequence[Mapping[str, str]]],
         *,
         refresh: bool = False,
-        max_cost: float | None = None,
     ) -> Generator[tuple[int, Reply | ModelError], None, None]:
         """Yield the number of each request (from 0) and its result, as results arrive.
 
         Args:
             requests: Requests, or messages for requests without a schema.
             refresh: Whether to send requests even if their replies are cached, and replace these.
-            max_cost: The budget of these requests, in addition to that of the model.
 
         Raises:
-            InputError: If a request is invalid, the cache cannot be used, or prices for `max_cost`
-                are missing; nothing is sent.
+            InputError: If a request is invalid, or the cache cannot be used; nothing is sent.
         """
         listed = [request if isinstance(request, ChatRequest) else ChatRequest(request) for request in requests]
         keys = [self._key(request) for request in listed]
@@ -248,13 +243,12 @@ class ChatModel:
                 self._meter.add(Usage(failed=failed, cached=not failed and outcome.usage.cached))
                 yield place, outcome
 
-        with self._meter.limited(max_cost):
-            kept = {} if refresh else self._cached(unique)
-            for key, reply in kept.items():
-                yield from delivered(key, reply)
-            rest = {key: unique[key] for key in unique if key not in kept}
-            for key, result in self._ask_each(rest, refresh=refresh):
-                yield from delivered(key, result)
+        kept = {} if refresh else self._cached(unique)
+        for key, reply in kept.items():
+            yield from delivered(key, reply)
+        rest = {key: unique[key] for key in unique if key not in kept}
+        for key, result in self._ask_each(rest, refresh=refresh):
+            yield from delivered(key, result)
 
     def estimate(self, requests: Iterable[ChatRequest], output_tokens: Iterable[int]) -> Usage:
         """Estimate the calls, tokens, and cost of requests without sending them.

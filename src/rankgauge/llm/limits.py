@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from rankgauge.core.http_client import RETRYABLE
 from rankgauge.core.text import inflect
-from rankgauge.errors import InputError, RankgaugeError
+from rankgauge.errors import RankgaugeError
 from rankgauge.llm.replies import ModelError, Usage
 
 _MINUTE = 60.0
@@ -138,27 +138,6 @@ class Meter:
             with self._changed:
                 self._reserved.remove(cost)
                 self._changed.notify_all()
-
-    @contextmanager
-    def limited(self, more: float | None) -> Iterator[None]:
-        """Limit the additional cost within the block."""
-        if more is None:
-            yield
-            return
-        if self._prices is None:
-            raise InputError(
-                "costs need both prices",
-                where="max_cost",
-                fix="give the model input_price and output_price, per million tokens",
-            )
-        with self._changed:
-            before, limit = self._max_cost, self._spent() + more
-            self._max_cost = limit if before is None else min(before, limit)
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._max_cost = before
 
     def _spent(self) -> float:
         return self._used.cost or 0.0

@@ -182,7 +182,6 @@ def generate_questions(  # noqa: PLR0913 - each is a decision of its own
     retriever: Any = None,
     k: int = 10,
     prompts: Mapping[str, str] | None = None,
-    max_cost: float | None = None,
     dry_run: bool = False,
     date: str | None = None,
 ) -> GeneratedQuestions:
@@ -206,7 +205,6 @@ def generate_questions(  # noqa: PLR0913 - each is a decision of its own
         retriever: The retriever that searches for the documents; if None, BM25.
         k: The depth of the search.
         prompts: Texts that replace the default prompts ``question`` and ``answerable``.
-        max_cost: The budget; no call is made that could exceed it.
         dry_run: Whether to only estimate calls, tokens, and cost, without sending requests.
         date: The ISO date of the questions; if None, today (UTC).
 
@@ -240,13 +238,11 @@ def generate_questions(  # noqa: PLR0913 - each is a decision of its own
         second = [_request(texts["answerable"], document, question="x" * 60) for document in drawn]
         usage += model.estimate(second, [_TOKENS["answerable"]] * n)
         return replace(generated, proposals=tuple(ProposedQuestion(document.id, "") for document in drawn), usage=usage)
-    replies = model.complete_all(asked, max_cost=max_cost)
+    replies = model.complete_all(asked)
     proposals = _filtered(drawn, replies, list(known))
     open_ = [place for place, proposal in enumerate(proposals) if proposal.accepted]
     checks = [_request(texts["answerable"], drawn[place], question=proposals[place].text) for place in open_]
-    spent = (model.usage() - before).cost or 0.0
-    left = None if max_cost is None else max(max_cost - spent, 1e-12)
-    for place, reply in zip(open_, model.complete_all(checks, max_cost=left), strict=True):
+    for place, reply in zip(open_, model.complete_all(checks), strict=True):
         proposals[place] = _answerable(proposals[place], drawn[place], reply)
     failures = [reply for reply in replies if isinstance(reply, ModelError)]
     if len(failures) == n:
