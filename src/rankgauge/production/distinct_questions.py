@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
 from collections import defaultdict
@@ -16,17 +15,16 @@ import numpy as np
 from rankgauge.core.libraries import library
 from rankgauge.core.text import many
 from rankgauge.corpus import Collection
-from rankgauge.errors import FormatError, InputError
+from rankgauge.errors import InputError
 from rankgauge.formats.lines import decoded, numbered_lines
-from rankgauge.formats.questions import named_rows, read_questions
-from rankgauge.formats.texts import IDS, QUESTIONS, TextSource
+from rankgauge.formats.questions import read_questions
+from rankgauge.formats.texts import TextSource
 from rankgauge.production.log import MANIFEST, EventLog
-from rankgauge.production.question_sets import QuestionSet, asked_count
+from rankgauge.production.question_sets import Asked, QuestionSet, asked_rows
 from rankgauge.retrievers.encoders import encoder_of, named_encoder
 from rankgauge.stats.arrays import FloatArray
 from rankgauge.stats.two_sample import unit_rows
 
-_TEXTS = (*QUESTIONS, "text", "user_query", "title")
 _DIMENSIONS = 64
 _MOST = 1e100  # largest absolute value of a coordinate
 _TOKEN = r"\w+|[^\w\s]+"  # noqa: S105 - a word, or signs
@@ -38,9 +36,6 @@ _FIRST_WORDS = re.compile(
 )
 _MARKS = ("?", "\uff1f", "\u061f")  # including Chinese and Arabic
 TFIDF = "tfidf"
-
-# Identifier, text, and number of times asked.
-Asked = tuple[str, str, int]
 
 
 @dataclass(frozen=True)
@@ -149,7 +144,7 @@ def _questions(source: Any, where: str) -> Iterator[Asked]:
     elif isinstance(source, QuestionSet):
         yield from _questions(source.questions, where)
     elif isinstance(source, EventLog):
-        yield from _of_log(source)
+        yield from ((f"q{number}", *row) for number, row in enumerate(source.texts(), start=1))
     elif isinstance(source, Mapping):
         for name, query in source.items():
             yield str(name), _text(query, where), 1
@@ -167,7 +162,7 @@ def _questions(source: Any, where: str) -> Iterator[Asked]:
 def _opened(path: str | os.PathLike[str], where: str) -> Iterator[Asked]:
     location = Path(path)
     if location.suffix == ".parquet" or (location / MANIFEST).is_file():
-        yield from _of_log(EventLog(location))
+        yield from _questions(EventLog(location), where)
     elif location.is_dir():
         yield from _questions(Collection.read(path), where)
     else:
@@ -181,32 +176,13 @@ def _text(query: Any, where: str) -> str:
     return text
 
 
-def _of_log(log: EventLog) -> Iterator[Asked]:
-    """Yield the distinct texts of an event log with their frequencies."""
-    with log.connection() as connection:
-        rows = connection.execute(
-            "SELECT text, count(*) FROM questions WHERE text IS NOT NULL GROUP BY text ORDER BY text"
-        ).fetchall()
-    for number, (text, count) in enumerate(rows, start=1):
-        yield f"q{number}", text, count
-
-
 def _read(path: str | os.PathLike[str]) -> Iterator[Asked]:
     source = TextSource.of(path)
-    rows = named_rows(source, None)
+    rows = asked_rows(source)
     first = next(rows, None)
     if first is not None:
-        for number, (line, row) in enumerate(itertools.chain((first,), rows), start=1):
-            text = next((row[name] for name in _TEXTS if name in row), None)
-            if not isinstance(text, str):
-                raise FormatError(
-                    f"there is no column for the text: the columns are {', '.join(row)}",
-                    path=source.name,
-                    line=line,
-                    fix=f"name it {' or '.join(_TEXTS[:3])}",
-                )
-            name = next((str(row[column]) for column in IDS if row.get(column)), f"q{number}")
-            yield name, text, asked_count(row, source.name, line)
+        yield first
+        yield from rows
     elif Path(path).suffixes[:1] == [".txt"]:
         with source.open() as stream:
             for number, raw in numbered_lines(stream, source.name):

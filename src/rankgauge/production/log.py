@@ -139,25 +139,22 @@ class EventLog:
     def __repr__(self) -> str:
         return f"EventLog({self.path!r})"
 
-    def connection(self, *, threads: int = 2, memory: str = "1.5GB") -> Any:
+    def connection(self) -> Any:
         """Open an in-memory DuckDB connection with the views ``events`` and ``questions``.
 
         ``events`` has one row per event with the columns `COLUMNS`, ``questions`` one row per
         question with the columns `QUESTION_COLUMNS`. Times are ``TIMESTAMP`` in UTC. The macro
         ``word_similarity(a, b)`` is the cosine similarity of the word sets of two texts. Results
-        larger than memory go to temporary files.
-
-        Args:
-            threads: The number of threads.
-            memory: The memory limit.
+        larger than memory go to temporary files. The limits are two threads and 1.5 GB of memory;
+        ``SET threads`` and ``SET memory_limit`` change them.
 
         Returns:
             A ``duckdb.DuckDBPyConnection``; close it, or use it in a ``with`` block.
         """
         connection = _duckdb().connect(
             config={
-                "threads": threads,
-                "memory_limit": memory,
+                "threads": 2,
+                "memory_limit": "1.5GB",
                 "temp_directory": tempfile.gettempdir(),
                 "autoinstall_known_extensions": False,
                 "preserve_insertion_order": False,
@@ -195,6 +192,14 @@ class EventLog:
             max((last.replace(tzinfo=UTC) for *_, last in rows), default=None),
         )
 
+    def texts(self) -> list[tuple[str, int]]:
+        """Return the texts of the questions in alphabetical order, and how often each was asked."""
+        with self.connection() as connection:
+            rows: list[tuple[str, int]] = connection.execute(
+                "SELECT text, count(*) FROM questions WHERE text IS NOT NULL GROUP BY text ORDER BY text"
+            ).fetchall()
+        return rows
+
     def joins(self) -> dict[str, Any]:
         """Return counts of events, of known questions, and of clicks with an impression."""
         with self.connection() as connection:
@@ -228,8 +233,8 @@ class EventLog:
                     ids.append(keyed_hash(user))
                     fix += "; identifiers are hashed with a key: run this on the machine that imported the log"
             log = EventLog(self.path)  # which no import changes now
-            connection = stack.enter_context(log.connection(threads=1))  # keeps the order of rows
-            connection.execute("SET preserve_insertion_order = true")
+            connection = stack.enter_context(log.connection())
+            connection.execute("SET threads = 1; SET preserve_insertion_order = true")
             connection.execute(statement("events_of_user"), {"ids": ids})
             counts = "SELECT count(*), count(DISTINCT question_id) FROM removed"
             [(removed["event"], removed["question"])] = connection.execute(counts).fetchall()

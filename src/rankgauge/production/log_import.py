@@ -7,7 +7,7 @@ import os
 import shlex
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -309,22 +309,6 @@ def _numbered(rows: Any) -> tuple[Any, dict[str, str]]:
     }
 
 
-def _draft_spans(connection: Any, rows: Any, mapping: LogMapping | None, ends: Mapping[str, Any]) -> str:
-    """Add the events of a batch of spans to the table ``draft``."""
-    from rankgauge.production.span_events import draft_of_spans
-
-    connection.register("spans", draft_of_spans(rows, mapping, ends))
-    connection.execute("INSERT INTO draft BY NAME SELECT * FROM spans")
-    return r"batch WHERE trim(raw, E' \t\r\n') <> ''"
-
-
-# Translations of formats without a mapping; each returns the rows that it read, in SQL.
-_DRAFTS: Mapping[str, Callable[[Any, Any, LogMapping | None, Mapping[str, Any]], str]] = {
-    "spans": _draft_spans,
-    "ubi": lambda connection, _, mapping, __: translation.draft_ubi(connection, mapping),
-}
-
-
 def _drop(_text: str) -> None:
     """Return nothing in place of a text."""
 
@@ -396,8 +380,14 @@ class _Importer:
         connection.register("batch", rows)
         translation.create_draft(connection)
         own = FORMATS[source.format].mapping
-        if own is None:
-            counted = _DRAFTS[source.format](connection, batch.rows, mapping, self.ends)
+        if source.format == "spans":
+            from rankgauge.production.span_events import draft_of_spans
+
+            connection.register("spans", draft_of_spans(batch.rows, mapping, self.ends))
+            connection.execute("INSERT INTO draft BY NAME SELECT * FROM spans")
+            counted = r"batch WHERE trim(raw, E' \t\r\n') <> ''"
+        elif own is None:
+            counted = translation.draft_ubi(connection, mapping)
         else:
             if source.format == "mapped" and mapping is not None:
                 own = mapping

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 
 from rankgauge.core.files import write_atomically
 from rankgauge.core.text import many
@@ -25,6 +25,8 @@ PARTS = {
 _TEXTS = (*QUESTIONS, "text", "user_query")
 _SHOWN, _WIDTH = 5, 55  # questions listed per change, characters per question
 _COUNTS = ("count", "frequency", "freq")
+# Identifier, text, and number of times asked.
+Asked: TypeAlias = tuple[str, str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,21 +105,20 @@ class QuestionSet(Result):
             seen.add(question.id)
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str], *, origin: str = "expert") -> QuestionSet:
+    def read(cls, path: str | os.PathLike[str]) -> QuestionSet:
         """Read a set from JSON lines, CSV, or TSV with columns for the ``id`` and the question.
 
         Other columns are attributes of `EvaluationQuestion`; missing columns have default values.
 
         Args:
             path: The file.
-            origin: The default origin.
 
         Raises:
             FormatError: If a line cannot be read.
             InputError: If an id is duplicated.
         """
         source = TextSource.of(path)
-        questions = [_question(row, origin, source.name, line) for line, row in named_rows(source, None)]
+        questions = [_question(row, source.name, line) for line, row in named_rows(source, None)]
         if not questions:
             raise InputError(
                 "there are no questions",
@@ -273,7 +274,7 @@ def _certain(question: EvaluationQuestion, frequency: int) -> EvaluationQuestion
     return replace(question, frequency=frequency, weight=float(frequency), query_weight=float(frequency > 0))
 
 
-def _question(row: Mapping[str, Any], origin: str, name: str, line: int) -> EvaluationQuestion:
+def _question(row: Mapping[str, Any], name: str, line: int) -> EvaluationQuestion:
     own = next((row[column] for column in IDS if column in row), None)
     text = next((row[column] for column in _TEXTS if column in row), None)
     if own in {None, ""} or not isinstance(text, str) or not text.strip():
@@ -283,7 +284,7 @@ def _question(row: Mapping[str, Any], origin: str, name: str, line: int) -> Eval
             line=line,
             fix='use {"id": "q1", "text": "opening hours"}',
         )
-    values = {"origin": origin} | {
+    values: dict[str, Any] = {
         key: row[key] if key in _NUMBERS else str(row[key]) for key in _NAMES if row.get(key) not in {None, ""}
     }
     for key, kind in _NUMBERS.items():
@@ -297,22 +298,31 @@ def _question(row: Mapping[str, Any], origin: str, name: str, line: int) -> Eval
     return EvaluationQuestion(**values | {"id": str(own), "text": " ".join(text.split())})
 
 
-def asked_count(row: Mapping[str, Any], path: str, line: int) -> int:
-    """Return how often a question was asked according to its row; default 1.
+def asked_rows(source: TextSource) -> Iterator[Asked]:
+    """Yield the questions of a table; nothing if the file has no columns.
 
     Raises:
-        FormatError: If the value is not a non-negative integer.
+        FormatError: If there is no column of questions, or a count is not a non-negative integer.
     """
-    cell = next((row[column] for column in _COUNTS if column in row), 1)
-    try:
-        count = int(str(cell))
-    except ValueError:
-        count = -1
-    if count < 0:
-        raise FormatError(
-            f"got {cell!r:.40}, expected a count",
-            path=path,
-            line=line,
-            fix="use a whole number: how often the question was asked",
-        )
-    return count
+    for number, (line, row) in enumerate(named_rows(source, None), start=1):
+        text = next((row[name] for name in (*_TEXTS, "title") if name in row), None)
+        if not isinstance(text, str):
+            raise FormatError(
+                f"there is no column for the question: the columns are {', '.join(row)}",
+                path=source.name,
+                line=line,
+                fix=f"name it {' or '.join(_TEXTS[:3])}",
+            )
+        cell = next((row[column] for column in _COUNTS if column in row), 1)
+        try:
+            count = int(str(cell))
+        except ValueError:
+            count = -1
+        if count < 0:
+            raise FormatError(
+                f"got {cell!r:.40}, expected a count",
+                path=source.name,
+                line=line,
+                fix="use a whole number: how often the question was asked",
+            )
+        yield next((str(row[column]) for column in IDS if row.get(column)), f"q{number}"), text, count

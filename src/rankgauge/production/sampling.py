@@ -14,26 +14,22 @@ import random
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from rankgauge.core.arguments import choice, integer
 from rankgauge.core.redaction import scrub
 from rankgauge.core.text import inflect, many
-from rankgauge.errors import FormatError, InputError
+from rankgauge.errors import InputError
 from rankgauge.formats.lines import decoded, numbered_lines
-from rankgauge.formats.questions import named_rows
-from rankgauge.formats.texts import QUESTIONS, TextSource
+from rankgauge.formats.texts import TextSource
 from rankgauge.production.log import EventLog, is_log
-from rankgauge.production.question_sets import EvaluationQuestion, asked_count
+from rankgauge.production.question_sets import EvaluationQuestion, asked_rows
 from rankgauge.rendering import Result, Table
 
 WAYS = ("frequency", "uniform", "strata")
 STRATA = ("head", "torso", "tail")
 
-_TEXTS = (*QUESTIONS, "text", "user_query")
 # Punctuation that is ignored at both ends of a word.
 _SIGNS = ".,;:!?\"'()[]{}-\N{HORIZONTAL ELLIPSIS}„“”\u2018\u2019«»¿¡\u2013\u2014"
 _ACCENTS = range(0x300, 0x370)
@@ -271,14 +267,7 @@ def _searches(source: EventLog | str | os.PathLike[str]) -> Iterator[tuple[str, 
     if not isinstance(source, EventLog) and is_log(os.fspath(source)):
         source = EventLog(source)
     counts: dict[str, int] = defaultdict(int)
-    if isinstance(source, EventLog):
-        with closing(source.connection()) as connection:
-            rows = connection.execute(
-                "SELECT text, count(*) FROM questions WHERE text IS NOT NULL GROUP BY ALL"
-            ).fetchall()
-    else:
-        rows = _rows(TextSource.of(source))
-    for text, count in rows:
+    for text, count in source.texts() if isinstance(source, EventLog) else _rows(TextSource.of(source)):
         counts[" ".join(text.split())] += count
     # Sorted so that the draw does not depend on the order of the log or the database.
     yield from ((text, counts[text]) for text in sorted(counts) if text and counts[text])
@@ -286,24 +275,14 @@ def _searches(source: EventLog | str | os.PathLike[str]) -> Iterator[tuple[str, 
 
 def _rows(source: TextSource) -> Iterator[tuple[str, int]]:
     """Yield questions with the number of times each was asked, in stored order."""
-    rows = named_rows(source, None)
+    rows = asked_rows(source)
     first = next(rows, None)
-    if first is None:
-        with source.open() as stream:
-            for number, line in numbered_lines(stream, source.name):
-                yield decoded(line, source.name, number), 1
+    if first is not None:
+        yield from ((text, count) for _, text, count in itertools.chain((first,), rows))
         return
-    for number, row in itertools.chain((first,), rows):
-        text: Any = next((row[name] for name in _TEXTS if name in row), None)
-        if text is None:
-            raise FormatError(
-                f"there is no column for the question: the columns are {', '.join(row)}",
-                path=source.name,
-                line=number,
-                fix=f"name it {' or '.join(_TEXTS[:2])}",
-            )
-        if isinstance(text, str):
-            yield text, asked_count(row, source.name, number)
+    with source.open() as stream:
+        for number, line in numbered_lines(stream, source.name):
+            yield decoded(line, source.name, number), 1
 
 
 # ---- near-duplicates

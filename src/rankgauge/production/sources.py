@@ -143,60 +143,40 @@ def find_format(path: str, *, format: str | None = None, mapped: bool = False) -
             where=source_name(path),
             fix="write it to a file first",
         )
+    columns: tuple[str, ...] = ()
+    delimiter = head = ""
     with opened_bytes(path) as stream:
         name, start = source_name(path), start_of(stream)
-        if is_columnar(start, name):
+        columnar = is_columnar(start, name)
+        if columnar:
             from rankgauge.formats.parquet import column_names
 
             columns = column_names(stream, name)
             check_header(columns, name)
-            return Source(
-                path,
-                format or _recognized([dict.fromkeys(columns, "")], name, mapped=mapped),
-                columnar=True,
-                columns=columns,
-            )
-        refuse(start, name)
-        start = _head(stream).removeprefix(_BOM)
-        head = start.decode("utf-8", "replace")
-    if not head.strip():
-        raise FormatError("the log is empty", path=name, fix="name a file with rows")
-    if head.lstrip()[0] in "{[":
-        return Source(path, format or _recognized(list(_objects(head)), name, mapped=mapped), columnar=False)
-    lines = [line for line in numbered_lines(io.BytesIO(start), name) if line[1].strip()]
-    delimiter = max(",\t;", key=lines[0][1].decode("utf-8", "replace").count)
-    header = next(recovered_rows(lines, name, delimiter))
-    if header.fault is not None:
-        raise header.fault
-    columns = tuple(cell.strip() for cell in header.cells)
-    check_header(columns, name, lines[0][0])
-    if len(columns) == 1 and not mapped:
-        raise _unknown(name)
-    return Source(
-        path,
-        format or _recognized([dict.fromkeys(columns, "")], name, mapped=mapped),
-        columnar=False,
-        delimiter=delimiter,
-        columns=columns,
-    )
-
-
-def _recognized(rows: Sequence[Mapping[str, Any]], name: str, *, mapped: bool) -> str:
-    """Return the format that the keys of the first rows indicate."""
-    if mapped:
-        return "mapped"
-    for row, form in itertools.product(rows, FORMATS):
-        if FORMATS[form].recognizes(row):
-            return form
-    raise _unknown(name)
-
-
-def _unknown(name: str) -> FormatError:
-    return FormatError(
-        "the format of this log is not known",
-        path=name,
-        fix="pass --mapping FILE, which maps its columns, or --format: " + ", ".join(list(FORMATS)[:-1]),
-    )
+        else:
+            refuse(start, name)
+            start = _head(stream).removeprefix(_BOM)
+            head = start.decode("utf-8", "replace").lstrip()
+            if not head:
+                raise FormatError("the log is empty", path=name, fix="name a file with rows")
+    if not columnar and head[0] not in "{[":
+        lines = [line for line in numbered_lines(io.BytesIO(start), name) if line[1].strip()]
+        delimiter = max(",\t;", key=lines[0][1].decode("utf-8", "replace").count)
+        header = next(recovered_rows(lines, name, delimiter))
+        if header.fault is not None:
+            raise header.fault
+        columns = tuple(cell.strip() for cell in header.cells)
+        check_header(columns, name, lines[0][0])
+    rows = [dict.fromkeys(columns, "")] if columns else _objects(head)
+    recognized = "mapped" if mapped else next((f for row in rows for f in FORMATS if FORMATS[f].recognizes(row)), None)
+    form = format or recognized
+    if form is None or (delimiter and len(columns) == 1 and not mapped):
+        raise FormatError(
+            "the format of this log is not known",
+            path=name,
+            fix="pass --mapping FILE, which maps its columns, or --format: " + ", ".join(list(FORMATS)[:-1]),
+        )
+    return Source(path, form, columnar, delimiter, columns)
 
 
 def _head(stream: BinaryIO) -> bytes:

@@ -60,7 +60,11 @@ def trace_ends(batches: Iterable[Any]) -> dict[str, TraceEnds]:
         for _, row in _objects(rows):
             for span in spans_of(row or {}):
                 trace = first_of(span, TRACE)
-                if trace is not None and not _is_feedback(span):
+                # Feedback is a span that is linked to another trace.
+                is_feedback = first_of(span, _LINK) is not None and any(
+                    _ANNOTATION.fullmatch(key) or _EVALUATION.fullmatch(key) for key in span
+                )
+                if trace is not None and not is_feedback:
                     marks.setdefault(str(trace), []).append(mark_of(span))
     return {trace: ends_of(own_marks) for trace, own_marks in marks.items()}
 
@@ -71,13 +75,6 @@ def _objects(rows: Any) -> Iterator[tuple[int, dict[str, Any] | None]]:
         if raw.strip(" \t\r\n"):
             row = json_value(raw)
             yield line, row if isinstance(row, dict) else None
-
-
-def _is_feedback(span: Mapping[str, Any]) -> bool:
-    """Return whether a span is linked to another trace and has annotations or evaluations."""
-    return first_of(span, _LINK) is not None and any(
-        _ANNOTATION.fullmatch(key) or _EVALUATION.fullmatch(key) for key in span
-    )
 
 
 def draft_of_spans(rows: Any, mapping: LogMapping | None, ends: Mapping[str, TraceEnds]) -> Any:
