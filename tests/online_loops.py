@@ -3,13 +3,37 @@
 import random
 import re
 from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rankgauge.core.abstention import abstains
-from rankgauge.production import Event
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event of a log: one row of its Parquet files."""
+
+    event_id: str
+    kind: str
+    time: datetime
+    question_id: str | None = None
+    session_id: str | None = None
+    user_id: str | None = None
+    arm: str | None = None
+    text: str | None = None
+    documents: tuple[str, ...] = ()
+    ranks: tuple[int, ...] = ()
+    scores: tuple[float, ...] = ()
+    value: float | None = None
+    label: str | None = None
+    latency_ms: float | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
+
 
 START = datetime(2026, 5, 1, tzinfo=UTC)
 ANSWERS = ("I don't know.", "Yes. It is.", "The context does not say it.", "No, it isn't.", "")

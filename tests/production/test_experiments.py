@@ -11,10 +11,10 @@ from scipy import stats as scipy_stats
 
 pytest.importorskip("pyarrow")
 
-from tests.online_loops import START, write_events
+from tests.online_loops import START, Event, write_events
 
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.production import Event, compare_arms
+from rankgauge.production import compare_arms
 from rankgauge.stats import mixing_sd
 
 duckdb = pytest.importorskip("duckdb")

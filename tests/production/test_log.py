@@ -9,10 +9,10 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from tests.online_loops import write_events
+from tests.online_loops import Event, write_events
 
 from rankgauge.errors import FormatError, InputError
-from rankgauge.production import COLUMNS, KINDS, QUESTION_COLUMNS, Event, EventLog
+from rankgauge.production import COLUMNS, KINDS, QUESTION_COLUMNS, EventLog
 from rankgauge.production.translation import ACTIONS, as_mapping
 
 duckdb = pytest.importorskip("duckdb")

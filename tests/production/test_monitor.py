@@ -9,11 +9,11 @@ import pytest
 pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
 
-from tests.online_loops import START, write_events
+from tests.online_loops import START, Event, write_events
 
 from rankgauge import Evaluation, parse
 from rankgauge.errors import InputError
-from rankgauge.production import METRICS, Event, production_health
+from rankgauge.production import METRICS, production_health
 from rankgauge.production.monitor import Signal, offline_signal, online_signal, verdict_of
 from rankgauge.production.online import find_changes
 from rankgauge.stats import first_change

@@ -11,11 +11,11 @@ pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
 
 from hypothesis import given, settings, strategies as st
-from tests.online_loops import START, pairs, questions_of, random_events, write_events
+from tests.online_loops import START, Event, pairs, questions_of, random_events, write_events
 
 from rankgauge.core.abstention import abstains
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.production import METRICS, Event, online_metrics
+from rankgauge.production import METRICS, online_metrics
 from rankgauge.production.metrics import Threshold
 from rankgauge.production.online_result import OnlineValue, check_threshold
 from rankgauge.stats import ClusterSums, clustered_mean, clustered_proportion, first_change

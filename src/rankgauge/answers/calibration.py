@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ from rankgauge.stats import (
     percent_agreement,
 )
 
+_LEVEL = 0.95  # of intervals
 _FEW = 10  # smallest number of labels in and outside a group to estimate a bias
 _CHOICES = {"first": "second", "second": "first", "tie": "tie"}
 
@@ -47,8 +49,7 @@ def calibrate(
     human: Iterable[Verdict],
     *,
     claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
-    criteria: Mapping[str, str] | None = None,
-    level: float = 0.95,
+    criteria: Mapping[str, str] = MappingProxyType({}),
     draws: int = 1000,
     seed: int = 0,
 ) -> Calibration:
@@ -63,7 +64,6 @@ def calibrate(
         human: Verdicts of people, on a random sample of the items.
         claims: Function that returns the claims of a record.
         criteria: Criteria of the user, as wordings by name.
-        level: Confidence level of the intervals.
         draws: Number of bootstrap resamples of the questions for kappa and alpha.
         seed: Seed of the bootstrap.
 
@@ -83,7 +83,7 @@ def calibrate(
         'm: calibrated on 40 labels (kappa 0.90, sensitivity 1.00, specificity 0.90)'
     """
     sets = (answers,) if isinstance(answers, AnswerSet) else tuple(answers)
-    items = _occurrences(sets, claims, criteria or {})
+    items = _occurrences(sets, claims, criteria)
     verdicts, labels = list(judge), list(human)
     names = sorted({verdict.judge for verdict in verdicts})
     if len(names) > 1:
@@ -98,7 +98,7 @@ def calibrate(
         if key in items:
             by_relation.setdefault(items[key].item.relation_name, []).append(items[key])
     conversations = conversations_of(sets)
-    options = {"level": level, "draws": draws, "seed": seed}
+    options = {"draws": draws, "seed": seed}
     calibrated = (
         _calibrated(relation, some, verdicts, labels, conversations=conversations, options=options)
         for relation, some in sorted(by_relation.items())
@@ -113,13 +113,13 @@ def calibrate(
     pair = counted_labels(verdicts), truth
     labeled = {items[key].item.record for key in truth if key in items}
     both = [
-        tuple(JudgedAnswer.of(record, claims(record), labels, criteria or {}) for labels in pair)
+        tuple(JudgedAnswer.of(record, claims(record), labels, criteria) for labels in pair)
         for answer_set in sets
         for record in answer_set
         if record.id in labeled
     ]
-    measures = (*RELATIONS, *(f"Criterion(name={name})" for name in criteria or {}))
-    errors = (_errors(name, both, conversations, level) for name in measures)
+    measures = (*RELATIONS, *(f"Criterion(name={name})" for name in criteria))
+    errors = (_errors(name, both, conversations) for name in measures)
     return Calibration(relations, tuple(filter(None, errors)))
 
 
@@ -141,14 +141,14 @@ class _Occurrence:
 
 
 def _occurrences(
-    answers: Iterable[AnswerSet], claims: Callable[[AnswerRecord], ClaimSet], criteria: Mapping[str, str] | None = None
+    answers: Iterable[AnswerSet], claims: Callable[[AnswerRecord], ClaimSet], criteria: Mapping[str, str]
 ) -> dict[str, _Occurrence]:
     """Return the items of answers by key, with their occurrences."""
     occurrences: dict[str, _Occurrence] = {}
     for answer_set in answers:
         for record in answer_set:
             last = len(record.contexts) - 1
-            for item in items_of(record, claims(record), criteria or {}):
+            for item in items_of(record, claims(record), criteria):
                 known = occurrences.get(item.key)
                 systems = frozenset({answer_set.system}) | (known.systems if known else frozenset())
                 place = item.row if item.relation == "context-question" else item.column
@@ -200,9 +200,6 @@ def _calibrated(
     if not some:
         return None
     some = [verdict for verdict in some if verdict.prompt == some[-1].prompt]
-    repeats: dict[str, dict[int, str]] = {}
-    for verdict in some:
-        repeats.setdefault(verdict.key, {})[verdict.replicate] = verdict.label
     majorities = counted_labels(some)
     truth = labels_of_people([verdict for verdict in labels if verdict.key in keys])
     both = [occurrence for occurrence in items if occurrence.item.key in majorities]
@@ -215,8 +212,12 @@ def _calibrated(
     judged, human = table.T
     clusters = [conversations[occurrence.item.record] for occurrence in both]
     positive = (judged == 0, human == 0)
-    level = options["level"]
     count = Counter((human, judge) for judge, human in pairs)
+    replicates = {(verdict.key, verdict.replicate): codes.get(verdict.label, math.nan) for verdict in some}
+    judged_keys = {key for key, _ in replicates}
+    repeated = {o.item.key: conversations[o.item.record] for o in items if o.item.key in judged_keys}
+    same = percent_agreement(_ratings(replicates, repeated), clusters=list(repeated.values()), **options)
+    of_people = {(verdict.key, verdict.judge): codes[verdict.label] for verdict in labels if verdict.key in keys}
     return RelationCalibration(
         relation,
         some[-1].judge,
@@ -229,17 +230,23 @@ def _calibrated(
         max(Counter(human.tolist()).values()) / len(both),
         cohen_kappa(judged, human, clusters=clusters, **options),
         krippendorff_alpha(table, clusters=clusters, **options),
-        _rate(positive[0], positive[1], clusters, level),
-        _rate(~positive[0], ~positive[1], clusters, level),
-        judge_errors(positive[0], positive[1] * 1.0, clusters, level=level).gain,
-        _flip_rate(repeats, codes, items, conversations=conversations, options=options),
-        krippendorff_alpha(_by_person(labels, codes, keys), **options),
-        _biases(both, positive[0] * 1.0 - positive[1], clusters, level),
+        _rate(positive[0], positive[1], clusters),
+        _rate(~positive[0], ~positive[1], clusters),
+        judge_errors(positive[0], positive[1] * 1.0, clusters).gain,
+        Agreement(1 - same.value, 1 - same.high, 1 - same.low, same.level, same.units, same.ratings, same.reason),
+        krippendorff_alpha(_ratings(of_people, sorted(keys)), **options),
+        _biases(both, positive[0] * 1.0 - positive[1], clusters),
     )
 
 
+def _ratings(labels: Mapping[tuple[str, Any], float], keys: Iterable[str]) -> np.ndarray[Any, Any]:
+    """Return the labels of items (rows) by person or replicate (columns); NaN without a label."""
+    columns = sorted({column for _, column in labels})
+    return np.array([[labels.get((key, column), math.nan) for column in columns] for key in keys], dtype=np.float64)
+
+
 def _errors(
-    name: str, answers: Iterable[Sequence[JudgedAnswer]], conversations: Mapping[str, str], level: float
+    name: str, answers: Iterable[Sequence[JudgedAnswer]], conversations: Mapping[str, str]
 ) -> MeasureCalibration | None:
     """Return the errors of the judge in the values of a measure; None without common values."""
     measure = parse(name)
@@ -254,20 +261,18 @@ def _errors(
     if not rows:
         return None
     judged, true, clusters = zip(*rows, strict=True)
-    return MeasureCalibration(name, judge_errors(judged, true, clusters, level=level))
+    return MeasureCalibration(name, judge_errors(judged, true, clusters))
 
 
-def _rate(hits: np.ndarray[Any, Any], among: np.ndarray[Any, Any], clusters: Sequence[str], level: float) -> Estimate:
+def _rate(hits: np.ndarray[Any, Any], among: np.ndarray[Any, Any], clusters: Sequence[str]) -> Estimate:
     """Return the share of hits among the selected items."""
     some = [cluster for cluster, there in zip(clusters, among.tolist(), strict=True) if there]
-    return clustered_rate(hits[among] * 1.0, np.array(some, dtype=str), level=level)
+    return clustered_rate(hits[among] * 1.0, np.array(some, dtype=str))
 
 
-def _biases(
-    items: Sequence[_Occurrence], errors: np.ndarray[Any, Any], clusters: Sequence[str], level: float
-) -> tuple[Bias, ...]:
+def _biases(items: Sequence[_Occurrence], errors: np.ndarray[Any, Any], clusters: Sequence[str]) -> tuple[Bias, ...]:
     groups = {name: there for name, there in _groups(items) if min(sum(there), len(there) - sum(there)) >= _FEW}
-    strict = 1 - (1 - level) / max(1, len(groups))
+    strict = 1 - (1 - _LEVEL) / max(1, len(groups))
     return tuple(
         Bias(name, clustered_difference(errors, there, clusters, level=strict)) for name, there in groups.items()
     )
@@ -308,37 +313,6 @@ _PARTS = {
 }
 
 
-def _flip_rate(
-    repeats: Mapping[str, Mapping[int, str]],
-    codes: Mapping[str, int],
-    items: Sequence[_Occurrence],
-    *,
-    conversations: Mapping[str, str],
-    options: Mapping[str, Any],
-) -> Agreement:
-    """Return the share of pairs of replicates with different labels."""
-    numbers = sorted({number for labels in repeats.values() for number in labels})
-    repeated = [occurrence for occurrence in items if occurrence.item.key in repeats]
-    table = [
-        [codes.get(repeats[occurrence.item.key].get(number, ""), math.nan) for number in numbers]
-        for occurrence in repeated
-    ]
-    clusters = [conversations[occurrence.item.record] for occurrence in repeated]
-    same = percent_agreement(np.array(table, dtype=np.float64), clusters=clusters, **options)
-    return Agreement(1 - same.value, 1 - same.high, 1 - same.low, same.level, same.units, same.ratings, same.reason)
-
-
-def _by_person(labels: Sequence[Verdict], codes: Mapping[str, int], keys: Collection[str]) -> np.ndarray[Any, Any]:
-    """Return the labels by item and person."""
-    people = {name: column for column, name in enumerate(sorted({v.judge for v in labels}))}
-    rows = {key: row for row, key in enumerate(sorted(keys))}
-    table = np.full((len(rows), len(people)), math.nan)
-    for verdict in labels:
-        if verdict.key in rows:
-            table[rows[verdict.key], people[verdict.judge]] = codes[verdict.label]
-    return table
-
-
 @dataclass(frozen=True, slots=True)
 class PositionSwap:
     """Pairwise choices of a judge who saw each pair in both orders.
@@ -355,13 +329,12 @@ class PositionSwap:
     first: Estimate
 
 
-def position_swap(forward: Mapping[Any, str], swapped: Mapping[Any, str], *, level: float = 0.95) -> PositionSwap:
+def position_swap(forward: Mapping[Any, str], swapped: Mapping[Any, str]) -> PositionSwap:
     """Compare the choices between two answers with the choices in reversed order.
 
     Args:
         forward: The choice for each pair: ``first``, ``second``, or ``tie``.
         swapped: The choice for each pair with the two answers in reversed order.
-        level: Confidence level of the intervals.
 
     Raises:
         InputError: If the pairs differ, or a choice is invalid.
@@ -388,6 +361,6 @@ def position_swap(forward: Mapping[Any, str], swapped: Mapping[Any, str], *, lev
     numbers = {pair: number for number, pair in enumerate(forward)}
     return PositionSwap(
         {pair: choice if agrees[pair] else "tie" for pair, choice in forward.items()},
-        clustered_rate([float(same) for same in agrees.values()], level=level),
-        clustered_rate([hit for hit, _ in shown], [numbers[pair] for _, pair in shown], level=level),
+        clustered_rate([float(same) for same in agrees.values()]),
+        clustered_rate([hit for hit, _ in shown], [numbers[pair] for _, pair in shown]),
     )

@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 
 from rankgauge.answers.calibration import conversations_of, labels_of_people
-from rankgauge.answers.evaluation import DEFAULT_MEASURES, evaluate_answers, judged_answers
-from rankgauge.answers.scores import CORRECTABLE, JudgedAnswer, unit_values
+from rankgauge.answers.evaluation import DEFAULT_MEASURES, AnswerEvaluation, evaluate_answers
+from rankgauge.answers.scores import CORRECTABLE, unit_values
 from rankgauge.answers.verdicts import AnswerRecord, AnswerSet, ClaimSet, Verdict, sentence_claims
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Detail, Table, first_rows
 from rankgauge.stats import Estimate, naive_rate, prediction_powered_mean, rogan_gladen
 
+_LEVEL = 0.95
 _SHOWN = 3  # rows of a short table
 _VALID = (
     "valid if the questions with human labels are a random sample (prediction-powered), or if "
@@ -129,7 +130,6 @@ def correct_means(
     measures: Any = None,
     *,
     claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
-    level: float = 0.95,
 ) -> CorrectedMeans:
     """Correct the means of measures for the errors of the judge, with intervals.
 
@@ -147,7 +147,6 @@ def correct_means(
         measures: Names of measures of answers; if omitted, those of `DEFAULT_MEASURES` that can be
             corrected.
         claims: Function that returns the claims of a record.
-        level: Confidence level of the intervals.
 
     Raises:
         InputError: If there are no answers.
@@ -157,15 +156,15 @@ def correct_means(
     by_judge = {verdict.key: verdict.label for verdict in judge}
     by_people = labels_of_people(human)
     both = [
-        tuple(judged_answers(answer_set, labels, claims) for labels in (by_judge, by_people)) for answer_set in sets
+        [
+            evaluate_answers(answer_set, labels, measures or DEFAULT_MEASURES, claims=claims)
+            for labels in (by_judge, by_people)
+        ]
+        for answer_set in sets
     ]
     conversations = conversations_of(sets)
     means = []
-    for number, answer_set in enumerate(sets):
-        judged, true = (
-            evaluate_answers(answer_set, labels, measures or DEFAULT_MEASURES, claims=claims)
-            for labels in (by_judge, by_people)
-        )
+    for number, (judged, true) in enumerate(both):
         for column, measure in enumerate(judged.measures):
             values = judged.per_query[:, column]
             # Only questions in which people labeled every item count.
@@ -176,12 +175,12 @@ def correct_means(
             sample = (values[there], np.array(known)[there], clusters)
             means.append(
                 CorrectedMean(
-                    answer_set.system,
+                    judged.run_name,
                     str(measure),
-                    naive_rate(sample[0], clusters, level=level),
-                    prediction_powered_mean(*sample, level=level),
-                    _rogan_gladen(measure, both, number, conversations=conversations, level=level),
-                    prediction_powered_mean(*sample, power=0.0, level=level),
+                    naive_rate(sample[0], clusters),
+                    prediction_powered_mean(*sample),
+                    _rogan_gladen(measure, both, number, conversations),
+                    prediction_powered_mean(*sample, power=0.0),
                 )
             )
     corrected = [mean for mean in means if mean.method]
@@ -189,31 +188,26 @@ def correct_means(
 
 
 def _rogan_gladen(
-    measure: Measure,
-    both: Sequence[Sequence[Sequence[JudgedAnswer]]],
-    target: int,
-    *,
-    conversations: Mapping[str, str],
-    level: float,
+    measure: Measure, both: Sequence[Sequence[AnswerEvaluation]], target: int, conversations: Mapping[str, str]
 ) -> Estimate:
     """Return the corrected rate of the target system, with error rates from all systems."""
     nan = math.nan
     if measure.name not in CORRECTABLE or measure.arguments.get("like") is not None:
-        return Estimate(nan, nan, nan, level, 0, f"{measure} is not a share of units of one kind")
+        return Estimate(nan, nan, nan, _LEVEL, 0, f"{measure} is not a share of units of one kind")
     rows = list(_units(measure, both, target))
     if not any(weight for *_, weight in rows):
-        return Estimate(nan, nan, nan, level, 0, "nothing to judge")
+        return Estimate(nan, nan, nan, _LEVEL, 0, "nothing to judge")
     judged, human, questions, weights = zip(*rows, strict=True)
     clusters = [conversations[question] for question in questions]
-    return rogan_gladen(judged, human, clusters, weights, level=level)
+    return rogan_gladen(judged, human, clusters, weights)
 
 
 def _units(
-    measure: Measure, both: Sequence[Sequence[Sequence[JudgedAnswer]]], target: int
+    measure: Measure, both: Sequence[Sequence[AnswerEvaluation]], target: int
 ) -> Iterator[tuple[float, float, str, float]]:
     """Yield the label of the judge, that of people, the question, and the weight of each unit."""
     for number, (judged, human) in enumerate(both):
-        for by_judge, by_people in zip(judged, human, strict=True):
+        for by_judge, by_people in zip(judged.judged, human.judged, strict=True):
             said, true = (unit_values(measure, answer).tolist() for answer in (by_judge, by_people))
             count = sum(not math.isnan(value) for value in said)
             for value, label in zip(said, true, strict=True):

@@ -26,7 +26,7 @@ with lazy_imports(globals()):
         ReweightedMeans as ReweightedMeans,
         reweight as reweight,
     )
-    from rankgauge.production.events import COLUMNS as COLUMNS, KINDS as KINDS, Event as Event
+    from rankgauge.production.events import COLUMNS as COLUMNS, KINDS as KINDS
     from rankgauge.production.experiments import (
         ArmDifference as ArmDifference,
         DayDifference as DayDifference,

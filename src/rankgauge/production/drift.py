@@ -43,7 +43,7 @@ from rankgauge.production.drift_result import (
 )
 from rankgauge.stats.two_sample import LabelScores, TwoSampleTest
 
-_FEWEST = 10  # smallest number of distinct questions of either set
+_FEWEST, _MOST = 10, 20_000  # distinct questions of either set
 # Smallest cluster shares and smallest area within clusters for a verdict.
 _MISSING, _SEPARATED, _WITHIN = 0.05, 0.25, 0.58
 # A difference is due to words if at most this part of it (area - 0.5) remains without them.
@@ -66,7 +66,6 @@ def measure_drift(
     seed: int = 0,
     clusters: int | None = None,
     additions: int = 20,
-    max_questions: int = 20_000,
 ) -> DriftReport:
     """Test whether evaluation questions resemble the questions that users ask.
 
@@ -74,7 +73,8 @@ def measure_drift(
     classify distinct questions as evaluation or log questions, and the larger standardized area
     under the ROC curve is compared with its permutation distribution. Clusters of the pooled
     questions explain the result. A question in both sets counts as an evaluation question in the
-    test. The weights and the questions to add depend on the frequencies in the log.
+    test. The weights and the questions to add depend on the frequencies in the log. Sets of more
+    than 20,000 distinct questions are sampled at random.
 
     Args:
         evaluation_questions: Texts, queries, a collection, or the path of a collection, a file of
@@ -85,8 +85,6 @@ def measure_drift(
         seed: The seed of the random numbers.
         clusters: The number of clusters; default: 2 to 20, depending on the number of questions.
         additions: The largest number of questions to add.
-        max_questions: The largest number of distinct questions per set; larger sets are sampled at
-            random.
 
     Raises:
         MissingExtra: If scikit-learn or the library of an encoder is not installed.
@@ -103,13 +101,12 @@ def measure_drift(
     """
     integer("permutations", permutations, least=19)
     integer("additions", additions, least=0)
-    integer("max_questions", max_questions, least=_FEWEST)
     integer("seed", seed, least=0)
     if clusters is not None:
         integer("clusters", clusters, least=2)
-    evaluation = _at_most(distinct_questions(evaluation_questions, "evaluation"), max_questions, seed)
+    evaluation = _sampled(distinct_questions(evaluation_questions, "evaluation"), seed)
     logged = distinct_questions(log_questions, "log")
-    pooled = _pooled(evaluation, logged, most=max_questions, encoder=encoder, seed=seed)
+    pooled = _pooled(evaluation, logged, encoder, seed)
     scores = LabelScores(pooled.embedding.points, seed)
     test = scores.test(pooled.labels, permutations, seed)
     rng = np.random.Generator(np.random.PCG64([seed, 3]))
@@ -162,12 +159,7 @@ def measure_drift(
 
 
 def _pooled(
-    evaluation: Sequence[DistinctQuestion],
-    logged: Sequence[DistinctQuestion],
-    *,
-    most: int,
-    encoder: Any,
-    seed: int,
+    evaluation: Sequence[DistinctQuestion], logged: Sequence[DistinctQuestion], encoder: Any, seed: int
 ) -> PooledQuestions:
     """Return the distinct questions of both sets."""
     counts = {question.key: question.count for question in logged}
@@ -179,10 +171,9 @@ def _pooled(
     ):
         if size < _FEWEST:
             raise InputError(f"{many(size, 'distinct question')}{what}", where=name, fix=f"pass at least {_FEWEST}")
-    log = _at_most(own, most, seed)
-    questions = (*evaluation, *log)
+    questions = (*evaluation, *_sampled(own, seed))
     texts = tuple(question.text for question in questions)
-    traffic = [*(counts.get(question.key, 0) for question in evaluation), *(question.count for question in log)]
+    traffic = [counts.get(question.key, 0) for question in questions]
     return PooledQuestions(
         texts,
         tuple(question.ids for question in questions),
@@ -192,11 +183,11 @@ def _pooled(
     )
 
 
-def _at_most(questions: Sequence[DistinctQuestion], most: int, seed: int) -> Sequence[DistinctQuestion]:
-    if len(questions) <= most:
+def _sampled(questions: Sequence[DistinctQuestion], seed: int) -> Sequence[DistinctQuestion]:
+    if len(questions) <= _MOST:
         return questions
     rng = np.random.Generator(np.random.PCG64([seed, 2]))
-    return [questions[place] for place in sorted(rng.permutation(len(questions))[:most].tolist())]
+    return [questions[place] for place in sorted(rng.permutation(len(questions))[:_MOST].tolist())]
 
 
 def _detectable(pooled: PooledQuestions, scores: LabelScores, test: TwoSampleTest, seed: int) -> tuple[Detectable, ...]:

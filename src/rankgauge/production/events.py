@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -64,44 +61,3 @@ class Parameters(dict[str, Any]):
 
 # The times that Python and other tools can represent, in SQL.
 TIMES = "TIMESTAMP '0001-01-01' AND TIMESTAMP '9999-12-31 23:59:59.999999'"
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """An event of a log: one row of its Parquet files.
-
-    Attributes:
-        event_id: The identifier in the source, or a hash of the event.
-        kind: One of `KINDS`.
-        time: The time of the event in UTC.
-        question_id: The identifier of one question asked by one user.
-        session_id: The identifier of the session, if known.
-        user_id: The identifier of the user, if known.
-        arm: The arm of an experiment.
-        text: The text of a question or an answer.
-        documents: Document identifiers in rank order; a single one for a click or a citation.
-        ranks: The rank of each document, from 1; empty if unknown.
-        scores: The score of each document of a retrieval; empty if unknown.
-        value: The value of thumbs, a preference, or a label; see `KINDS`.
-        label: Text from the source: the action of ``other``, or the reason for an abstention.
-        latency_ms: The latency of a retrieval or an answer, in milliseconds.
-        attributes: Values of attributes by name, such as language or version.
-        source: The file and line.
-    """
-
-    event_id: str
-    kind: str
-    time: datetime
-    question_id: str | None = None
-    session_id: str | None = None
-    user_id: str | None = None
-    arm: str | None = None
-    text: str | None = None
-    documents: tuple[str, ...] = ()
-    ranks: tuple[int, ...] = ()
-    scores: tuple[float, ...] = ()
-    value: float | None = None
-    label: str | None = None
-    latency_ms: float | None = None
-    attributes: Mapping[str, str] = field(default_factory=dict)
-    source: str = ""

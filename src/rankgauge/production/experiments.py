@@ -262,8 +262,6 @@ def compare_arms(
     arms: tuple[str, str] | None = None,
     ratio: tuple[float, float] = (1, 1),
     planned: int = PLANNED,
-    minutes: float = 10,
-    similarity: float = 0.5,
 ) -> ExperimentResult:
     """Compare two arms of an experiment.
 
@@ -284,8 +282,6 @@ def compare_arms(
         ratio: Intended ratio of users, baseline to new arm.
         planned: The number of questions at which the confidence sequence is narrowest. Choose it
             before the experiment.
-        minutes: As in :func:`online_metrics`.
-        similarity: As in :func:`online_metrics`.
 
     Raises:
         UnknownName: If a metric or an arm is unknown.
@@ -313,7 +309,7 @@ def compare_arms(
     measured = metrics_of([*names, "feedback_rate"]) if "thumbs_ratio" in names else wanted
     with log.connection() as connection:
         pair = _arms(connection, arms, log.path)
-        sql, _, _ = expressions(connection, measured, minutes=minutes, similarity=similarity)
+        sql, _, _ = expressions(connection, measured)
         columns = "".join(
             f', ({y})::DOUBLE AS "y {metric.name}", ({x})::DOUBLE AS "x {metric.name}"'
             for metric, (y, x) in sql.items()

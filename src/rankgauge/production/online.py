@@ -223,7 +223,12 @@ def _quantile(connection: Any, questions: str, n: int, metric: OnlineMetric) -> 
 
 
 def expressions(
-    connection: Any, metrics: Sequence[OnlineMetric], *, minutes: float, similarity: float, abstention: str = "auto"
+    connection: Any,
+    metrics: Sequence[OnlineMetric],
+    *,
+    minutes: float = 10,
+    similarity: float = 0.5,
+    abstention: str = "auto",
 ) -> tuple[dict[OnlineMetric, tuple[str, str]], dict[OnlineMetric, str], dict[str, Any]]:
     """Return numerator and denominator in SQL of each metric with logged events.
 

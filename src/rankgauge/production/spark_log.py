@@ -62,7 +62,7 @@ class SparkLog(EventLog):
             )
         self._frame = events
 
-    def connection(self, *, threads: int = 2, memory: str = "") -> Any:  # noqa: ARG002 - of files
+    def connection(self) -> Any:
         """Open a connection to Spark with the views ``events`` and ``questions``.
 
         Until it is closed, Spark's time zone is UTC.
