@@ -103,7 +103,7 @@ def test_alpha_is_of_canonical_places():
 @pytest.mark.parametrize("none", [0.1, 0.5, 0.85])
 def test_judges_who_guess_have_an_alpha_of_0(none):
     rng = np.random.default_rng(int(100 * none))
-    found = measure_agreement(judged_long(simulate(rng, 1500, none, 0.0)), JUDGES, draws=200)
+    found = measure_agreement(judged_long(simulate(rng, 1500, none, 0.0)), JUDGES)
     alpha = found.estimate()
     assert abs(alpha.value) < 0.04
     assert alpha.low < 0 < alpha.high

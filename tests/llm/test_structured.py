@@ -7,7 +7,8 @@ from growth import assert_linear
 from hypothesis import example, given, settings, strategies as st
 from jsonschema import Draft202012Validator
 
-from rankgauge.llm.replies import InvalidReply, read_reply, response_format
+from rankgauge.llm import ChatRequest
+from rankgauge.llm.replies import InvalidReply, read_reply, request_body
 
 SCHEMA = {
     "type": "object",
@@ -84,10 +85,12 @@ def test_a_hostile_text_takes_linear_time(unit):
 
 
 def test_the_format_names_the_schema():
-    sent = response_format(SCHEMA | {"title": "relevance grade, 0-3"}, "json_schema")
+    request = ChatRequest("How relevant?", SCHEMA | {"title": "relevance grade, 0-3"})
+    sent = request_body(request.messages, request, {}, frozenset())["response_format"]
     assert sent["json_schema"]["name"] == "relevance_grade__0_3"
     assert sent["json_schema"]["schema"]["required"] == ["grade"]
-    assert response_format(SCHEMA, "json_object") == {"type": "json_object"}
+    sent = request_body(request.messages, request, {}, frozenset({"json_schema"}))["response_format"]
+    assert sent == {"type": "json_object"}
 
 
 LISTED = {

@@ -33,7 +33,6 @@ with lazy_imports(globals()):
         OVERLAP_MEASURES as OVERLAP_MEASURES,
         AnswerEvaluation as AnswerEvaluation,
         evaluate_answers as evaluate_answers,
-        judged_answers as judged_answers,
     )
     from rankgauge.answers.judges import (
         CallableJudge as CallableJudge,

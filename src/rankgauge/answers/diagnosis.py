@@ -229,7 +229,7 @@ def blame(judged: Sequence[JudgedAnswer], system: str = "") -> Blame:
     answers without a fault (docs/explain/diagnosis-accuracy.md).
 
     Args:
-        judged: Records with claims and verdicts (:func:`judged_answers`).
+        judged: Records with claims and verdicts (`AnswerEvaluation.judged`).
         system: The name of the system.
 
     Raises:

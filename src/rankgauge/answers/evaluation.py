@@ -206,23 +206,6 @@ def _read_score(data: Sequence[Any]) -> Score:
     return Score(value, low, high, int(missing), str(reason))
 
 
-def judged_answers(
-    answers: AnswerSet,
-    labels: Mapping[str, str],
-    claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
-    criteria: Mapping[str, str] = MappingProxyType({}),
-) -> list[JudgedAnswer]:
-    """Return each record with its claims and the verdicts on it.
-
-    Args:
-        answers: The answers of one system.
-        labels: The counted label by item key.
-        claims: Function that returns the claims of a record.
-        criteria: Criteria of the user, as wordings by name.
-    """
-    return [JudgedAnswer.of(record, claims(record), labels, criteria) for record in answers]
-
-
 def evaluate_answers(
     answers: AnswerSet,
     verdicts: Mapping[str, str] | Iterable[Verdict],
@@ -284,7 +267,7 @@ def evaluate_answers(
         calibration = Calibration.read(calibration)
     known = () if isinstance(verdicts, Mapping) else tuple(verdicts)
     labels = verdicts if isinstance(verdicts, Mapping) else counted_labels(known)
-    judged = judged_answers(answers, labels, claims, criteria)
+    judged = [JudgedAnswer.of(record, claims(record), labels, criteria) for record in answers]
     similar = _similar(answers, chosen, encoder)
     columns = {measure: _scores(measure, judged, similar) for measure in chosen}
     if measures is None:
@@ -302,7 +285,7 @@ def evaluate_answers(
     stamped = stamp_judge(judge, judges, needed, calibration)
     conversations = conversations_of((answers,))
     truth = labels_of_people(human)
-    theirs = judged_answers(answers, truth, claims, criteria) if truth else []
+    theirs = [JudgedAnswer.of(record, claims(record), truth, criteria) for record in answers if truth]
     for measure, column in columns.items():
         if (about := stamped.get("measures", {}).get(str(measure))) is not None:
             people = {answer.record.id: score(measure, answer) for answer in theirs}

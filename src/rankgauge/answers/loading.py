@@ -6,7 +6,6 @@ import ast
 import difflib
 import itertools
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -120,7 +119,7 @@ def read_answers(
         (Citation(context='1', text='5 m.'),)
     """
     notes: list[str] = []
-    name = _name(source)
+    name = source_name(source, "answers")
     rows = _records(source, texts, notes)
     if not rows:
         raise InputError("there are no records", where=name, fix=f"pass at least one: {_EXAMPLE}")
@@ -179,25 +178,22 @@ def answer_questions(function: Callable[[str], Any], questions: Any, *, system: 
     return AnswerSet(system, tuple(row.record for row in rows))
 
 
-def _name(source: Any) -> str:
-    return source_name(source) if isinstance(source, str | os.PathLike) else "answers"
-
-
 def _records(source: Any, texts: Mapping[str, str] | None, notes: list[str], *, answers: bool = True) -> list[_Read]:
     """Return the records of a source, and add notes on parts that were ignored."""
     if isinstance(source, AnswerSet):
         return [_Read(f"record {n}", source.system, record) for n, record in enumerate(source, 1)]
-    rows: Iterable[Any] = iter(named_rows(source, _name(source), _CONTAINERS))
+    name = source_name(source, "answers")
+    rows: Iterable[Any] = iter(named_rows(source, name, _CONTAINERS))
     head = list(itertools.islice(rows, 1))
     rows = itertools.chain(head, rows)
     if head and is_span(head[0][1]):
         rows, note = records_of_spans(rows)
-        notes += [f"{_name(source)}: {note}"] if note else []
+        notes += [f"{name}: {note}"] if note else []
     unread: dict[str, None] = {}
     records = [_record(row, place, texts, unread, answers=answers) for place, row in rows]
     if unread:
         some = ", ".join(map(repr, list(unread)[:_SHOWN])) + ", ..." * (len(unread) > _SHOWN)
-        notes.append(f"{_name(source)}: unknown fields ignored: {some}")
+        notes.append(f"{name}: unknown fields ignored: {some}")
     return records
 
 
@@ -330,20 +326,20 @@ def _record(row: Any, place: str, texts: Mapping[str, str] | None, unread: dict[
         question, history, last = _question(parts)
         contexts = _contexts(parts, texts)
         answer, citations = _answer(parts, contexts)
-        reference, alternatives = _references(parts)
+        references = _references(parts)
         record = AnswerRecord(
             name,
             question,
             last if answer is None else answer,
             contexts,
-            reference,
+            references[0] if references else None,
             citations,
             _history(*parts["history"]) if "history" in parts else history,
             _answerable(parts),
             (*_ids(parts, "gold"), *_gold_texts(parts, contexts)),
             _ids(parts, "ranking"),
             _text_of(parts, "group") or "",
-            alternatives,
+            references[1:],
         )
         return _Read(place, _text_of(parts, "system") or "", record)
 
@@ -452,12 +448,10 @@ def _list(key: str, value: Any) -> list[Any]:
 
 def _contexts(parts: _Parts, texts: Mapping[str, str] | None) -> tuple[Context, ...]:
     ids = _ids(parts, "context_ids")
-    if "contexts" not in parts:
-        known = [] if texts is None else ids
-        return tuple(Context(key, _look_up_text(key, texts or {})) for key in known)
-    key, value = parts["contexts"]
+    # Without texts, ids alone are no contexts.
+    key, value = parts.get("contexts", ("", [] if texts is None else [{"id": name} for name in ids]))
     contexts = [value] if isinstance(value, str) else _list(key, value)
-    if ids and len(ids) != len(contexts):
+    if "contexts" in parts and ids and len(ids) != len(contexts):
         raise InputError(
             f"{parts['context_ids'][0]!r} has {many(len(ids), 'id')}, {key!r} has {many(len(contexts), 'context')}",
             fix="pass one id for each context",
@@ -482,21 +476,17 @@ def _context(value: Any, name: str, texts: Mapping[str, str] | None, number: int
         if own and key is not None:
             name = _text("id", key)
         if text is None and key is not None and texts is not None:
-            text = _look_up_text(name, texts)
+            if name not in texts:
+                raise MismatchError(
+                    f"context {name!r:.60} is not in the collection", fix="pass the collection that was searched"
+                )
+            text = texts[name]
         if text is None:
             raise InputError(
                 f"it has no text: its fields are {', '.join(map(repr, named))}",
                 fix='write {"id": "...", "text": "..."}, or pass the texts (--collection)',
             )
         return Context(name, _text("text", text))
-
-
-def _look_up_text(key: str, texts: Mapping[str, str]) -> str:
-    if key not in texts:
-        raise MismatchError(
-            f"context {key!r:.60} is not in the collection", fix="pass the collection that was searched"
-        )
-    return texts[key]
 
 
 def _is_segments(value: Any) -> bool:
@@ -542,14 +532,11 @@ def _cited_context(value: Any, contexts: Sequence[Context], *, start: int = 1) -
     return contexts[number].id if 0 <= number < len(contexts) else f"[{text}]"
 
 
-def _references(parts: _Parts) -> tuple[str | None, tuple[str, ...]]:
-    """Return the reference answer and alternative correct answers."""
-    if "reference" not in parts:
-        return None, ()
-    key, value = parts["reference"]
+def _references(parts: _Parts) -> tuple[str, ...]:
+    """Return the reference answer, followed by alternative correct answers."""
+    key, value = parts.get("reference", ("", []))
     references = listed(value) if is_list(value) else [value]
-    texts = [text for reference in references if (text := _text(key, reference)).strip()]
-    return (texts[0], tuple(texts[1:])) if texts else (None, ())
+    return tuple(text for reference in references if (text := _text(key, reference)).strip())
 
 
 def _answerable(parts: _Parts) -> bool | None:

@@ -69,14 +69,6 @@ def _against_references(compare: Callable[[str, str], float | str]) -> Callable[
     return scored
 
 
-def _exact_match(answer: str, reference: str) -> float:
-    return float(answer.strip() == reference.strip())
-
-
-def _normalized_match(answer: str, reference: str) -> float:
-    return float(_normalized(answer) == _normalized(reference) and bool(answer.strip()))
-
-
 def _token_f1(answer: str, reference: str) -> float:
     answered, expected = Counter(_tokens(answer)), Counter(_tokens(reference))
     if not answered or not expected:
@@ -138,8 +130,10 @@ def _id_recall(record: AnswerRecord) -> Score:
 
 OVERLAPS: Mapping[str, Callable[[AnswerRecord], Score]] = MappingProxyType(
     {
-        "ExactMatch": _against_references(_exact_match),
-        "NormalizedMatch": _against_references(_normalized_match),
+        "ExactMatch": _against_references(lambda answer, reference: float(answer.strip() == reference.strip())),
+        "NormalizedMatch": _against_references(
+            lambda answer, reference: float(_normalized(answer) == _normalized(reference) and bool(answer.strip()))
+        ),
         "TokenF1": _against_references(_token_f1),
         "RougeL": _against_references(_rouge_l),
         "KPrecision": _k_precision,

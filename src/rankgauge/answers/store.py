@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
@@ -71,7 +70,7 @@ def read_verdicts(
     ]
     relations = {item.key: item.relation for _, item in items}
     places = {(system, i.record, i.relation, i.row, i.column, i.name): i.key for system, i in items}
-    name = source_name(source) if isinstance(source, str | os.PathLike) else "labels"
+    name = source_name(source, "labels")
     verdicts = []
     for place, row in named_rows(source, name, ("labels", "verdicts")):
         key = _text(row, "key") or _key(row, place, sets, places)

@@ -21,7 +21,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from rankgauge.core.files import write_atomically
+from rankgauge.core.files import lock_file, write_atomically
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Query
 from rankgauge.errors import InputError
@@ -333,21 +333,15 @@ def _head_sum(head: Mapping[str, Any]) -> str:
 
 
 def _lock_file(path: Path) -> int:
-    """Lock a file until the process ends; on systems without flock, nothing is locked."""
+    """Lock a file until the process ends."""
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        import fcntl
-    except ImportError:
-        return file
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    if not lock_file(file):
         os.close(file)
         raise InputError(
             "another process is running this retriever on this collection",
             where=str(path.parent),
             fix="wait for it, or use another store",
-        ) from None
+        )
     return file
 
 

@@ -69,6 +69,22 @@ def write_atomically(target: str | os.PathLike[str], *, private: bool = False) -
                 part.unlink(missing_ok=True)
 
 
+def lock_file(file: int) -> bool:
+    """Lock an open file until it is closed; return False if another process has locked it.
+
+    On systems without ``flock``, nothing is locked.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
 @contextmanager
 def create_privately(target: Path) -> Iterator[Path]:
     """Yield an empty temporary file that becomes `target` when the block ends without an error.

@@ -74,8 +74,10 @@ _PART = 1 << 18
 _SHOWN = 80
 
 
-def source_name(source: Source) -> str:
-    """Return the name of a source for messages."""
+def source_name(source: Any, unnamed: str = "") -> str:
+    """Return the name of a source for messages; `unnamed` if it is not a file."""
+    if not isinstance(source, str | os.PathLike):
+        return unnamed
     return "<stdin>" if source == "-" else os.fspath(source)
 
 

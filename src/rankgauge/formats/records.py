@@ -211,7 +211,7 @@ class RecordRows:
 
 def read_records(source: Any) -> RecordRows:
     """Read the records of a file, of a list of mappings, tuples, or objects, or of columns."""
-    name = source_name(source) if isinstance(source, str | os.PathLike) else "records"
+    name = source_name(source, "records")
     unread: dict[str, None] = {}
     rows = []
     for place, raw in _raw(source, name):

@@ -71,7 +71,7 @@ def disputed_sets(judgments: Iterable[Judgment], judges: Mapping[str, Judge]) ->
 
 _NONE = -1.0  # code of "none"; documents have the codes 0, 1, ...
 _FEW = 100  # with fewer tasks judged by two people, the interval of alpha is wide
-_LEVEL = 0.95
+_LEVEL, _DRAWS = 0.95, 1000
 _MODELS, _LOWEST = 4, 3  # rows in a short table: models, and judges with the lowest agreement
 _PAIR = 2  # smallest number of tasks in common for a kappa of two judges
 
@@ -220,8 +220,6 @@ def measure_agreement(
     judges: Mapping[str, Judge],
     *,
     gold: Iterable[GoldTask] = (),
-    draws: int = 1000,
-    seed: int = 0,
 ) -> JudgingAgreement:
     """Compute the agreement between judges on the tasks that several of them judged.
 
@@ -238,8 +236,6 @@ def measure_agreement(
         judgments: All judgments of a project (:meth:`JudgingProject.judgments`).
         judges: By identifier.
         gold: Hidden tests with their accepted answers.
-        draws: The number of bootstrap resamples of the tasks.
-        seed: Seed of the bootstrap.
 
     Example:
         >>> from rankgauge.judging import Choice, Judgment, Presentation
@@ -284,7 +280,7 @@ def measure_agreement(
     }
     rows: list[AgreementRow] = []
     for scale, graded in (("choices", False), ("grades", True)):
-        coefficients = _Coefficients(scale, _of_scale(people, graded), names, {"draws": draws, "seed": seed})
+        coefficients = _Coefficients(scale, _of_scale(people, graded), names)
         rows += [
             AgreementRow(measure, group, name, scale, estimate)
             for measure, group, name, estimate in (
@@ -297,9 +293,7 @@ def measure_agreement(
             )
         ]
     rows += [
-        AgreementRow(
-            "accepted answers", "judge", names[judge], "choices", _mean(right, len(right), draws=draws, seed=seed)
-        )
+        AgreementRow("accepted answers", "judge", names[judge], "choices", _mean(right, len(right)))
         for judge, right in sorted(tests.items(), key=lambda item: names[item[0]])
     ]
     return JudgingAgreement(
@@ -317,14 +311,13 @@ class _Coefficients:
     scale: str
     answers: _Answers
     names: Mapping[str, str]
-    options: Mapping[str, int]
 
     def of_people(self) -> Iterator[_Coefficient]:
         if not self.answers:
             return
         table = self._table(self.answers)
         yield "alpha", "people", "", self._alpha(table)
-        yield "percent agreement", "people", "", percent_agreement(table, **self.options)
+        yield "percent agreement", "people", "", percent_agreement(table)
         if self.scale == "choices":
             none = np.where(np.isnan(table), np.nan, table == _NONE)
             yield "alpha, none or any", "people", "", self._alpha(none)
@@ -352,7 +345,7 @@ class _Coefficients:
         for reason, tasks in sorted(decided.items()):
             table = self._table(tasks)
             yield "alpha", "criterion", reason, self._alpha(table)
-            yield "percent agreement", "criterion", reason, percent_agreement(table, **self.options)
+            yield "percent agreement", "criterion", reason, percent_agreement(table)
 
     def of_repeats(self, repeats: Mapping[_Task, Sequence[Judgment]]) -> Iterator[_Coefficient]:
         pairs = [
@@ -363,7 +356,7 @@ class _Coefficients:
         ]
         if pairs:
             yield "alpha", "repeats", "", self._alpha(np.array(pairs))
-            yield "percent agreement", "repeats", "", percent_agreement(np.array(pairs), **self.options)
+            yield "percent agreement", "repeats", "", percent_agreement(np.array(pairs))
 
     def of_pairs(self) -> Iterator[_Coefficient]:
         pairs = combinations(_judges(self.answers, self.names), 2)
@@ -374,7 +367,6 @@ class _Coefficients:
                     [_code(judgments[first]) for judgments in both],
                     [_code(judgments[second]) for judgments in both],
                     "quadratic",
-                    **self.options,
                 )
                 yield "kappa, quadratic", "pair", f"{self.names[first]} and {self.names[second]}", kappa
 
@@ -386,7 +378,7 @@ class _Coefficients:
                 code = _code(*mine.values())
                 shares.append(others_codes.count(code) / len(others_codes))
                 codes += [code, *others_codes]
-        percent = _mean(shares, len(codes), **self.options)
+        percent = _mean(shares, len(codes))
         yield "percent agreement", group, name, percent
         if self.scale == "choices":
             yield "alpha", group, name, _chance_corrected(percent, codes)
@@ -402,7 +394,7 @@ class _Coefficients:
         return table
 
     def _alpha(self, table: _Table) -> Agreement:
-        return krippendorff_alpha(table, "ordinal" if self.scale == "grades" else "nominal", **self.options)
+        return krippendorff_alpha(table, "ordinal" if self.scale == "grades" else "nominal")
 
 
 def _code(judgment: Judgment) -> float:
@@ -415,10 +407,9 @@ def _code(judgment: Judgment) -> float:
     if not choice.documents:
         return _NONE
 
-    def by_hash(name: str) -> bytes:
-        return hashlib.sha256(f"{judgment.presentation.question}\0{name}".encode()).digest()
-
-    return float(sorted(documents, key=by_hash).index(choice.documents[0]))
+    question = judgment.presentation.question
+    hashed = sorted(documents, key=lambda name: hashlib.sha256(f"{question}\0{name}".encode()).digest())
+    return float(hashed.index(choice.documents[0]))
 
 
 def _of_scale(answers: _Answers, graded: bool) -> dict[_Task, dict[str, Judgment]]:  # noqa: FBT001
@@ -439,7 +430,7 @@ def _judges(answers: _Answers, names: Mapping[str, str]) -> list[str]:
     return sorted({judge for judgments in answers.values() for judge in judgments}, key=names.__getitem__)
 
 
-def _mean(shares: Sequence[float], answers: int, *, draws: int, seed: int) -> Agreement:
+def _mean(shares: Sequence[float], answers: int) -> Agreement:
     """Return the mean of the shares with a bootstrap interval over tasks."""
     nan = math.nan
     if not shares:
@@ -447,7 +438,7 @@ def _mean(shares: Sequence[float], answers: int, *, draws: int, seed: int) -> Ag
     mean = math.fsum(shares) / len(shares)
     if len(shares) == 1:
         return Agreement(mean, nan, nan, _LEVEL, 1, answers, "one task: no interval")
-    interval = bootstrap_interval(shares, _LEVEL, draws, seed)
+    interval = bootstrap_interval(shares, _LEVEL, _DRAWS)
     return Agreement(mean, interval.low, interval.high, _LEVEL, len(shares), answers)
 
 

@@ -146,7 +146,7 @@ def import_judgments(
         {'a': 2.0, 'b': 0.0}
     """
     one_of("kind", kind, KINDS)
-    name = _name_of(source)
+    name = source_name(source, JUDGMENTS.name)
     faults: list[InputError] = []
 
     def refuse(error: InputError) -> None:
@@ -175,10 +175,6 @@ def import_judgments(
         **{what: incoming.counts[what] for what in ("new", "changed", "known", "unjudged", "questions")},
         skipped=tuple(str(error) for error in faults),
     )
-
-
-def _name_of(source: Any) -> str:
-    return source_name(source) if isinstance(source, str | os.PathLike) else JUDGMENTS.name
 
 
 # ---- rows
@@ -232,7 +228,9 @@ def _named_rows(source: Any, columns: dict[str, str], refuse: Callable[[InputErr
         )
     if not _is_file(source):
         raise InputError(
-            "columns can be named only for a file", where=_name_of(source), fix="write CSV or JSON lines first"
+            "columns can be named only for a file",
+            where=source_name(source, JUDGMENTS.name),
+            fix="write CSV or JSON lines first",
         )
     for line, cells in row_cells(source):
         absent = [name for name in columns.values() if name not in cells]

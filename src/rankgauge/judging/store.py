@@ -107,7 +107,7 @@ class Transaction:
 
     def documents(self, ids: Iterable[str]) -> dict[str, Document]:
         """Return the stored documents among these identifiers."""
-        return {row.id: _document_of(row) for row in self._rows("documents", "id", ids)}
+        return {row.id: Document(row.id, json.loads(row.body)) for row in self._rows("documents", "id", ids)}
 
     def add_candidates(self, candidates: Iterable[Candidate]) -> int:
         """Store candidates with their sources; return the number of new pairs."""
@@ -351,10 +351,6 @@ def _row_of(stored: Question | Answer | GoldTask | Presentation | Choice) -> dic
     body.pop("sequence", None)
     row = {name: body.pop(name) for name in _STORED[type(stored)][0] if name in body}
     return row | {"body": json.dumps(body)}
-
-
-def _document_of(row: Any) -> Document:
-    return Document(row.id, json.loads(row.body))
 
 
 def _judge_of(row: Any) -> Judge:

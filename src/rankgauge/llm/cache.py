@@ -176,5 +176,4 @@ class ReplyCache:
             (_TABLE, "reply TEXT NOT NULL"),
             (_CLAIMS, "owner TEXT NOT NULL, renewed REAL NOT NULL"),
         ):
-            if table not in names:
-                file.execute(f"CREATE TABLE IF NOT EXISTS {table} (key TEXT PRIMARY KEY, {columns}) WITHOUT ROWID")
+            file.execute(f"CREATE TABLE IF NOT EXISTS {table} (key TEXT PRIMARY KEY, {columns}) WITHOUT ROWID")

@@ -204,14 +204,11 @@ class EmbeddingEndpoint(ModelEndpoint):
         placed: dict[int, list[float]] = {}
         for place, row in enumerate(rows):
             vector = row.get("embedding") if isinstance(row, Mapping) else None
-            if not isinstance(vector, list) or not vector or not all(map(_fits, vector)):
+            numbers = vector if isinstance(vector, list) else []
+            if not numbers or not all(is_number(value) and -_MOST < value < _MOST for value in numbers):
                 raise self._invalid_response("an embedding that is not a list of finite numbers")
             index = row.get("index", place)
-            placed[index if type(index) is int else -1] = vector
+            placed[index if type(index) is int else -1] = numbers
         if set(placed) != set(range(count)):
             raise self._invalid_response(f"vectors that are not numbered from 0 to {count - 1}")
         return [placed[place] for place in range(count)]
-
-
-def _fits(value: Any) -> bool:
-    return is_number(value) and -_MOST < value < _MOST

@@ -115,16 +115,16 @@ class Meter:
         with self._changed:
             while True:
                 estimate = expected()
-                cost = self.priced(estimate).cost or 0.0
+                cost, spent = self.priced(estimate).cost or 0.0, self._used.cost or 0.0
                 if self._max_cost is None:
                     break
-                total = math.fsum([self._spent(), cost, *self._reserved])
+                total = math.fsum([spent, cost, *self._reserved])
                 if total <= self._max_cost and (self._used.calls or not self._reserved):
                     break
                 if not self._reserved:
                     calls = f"{self._used.calls:,} {inflect(self._used.calls, 'call', 'calls')}"
                     raise ModelError(
-                        f"{self._spent():.4f} of max_cost={self._max_cost:g} is spent in {calls}, and the next one "
+                        f"{spent:.4f} of max_cost={self._max_cost:g} is spent in {calls}, and the next one "
                         f"may cost {cost:.4f}: it was not sent",
                         code="budget",
                         where="max_cost",
@@ -138,9 +138,6 @@ class Meter:
             with self._changed:
                 self._reserved.remove(cost)
                 self._changed.notify_all()
-
-    def _spent(self) -> float:
-        return self._used.cost or 0.0
 
 
 class Stop:

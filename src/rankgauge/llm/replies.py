@@ -103,8 +103,7 @@ class ChatRequest:
         messages = self.messages
         if isinstance(messages, str):
             messages = [{"role": "user", "content": messages}]
-        fits = isinstance(messages, Sequence) and bool(messages) and all(map(_is_message, messages))
-        if not fits:
+        if not (isinstance(messages, Sequence) and messages and all(map(_is_message, messages))):
             raise InputError(
                 f"messages must be a text, or mappings with role ({', '.join(_ROLES)}) and content (a text)",
                 where="messages",
@@ -243,14 +242,6 @@ class InvalidReply(ValueError):  # noqa: N818 - about a reply
 def object_schema(**properties: Any) -> dict[str, Any]:
     """Return the schema of an object with exactly these properties."""
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-
-
-def response_format(schema: Mapping[str, Any], level: str) -> dict[str, Any]:
-    """Return the parameter ``response_format`` at the level ``json_schema`` or ``json_object``."""
-    if level == "json_object":
-        return {"type": level}
-    name = re.sub(r"\W", "_", str(schema.get("title", "reply")), flags=re.ASCII)[:64]
-    return {"type": level, level: {"name": name, "strict": True, "schema": dict(schema)}}
 
 
 def instruction(schema: Mapping[str, Any]) -> str:
@@ -401,9 +392,13 @@ def request_body(
             body["max_completion_tokens"] = value
     if request.schema is not None:
         level = next((level for level in LEVELS if level not in refused), None)
-        if level is not None:
-            body["response_format"] = response_format(request.schema, level)
-        if level != "json_schema":
+        if level == "json_schema":
+            name = re.sub(r"\W", "_", str(request.schema.get("title", "reply")), flags=re.ASCII)[:64]
+            strict = {"name": name, "strict": True, "schema": dict(request.schema)}
+            body["response_format"] = {"type": level, level: strict}
+        else:
+            if level is not None:
+                body["response_format"] = {"type": level}
             rule, last = instruction(request.schema), messages[-1]
             if rule not in last["content"]:
                 body["messages"][-1] = {**last, "content": f"{last['content']}\n\n{rule}"}

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from rankgauge.core.files import read_text, write_atomically
+from rankgauge.core.files import lock_file, read_text, write_atomically
 from rankgauge.core.keyed_hash import keyed_hash
 from rankgauge.core.libraries import library
 from rankgauge.core.text import many
@@ -390,7 +390,11 @@ class LogFolder:
             stack.enter_context(_reported(folder))
             if not dry_run:
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # contains texts of users
-                stack.enter_context(_locked(folder))
+                lock = stack.enter_context((folder / ".lock").open("ab"))  # ends with the process
+                if not lock_file(lock.fileno()):
+                    raise InputError(
+                        "another import into this log is running", where=str(folder), fix="wait until it ends"
+                    )
             manifest: dict[str, Any] = (
                 read_manifest(str(folder))
                 if exists
@@ -504,21 +508,3 @@ def _reported(folder: Path) -> Iterator[None]:
             fix="check its permissions and the free disk space, and repeat the command; events that "
             "were stored before are unchanged",
         ) from None
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Lock the log against concurrent imports; the lock ends with the process."""
-    with (folder / ".lock").open("ab") as stream:
-        try:
-            import fcntl
-        except ImportError:
-            yield
-            return
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(
-                "another import into this log is running", where=str(folder), fix="wait until it ends"
-            ) from None
-        yield
