@@ -168,10 +168,11 @@ def test_undo_opens_the_last_task_and_later_puts_it_off(where):
     project = project_at(where, questions=1, documents=3, budget=1, overlap=0.0)
     ann, _ = project.add_judge("Ann")
     shown = project.next_task(ann.id).presentation
-    assert project.undo(ann.id) is None
+    assert project.progress(ann.id).last is None
     project.record(said(shown))
     assert project.next_task(ann.id) is None
-    assert project.undo(ann.id) == shown.id
+    assert project.progress(ann.id).last == shown.id
+    project.record(said(shown, "undone"))
     assert [each.status for each in project.judgments()] == ["open"]
     assert project.next_task(ann.id).presentation.id == shown.id
     project.record(said(shown, "later"))

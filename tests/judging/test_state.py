@@ -25,8 +25,9 @@ def test_a_project_kept_open_knows_what_a_new_one_reads(tmp_path, seed):
                 outcome = rng.choice(["chosen", "chosen", "none", "cannot tell", "later"])
                 best = shown.documents[:1] if outcome == "chosen" else ()
                 project.record(Choice(str(uuid.uuid4()), shown.id, judge, outcome, best, seconds=5))
-            if rng.random() < 0.2:
-                project.undo(judge)
+            last = project.progress(judge).last
+            if rng.random() < 0.2 and last is not None:
+                project.record(Choice(str(uuid.uuid4()), last, judge, "undone"))
             if rng.random() < 0.1:
                 project.change_settings(Settings(overlap=0.5, judges=rng.randrange(1, 4), budget=6))
         with JudgingProject(where) as fresh:

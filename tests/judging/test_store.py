@@ -108,7 +108,7 @@ def test_no_statement_changes_or_deletes_an_event(where):
     try:
         project = small(where)
         judge_one(project)
-        project.undo("ann")
+        project.record(Choice(str(uuid.uuid4()), project.progress("ann").last, "ann", "undone"))
         judge_one(project)
         project.revoke("ann")
     finally:
@@ -269,7 +269,7 @@ def session(step, told):
         choice = Choice(f"{step}-{number}", task.presentation.id, "ann", "none")
         project.record(choice)
         os.write(told, (choice.id + "\\n").encode())
-        project.undo("ann")
+        project.record(Choice(f"{choice.id}-undone", choice.presentation, "ann", "undone"))
 
 killed, recorded = 0, []
 for step in range(1, most):
@@ -327,7 +327,7 @@ try:
         choice = Choice(str(number), task.presentation.id, "ann", "none", comment="x" * 5000)
         project.record(choice)
         recorded.append(choice.id)
-        project.undo("ann")
+        project.record(Choice(f"{number}-undone", choice.presentation, "ann", "undone"))
 except InputError as error:
     said = str(error)
 resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))

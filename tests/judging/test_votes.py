@@ -126,7 +126,7 @@ def test_votes_are_in_no_count_of_the_experts(tmp_path):
         project.record(Choice("c1", shown.id, ann.id, "chosen", shown.documents[:1]))
         assert [each.counted for each in project.judgments()] == [False]
         assert project.progress(ann.id).own == 0
-        assert project.undo(ann.id) is None
+        assert project.progress(ann.id).last is None
 
 
 def project_with_answers(where, questions=3, systems=("v1", "v2")):
@@ -173,7 +173,8 @@ def test_votes_can_be_undone_and_put_off(tmp_path):
         assert project.next_task(ann.id, votes=True).presentation.id == first.id
         project.record(Choice("c2", first.id, ann.id, "both good"))
         assert project.next_task(ann.id, votes=True) is None
-        assert project.undo(ann.id, votes=True) == first.id
+        assert project.progress(ann.id, votes=True).last == first.id
+        project.record(Choice("c3", first.id, ann.id, "undone"))
         assert project.next_task(ann.id, votes=True).presentation.id == first.id
         assert project.next_task(ann.id) is None
 

@@ -339,7 +339,7 @@ class JudgingProject(Store):
         secret = secrets.token_urlsafe(24)
         with self.writing() as stored:
             stored.add_judge(replace(self._known_judge(stored, judge), revoked=False), hash_secret(secret))
-            stored.end_sessions(judge)
+            stored.end_sessions(judge=judge)
         return secret
 
     def change_role(self, judge: str, role: str) -> None:
@@ -358,7 +358,7 @@ class JudgingProject(Store):
         """Revoke the access of a judge; past choices are kept."""
         with self.writing() as stored:
             stored.add_judge(replace(self._known_judge(stored, judge), revoked=True))
-            stored.end_sessions(judge)
+            stored.end_sessions(judge=judge)
 
     def _known_judge(self, stored: Transaction, judge: str) -> Judge:
         known = stored.judges().get(judge)
@@ -419,6 +419,8 @@ class JudgingProject(Store):
 
     def record(self, choice: Choice) -> bool:
         """Store a choice and return whether it is new.
+
+        The outcome ``undone`` reopens a task, such as the last one of a judge (`Progress.last`).
 
         A choice that is sent twice is stored once. A choice with a stored identifier but other
         values, sent after going back in the browser, is stored with a new identifier. A choice that
@@ -486,14 +488,6 @@ class JudgingProject(Store):
             if new:
                 stored.append_presentation(shown)
             stored.append_choice(said)
-
-    def undo(self, judge: str, *, votes: bool = False) -> str | None:
-        """Reopen a judge's last finished task or vote; return its identifier, or None."""
-        with self._current(write=True) as (stored, state):
-            last = next(reversed(state.done[judge, votes]), None)
-            if last is not None:
-                stored.append_choice(Choice(str(uuid.uuid4()), last, judge, "undone"))
-            return last
 
     def progress(self, judge: str, *, votes: bool = False) -> Progress:
         """Return the progress of a judge and of the project; with `votes`, of votes on answers."""

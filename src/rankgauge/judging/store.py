@@ -217,15 +217,10 @@ class Transaction:
         judge = self.judges().get(row.judge)
         return None if judge is None or judge.revoked else judge
 
-    def end_session(self, token: str) -> None:
-        """Delete a session."""
+    def end_sessions(self, *, judge: str = "", token: str = "") -> None:
+        """Delete all sessions of a judge, and the session with a token."""
         table = self._table("sessions")
-        self._connection.execute(table.delete().where(table.c.token == token))
-
-    def end_sessions(self, judge: str) -> None:
-        """Delete all sessions of a judge."""
-        table = self._table("sessions")
-        self._connection.execute(table.delete().where(table.c.judge == judge))
+        self._connection.execute(table.delete().where((table.c.judge == judge) | (table.c.token == token)))
 
     # ---- events
 

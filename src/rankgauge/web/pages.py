@@ -301,7 +301,7 @@ def _sign_out(request: Request, form: Mapping[str, str]) -> Response:
             fix="Go back, reload the page, and try again.",
         )
     with request.app.state.project.writing() as stored:
-        stored.end_session(hash_secret(request.cookies.get(_COOKIE, "")))
+        stored.end_sessions(token=hash_secret(request.cookies.get(_COOKIE, "")))
     response = render(request, "signed_out.html")
     response.delete_cookie(_COOKIE, httponly=True, samesite="lax")
     return response
