@@ -334,18 +334,11 @@ def test_a_usable_judge_without_a_corrected_mean_has_a_note_with_the_reason():
     assert "no mean corrected" not in str(labeled)
 
 
-def test_an_early_file_without_states_of_the_judge_is_not_calibrated():
+def test_a_file_without_states_of_the_judge_is_refused():
     data = json.loads(evaluated(calibration=CALIBRATION).to_json())
-    stamp = "m, calibrated on 750 labels (kappa 0.11)"
-    for judge in (data["judge"], data["settings"]["judge"]):
-        del judge["measures"]
-        judge["stamp"] = stamp
-    data["findings"] = [{"code": "", "severity": "info", "message": f"judge: {stamp}"}]
-    found = Evaluation.from_json(json.dumps(data))
-    assert found.stamp == "m, not calibrated"
-    mean, _, by_judge = found.estimates()["Faithfulness"]
-    assert (mean, by_judge) == (None, found.mean()["Faithfulness"])
-    assert "calibrated on 750 labels" not in str(found)
+    del data["judge"]["measures"]
+    with pytest.raises(InputError, match="the judge has no state for each measure"):
+        Evaluation.from_json(json.dumps(data))
     by_people = evaluated(PEOPLE, judge={"person": True})
     assert Evaluation.from_json(by_people.to_json()).stamp == by_people.stamp
 

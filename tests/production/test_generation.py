@@ -210,5 +210,3 @@ def test_copied_runs_are_those_of_a_slow_loop(own, theirs):
 def test_too_few_documents_are_an_error():
     with pytest.raises(rankgauge.InputError, match="the collection has 8 with text"):
         generated(kind, n=9)
-    with pytest.raises(rankgauge.UnknownName, match="prompt"):
-        generated(kind, prompts={"other": "x"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -194,25 +194,17 @@ def _rogan_gladen(
     nan = math.nan
     if measure.name not in CORRECTABLE or measure.arguments.get("like") is not None:
         return Estimate(nan, nan, nan, _LEVEL, 0, f"{measure} is not a share of units of one kind")
-    rows = list(_units(measure, both, target))
-    if not any(weight for *_, weight in rows):
-        return Estimate(nan, nan, nan, _LEVEL, 0, "nothing to judge")
-    judged, human, questions, weights = zip(*rows, strict=True)
-    clusters = [conversations[question] for question in questions]
-    return rogan_gladen(judged, human, clusters, weights)
-
-
-def _units(
-    measure: Measure, both: Sequence[Sequence[AnswerEvaluation]], target: int
-) -> Iterator[tuple[float, float, str, float]]:
-    """Yield the label of the judge, that of people, the question, and the weight of each unit."""
+    # The label of the judge, that of people, the question, and the weight of each unit.
+    rows: list[tuple[float, float, str, float]] = []
     for number, (judged, human) in enumerate(both):
         for by_judge, by_people in zip(judged.judged, human.judged, strict=True):
             said, true = (unit_values(measure, answer).tolist() for answer in (by_judge, by_people))
-            count = sum(not math.isnan(value) for value in said)
-            for value, label in zip(said, true, strict=True):
-                if not math.isnan(value):
-                    yield value, label, by_judge.record.id, 1 / count if number == target else 0.0
+            units = [(value, label) for value, label in zip(said, true, strict=True) if not math.isnan(value)]
+            rows += [(*unit, by_judge.record.id, 1 / len(units) if number == target else 0.0) for unit in units]
+    if not any(weight for *_, weight in rows):
+        return Estimate(nan, nan, nan, _LEVEL, 0, "nothing to judge")
+    labels, truth, questions, weights = zip(*rows, strict=True)
+    return rogan_gladen(labels, truth, [conversations[question] for question in questions], weights)
 
 
 def _interval(estimate: Estimate) -> str:

@@ -72,18 +72,6 @@ class AnswerEvaluation(Evaluation):
     judged: Sequence[JudgedAnswer] = field(default=(), compare=False)
     verdicts: Mapping[str, Verdict] = field(default_factory=dict, compare=False)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        needed: dict[str, Sequence[str]] = {str(m): () for m in self.measures if _is_judged(m)}
-        known = self.judge.get("person") or isinstance(self.judge.get("measures"), Mapping)
-        if needed and not known:
-            # Early files have no state of the judge for each measure.
-            judge = stamp_judge(self.judge, {}, needed, None)
-            others = (finding for finding in self.findings if not finding.message.startswith("judge: "))
-            findings = (*_stamp_finding(judge, self.measures), *others)
-            object.__setattr__(self, "judge", judge)
-            object.__setattr__(self, "findings", findings)
-
     def _data(self) -> dict[str, Any]:
         more = {"bounds": self.bounds(), "intervals": mean_intervals(self)}
         return super()._data() | self.extra_fields() | more
@@ -114,7 +102,10 @@ class AnswerEvaluation(Evaluation):
             [_read_score([value, *rest]) for value, rest in zip(*pair, strict=True)]
             for pair in zip(data["values"], rows, strict=True)
         ]
-        return {"judge": dict(data["judge"]), "scores": tuple(map(tuple, scores))}
+        judge = dict(data["judge"])
+        if not (judge.get("person") or isinstance(judge.get("measures"), Mapping)):
+            raise ValueError("the judge has no state for each measure")
+        return {"judge": judge, "scores": tuple(map(tuple, scores))}
 
     @property
     def stamp(self) -> str:

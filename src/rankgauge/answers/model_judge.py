@@ -106,7 +106,7 @@ class ModelJudge:
         self.name = str(model.settings["model"]) if name is None else name
         self._batch = integer("batch", batch)
         self._longest = integer("longest", longest)
-        self._prompts = prompt_texts("rankgauge.answers", _FILES, prompts)
+        self._prompts = prompt_texts("rankgauge.answers", _FILES, prompts or {})
         self._search = search
         self._served: set[str] = set()
 
@@ -353,7 +353,6 @@ def extract_claims(
     store: VerdictStore,
     *,
     nuggets: bool = False,
-    prompts: Mapping[str, str] | None = None,
     dry_run: bool = False,
 ) -> ClaimExtraction:
     """Extract the claims of answers and references with a language model.
@@ -368,13 +367,12 @@ def extract_claims(
         model: The model.
         store: The store of claims.
         nuggets: Whether to also extract nuggets from the references.
-        prompts: Texts that replace the prompts ``claims`` and ``nuggets``.
         dry_run: Whether to send no request and only estimate the cost.
 
     Raises:
         ModelError: If no text has claims because every call failed.
     """
-    texts = prompt_texts("rankgauge.answers", _FILES, prompts)
+    texts = prompt_texts("rankgauge.answers", _FILES)
     wanted = {
         (prompt, _source(record, text)): (record, text)
         for record in answers

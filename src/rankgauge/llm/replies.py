@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from importlib import resources
+from types import MappingProxyType
 from typing import Any, TypeGuard
 
 from rankgauge.core.arguments import integer, is_number, known_name
@@ -184,16 +185,18 @@ def is_count(value: Any) -> TypeGuard[float]:
     return is_number(value) and 0 <= value <= _MOST_COUNTED
 
 
-def prompt_texts(package: str, names: Collection[str], replaced: Mapping[str, str] | None) -> dict[str, str]:
+def prompt_texts(
+    package: str, names: Collection[str], replaced: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, str]:
     """Return prompts by name: the files of a package (``prompts/NAME.md``), or their replacements.
 
     Raises:
         UnknownName: If a replacement has another name.
     """
-    for name in replaced or ():
+    for name in replaced:
         known_name("prompt", name, names, where="prompts")
     folder = resources.files(package) / "prompts"
-    return {name: (replaced or {}).get(name) or (folder / f"{name}.md").read_text("utf-8") for name in names}
+    return {name: replaced.get(name) or (folder / f"{name}.md").read_text("utf-8") for name in names}
 
 
 def prompt_version(name: str, text: str) -> str:

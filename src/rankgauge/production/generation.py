@@ -29,7 +29,7 @@ from rankgauge.rendering import Result, Table
 from rankgauge.retrievers import BM25
 from rankgauge.retrievers.protocol import index_documents, search
 
-PROMPTS = ("question", "answerable")
+_PROMPTS = ("question", "answerable")
 _LONGEST = 8_000  # characters of a document sent to the model
 _MOST_TEXT = 300  # characters of a question
 _RUN, _GRAM, _SHARE = 6, 3, 0.5
@@ -172,16 +172,14 @@ class GeneratedQuestions(Result):
         return f"{self.model}: {many(number, 'question')} of {len(self.proposals)}; {STATEMENT}"
 
 
-def generate_questions(  # noqa: PLR0913 - each is a decision of its own
+def generate_questions(
     collection: Any,
     n: int,
     model: ChatModel,
     *,
     seed: int = 0,
     known: Iterable[str] = (),
-    retriever: Any = None,
     k: int = 10,
-    prompts: Mapping[str, str] | None = None,
     dry_run: bool = False,
     date: str | None = None,
 ) -> GeneratedQuestions:
@@ -202,20 +200,17 @@ def generate_questions(  # noqa: PLR0913 - each is a decision of its own
         model: The model, preferably with a cache.
         seed: The seed of the draw.
         known: Questions that must not be repeated.
-        retriever: The retriever that searches for the documents; if None, BM25.
-        k: The depth of the search.
-        prompts: Texts that replace the default prompts ``question`` and ``answerable``.
+        k: The depth of the search by BM25.
         dry_run: Whether to only estimate calls, tokens, and cost, without sending requests.
         date: The ISO date of the questions; if None, today (UTC).
 
     Raises:
         InputError: If the collection has fewer than n documents with text.
-        UnknownName: If a prompt name is unknown.
         ModelError: If every call failed.
     """
     integer("n", n)
     integer("k", k)
-    texts = prompt_texts("rankgauge.production", PROMPTS, prompts)
+    texts = prompt_texts("rankgauge.production", _PROMPTS)
     documents = collection if isinstance(collection, Collection) else Collection.read(collection)
     drawn = _draw(documents, n, seed)
     asked = [_request(texts["question"], document, question=None) for document in drawn]
@@ -227,7 +222,7 @@ def generate_questions(  # noqa: PLR0913 - each is a decision of its own
         seed,
         len(documents.documents),
         k,
-        "BM25" if retriever is None else type(retriever).__name__,
+        "BM25",
         Usage(),
         datetime.now(UTC).date().isoformat() if date is None else date,
         dry_run,
@@ -247,9 +242,7 @@ def generate_questions(  # noqa: PLR0913 - each is a decision of its own
     failures = [reply for reply in replies if isinstance(reply, ModelError)]
     if len(failures) == n:
         raise failures[0]
-    return replace(
-        generated, proposals=tuple(_ranked(proposals, documents, retriever or BM25(), k)), usage=model.usage() - before
-    )
+    return replace(generated, proposals=tuple(_ranked(proposals, documents, k)), usage=model.usage() - before)
 
 
 def _draw(collection: Collection, n: int, seed: int) -> list[Document]:
@@ -328,13 +321,12 @@ def _answerable(proposal: ProposedQuestion, document: Document, reply: Reply | M
     return replace(proposal, quote=quote)
 
 
-def _ranked(
-    proposals: Sequence[ProposedQuestion], collection: Collection, retriever: Any, k: int
-) -> list[ProposedQuestion]:
-    """Return the proposals with the rank of their document in a search."""
+def _ranked(proposals: Sequence[ProposedQuestion], collection: Collection, k: int) -> list[ProposedQuestion]:
+    """Return the proposals with the rank of their document in a search by BM25."""
     asked = [Query(str(place), proposal.text) for place, proposal in enumerate(proposals) if proposal.accepted]
     ranked = list(proposals)
     if asked:
+        retriever = BM25()
         index_documents(retriever, collection.documents.values())
         for query, hits in zip(asked, search(retriever, asked, k), strict=True):
             proposal, ids = ranked[int(query.id)], list(hits.ids)
