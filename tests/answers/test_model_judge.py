@@ -647,7 +647,7 @@ def test_claims_and_nuggets_are_extracted_once_and_shared_by_systems(tmp_path):
         assert found[0].reference == (Claim("In Burundi. (1)"), Claim("In Burundi. (2)"))
         assert found[0].nuggets == (Claim("fact", vital=True),)
         assert (found[1].answer, found[1].reference, found[1].nuggets) == ((), None, None)
-        assert found[0].extractor.startswith("small claims-")
+        assert done.extractor.startswith("small claims-")
         # For another system, only the answer is new.
         other = extract_claims(one("Here."), model, store, nuggets=True)
         assert (other.before, len(server.bodies)) == (2, 4)

@@ -322,7 +322,6 @@ class ClaimExtraction(Result):
             self._of(record, "claims", record.answer),
             self._of(record, "claims", record.reference),
             self._of(record, "nuggets", record.reference) if self.nuggets else None,
-            self.extractor,
         )
 
     def _of(self, record: AnswerRecord, prompt: str, text: str | None) -> tuple[Claim, ...] | None:

@@ -198,13 +198,11 @@ class ClaimSet:
         answer: The claims of the answer; None if not extracted.
         reference: The claims of the reference answer; None if not extracted.
         nuggets: The nuggets of the reference answer; None if not extracted.
-        extractor: The extractor: ``sentences``, or the name of a model and its prompt.
     """
 
     answer: tuple[Claim, ...] | None = None
     reference: tuple[Claim, ...] | None = None
     nuggets: tuple[Claim, ...] | None = None
-    extractor: str = "sentences"
 
 
 @dataclass(frozen=True, slots=True)
