@@ -13,7 +13,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 import rankgauge
 from rankgauge.errors import FormatError, InputError, UnknownName
-from rankgauge.production import EventLog, measure_drift, reweight
+from rankgauge.production import EventLog, drift, measure_drift, reweight
 from rankgauge.production.clusters import equal_shares
 from rankgauge.production.distinct_questions import distinct_questions, embed
 from rankgauge.production.drift import Detectable, Distinction
@@ -356,9 +356,10 @@ def test_other_scripts_signs_and_very_long_questions_are_compared():
     assert "كيف" in report.to_markdown()
 
 
-def test_questions_of_long_sets_are_drawn_from_all_of_them():
+def test_questions_of_long_sets_are_drawn_from_all_of_them(monkeypatch):
+    monkeypatch.setattr(drift, "_MOST", 40)
     ours, theirs = halves(60)
-    report = quick(ours, theirs, max_questions=40)
+    report = quick(ours, theirs)
     for own, evaluation in ((ours, True), (theirs, False)):
         places = [own.index(each.text) for each in report.points if each.evaluation is evaluation]
         assert len(places) == 40
@@ -366,9 +367,10 @@ def test_questions_of_long_sets_are_drawn_from_all_of_them():
         assert sum(places) / 40 / len(own) == pytest.approx(0.5, abs=0.15)
 
 
-def test_long_logs_are_sampled():
+def test_long_logs_are_sampled(monkeypatch):
+    monkeypatch.setattr(drift, "_MOST", 100)
     ours, theirs = halves(60)
-    assert len(quick(ours, theirs, max_questions=100).points) == 160
+    assert len(quick(ours, theirs).points) == 160
 
 
 def test_questions_are_read_from_files_collections_and_logs(tmp_path):
@@ -386,7 +388,7 @@ def test_questions_are_read_from_files_collections_and_logs(tmp_path):
     with pytest.raises(FormatError, match="got 'often', expected a count"):
         distinct_questions(tmp_path / "wrong.csv", "log")
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(FormatError, match="there is no column for the text"):
+    with pytest.raises(FormatError, match="there is no column for the question"):
         distinct_questions(tmp_path / "other.csv", "log")
 
 
