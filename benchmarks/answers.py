@@ -34,7 +34,6 @@ from rankgauge.answers import (
     Verdict,
     VerdictStore,
     evaluate_answers,
-    items_of,
     judge_answers,
 )
 from rankgauge.answers.scores import RELATIONS
@@ -74,7 +73,7 @@ async def serve() -> None:
     await server.serve_forever()
 
 
-def answers(questions: int, contexts: int, claims: int) -> tuple[AnswerSet, Callable[..., ClaimSet]]:
+def answers(questions: int, contexts: int, claims: int) -> AnswerSet:
     """Return answers and references whose claims and contexts all differ."""
     records = tuple(
         AnswerRecord(
@@ -95,7 +94,7 @@ def answers(questions: int, contexts: int, claims: int) -> tuple[AnswerSet, Call
         )
         for record in records
     }
-    return AnswerSet("drawn", records), lambda record: made[record.id]
+    return AnswerSet("drawn", records, claims=lambda record: made[record.id])
 
 
 def best(call: Callable[[], object], rounds: int) -> float:
@@ -110,14 +109,14 @@ def best(call: Callable[[], object], rounds: int) -> float:
 
 def judging(calls: int, rounds: int, url: str, folder: Path) -> tuple[str, ...]:
     """Return the row for the calls of a judge."""
-    given, claims = answers(calls, 1, 1)
+    given = answers(calls, 1, 1)
     files = iter(range(rounds))
 
     def judge() -> None:
         model = ChatModel(url, "m", concurrency=CONCURRENCY)
         with VerdictStore(folder / f"judging-{next(files)}.db") as store:
             store.create()
-            done = judge_answers(given, ModelJudge(model), store, measures=MEASURE, claims=claims)
+            done = judge_answers(given, ModelJudge(model), store, measures=MEASURE)
         model.close()
         if done.judged != calls:
             raise AssertionError(str(done))
@@ -131,15 +130,14 @@ def measuring(verdicts: int, rounds: int, folder: Path) -> Iterator[tuple[str, .
     """Yield rows for scoring stored verdicts."""
     for name, measures in (("one measure", MEASURE), ("nine measures", list(DEFAULT_MEASURES))):
         relations = {each for measure in measures for each in RELATIONS[measure]}
-        given, claims = answers(1, CONTEXTS, CLAIMS)
-        each = sum(item.relation in relations for item in items_of(given.records[0], claims(given.records[0])))
-        given, claims = answers(max(1, verdicts // each), CONTEXTS, CLAIMS)
-        items = [item for record in given for item in items_of(record, claims(record)) if item.relation in relations]
+        each = sum(item.relation in relations for item in answers(1, CONTEXTS, CLAIMS).items())
+        given = answers(max(1, verdicts // each), CONTEXTS, CLAIMS)
+        items = [item for item in given.items() if item.relation in relations]
         with VerdictStore(folder / f"{len(measures)}.db") as store:
             store.add(Verdict(item.key, LABELS[item.relation][0], "m") for item in items)
             labels = store.labels()
             read = best(store.labels, rounds)
-        scored = best(partial(evaluate_answers, given, labels, measures, claims=claims), rounds)
+        scored = best(partial(evaluate_answers, given, labels, measures), rounds)
         yield f"stored verdicts scored, {name}", f"{len(items):,}", number(scored), "1"
     yield "verdicts read from the store", f"{len(items):,}", number(read), ""
 

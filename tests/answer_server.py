@@ -32,7 +32,7 @@ def supporting(body, _before):
 
 
 def answers(questions=1, claims=3, contexts=1, text="Nile water {}."):
-    """Return answers with this many claims, and the function that returns their claims."""
+    """Return answers with this many claims."""
     records = tuple(
         AnswerRecord(
             f"q{n}",
@@ -45,4 +45,4 @@ def answers(questions=1, claims=3, contexts=1, text="Nile water {}."):
     made = {
         record.id: ClaimSet(tuple(Claim(f"Nile claim {m} of {record.id}") for m in range(claims))) for record in records
     }
-    return AnswerSet("a", records), lambda record: made[record.id]
+    return AnswerSet("a", records, claims=lambda record: made[record.id])

@@ -440,15 +440,15 @@ def mtrag(data: Path) -> tuple[list[AnswerSet], Calibration]:
     answers = [AnswerSet(name, tuple(some)) for name, some in sorted(sets.items())]
     relations = []
     for name in ("rl_f", "bert_k_precision", "llm_judge"):
-        judged, human = [], []
+        judged, human, criteria = [], [], {name: "faithful"}
         for one in answers:
             for record in one:
-                (item,) = (i for i in items_of(record, ClaimSet(), {name: "faithful"}) if i.relation == "criterion")
+                (item,) = (i for i in items_of(record, ClaimSet(), criteria) if i.relation == "criterion")
                 labels = ("met", "not met")
                 high = scores[record.answer][name] >= 0.5
                 judged.append(Verdict(item.key, labels[not high], name))
                 human.append(Verdict(item.key, labels[not people[record.answer]], "raters"))
-        relations += calibrate(answers, judged, human, criteria={name: "faithful"}).relations
+        relations += calibrate([replace(one, criteria=criteria) for one in answers], judged, human).relations
     return answers, Calibration(tuple(relations))
 
 

@@ -50,13 +50,12 @@ def answers(system="a", count=30, *, text="It is {n} m high. It is old.", **vers
     return AnswerSet(system, records, versions)
 
 
-def verdicts(given, seed=0, *, missing=0.0, criteria=None):
+def verdicts(given, seed=0, *, missing=0.0):
     """Return random verdicts; some are missing."""
     draw = random.Random(seed)
     return [
         Verdict(item.key, draw.choice(LABELS[item.relation]), "ann", quote="5 m", reason="so")
-        for record in given
-        for item in items_of(record, sentence_claims(record), criteria or {})
+        for item in given.items()
         if draw.random() >= missing
     ]
 
@@ -287,18 +286,12 @@ def test_html_report_refuses_what_is_neither_runs_nor_evaluations():
 
 
 def test_a_criterion_is_a_measure_with_bounds():
-    given = answers(count=4)
-    polite = {"polite": "The answer is polite."}
-    found = verdicts(given, criteria=polite)
-    keys = [
-        item.key
-        for one in given
-        for item in items_of(one, sentence_claims(one), polite)
-        if item.relation == "criterion"
-    ]
+    given = replace(answers(count=4), criteria={"polite": "The answer is polite."})
+    found = verdicts(given)
+    keys = [item.key for item in given.items() if item.relation == "criterion"]
     labels = {v.key: v.label for v in found} | dict(zip(keys, ["met", "met", "not met"], strict=False))
     del labels[keys[3]]
-    ev = evaluate_answers(given, labels, "Faithfulness", criteria=polite)
+    ev = evaluate_answers(given, labels, "Faithfulness")
     assert list(ev.mean()) == ["Faithfulness", "Criterion(name=polite)"]
     assert ev.mean()["Criterion(name=polite)"] == pytest.approx(2 / 3)
     assert ev.bounds()["Criterion(name=polite)"] == (0.5, 0.75)
@@ -309,7 +302,7 @@ def test_a_criterion_without_wording_and_one_with_a_strange_name_are_refused():
     with pytest.raises(InputError, match="has no wording"):
         evaluate_answers(answers(), {}, "Criterion(name=polite)")
     with pytest.raises(rankgauge.UnknownName):
-        evaluate_answers(answers(), {}, criteria={"very polite!": "It is."})
+        evaluate_answers(replace(answers(), criteria={"very polite!": "It is."}), {})
 
 
 def test_means_of_groups_are_those_of_their_questions():

@@ -49,6 +49,7 @@ def answered(questions=60, system="a", contexts=1):
             )
             for n in range(questions)
         ),
+        claims=claims_of,
     )
 
 
@@ -88,7 +89,7 @@ def judged(sens=0.9, spec=0.8, *, questions=60, seed=1, truth=0.6):
 
 def test_rates_and_base_rate_are_those_of_counting():
     answers, judge, human = judged()
-    (found,) = calibrate(answers, judge, human, claims=claims_of, draws=200).relations
+    (found,) = calibrate(answers, judge, human, draws=200).relations
     pairs = [(one.label, other.label) for one, other in zip(judge, human, strict=True)]
     positive = [one for one, other in pairs if other == S]
     negative = [one for one, other in pairs if other != S]
@@ -124,14 +125,12 @@ def test_a_judge_may_be_usable_for_items_but_not_for_claims_with_many_contexts()
         return true[item.key] if right else wrong[item.key]
 
     judge = verdicts(some, label)
-    found = calibrate(answers, judge, human, claims=claims_of, draws=50)
+    found = calibrate(answers, judge, human, draws=50)
     assert found.relations[0].state == "usable"
     errors = {each.measure: each.errors for each in found.measures}["Faithfulness"]
     assert errors.count == 300
     assert 1 - errors.intercept == pytest.approx(0.59, abs=0.1)
-    stated = evaluate_answers(answers, judge, "Faithfulness", claims=claims_of, calibration=found).judge["measures"][
-        "Faithfulness"
-    ]
+    stated = evaluate_answers(answers, judge, "Faithfulness", calibration=found).judge["measures"]["Faithfulness"]
     assert stated["state"] == "not usable"
     assert "by 300 labels for Faithfulness, the judge shrinks differences to 0." in (stated["reason"])
 
@@ -145,7 +144,7 @@ def test_the_majority_of_people_counts_and_items_without_one_are_left_out():
         *verdicts(some[:20], N, "cem"),
     ]
     judge = verdicts(some, S)
-    (found,) = calibrate(answers, judge, people, claims=claims_of, draws=50).relations
+    (found,) = calibrate(answers, judge, people, draws=50).relations
     # Items 0 to 19: even ones have N twice, odd ones S twice; later even ones are tied.
     assert found.labels == 20 + 20
     assert found.confusion[N][S] == 10
@@ -164,7 +163,7 @@ def test_replicates_flip_and_their_majority_counts():
             some, lambda _, n, r=replicate: (S if n % 3 else N) if r or n % 2 else C, replicate=replicate
         )
     ]
-    (found,) = calibrate(answers, judge, human, claims=claims_of, draws=50).relations
+    (found,) = calibrate(answers, judge, human, draws=50).relations
     assert found.agreement.value == 1
     # For every second item, one of three replicates differs: 2 of 3 pairs.
     assert found.flips.value == pytest.approx(1 / 3)
@@ -193,20 +192,18 @@ def test_only_the_seeded_bias_is_found(group, condition):
     sets = answered(40, "a", 3), answered(40, "b", 3)
     some = items(*sets)
     human = verdicts(some, lambda _, n: S if n % 7 == 0 else N, "ann")
-    (found,) = calibrate(sets, verdicts(some, lenient(condition)), human, claims=claims_of, draws=50).relations
+    (found,) = calibrate(sets, verdicts(some, lenient(condition)), human, draws=50).relations
     verdict = {bias.group: bias.verdict for bias in found.biases}
     assert verdict[group] == "more lenient"
     assert verdict["longer contexts"] == "cannot tell"
     assert {"longer claims", "the first context", "answers of a"} <= set(verdict)
-    same = calibrate(
-        sets, human and verdicts(some, lambda _, n: S if n % 7 == 0 else N), human, claims=claims_of, draws=50
-    ).relations[0]
+    same = calibrate(sets, human and verdicts(some, lambda _, n: S if n % 7 == 0 else N), human, draws=50).relations[0]
     assert {bias.verdict for bias in same.biases} == {"cannot tell"}
 
 
 def test_a_calibration_is_read_as_it_was_written(tmp_path):
     answers, judge, human = judged()
-    made = calibrate(answers, judge, human, claims=claims_of, draws=50)
+    made = calibrate(answers, judge, human, draws=50)
     made.write(tmp_path / "c.json")
     read = Calibration.read(tmp_path / "c.json")
     assert read.to_json() == made.to_json()
@@ -230,7 +227,7 @@ def test_an_invalid_calibration_is_refused(tmp_path, text):
 
 def test_a_calibration_is_bound_to_judge_prompt_and_relation():
     answers, judge, human = judged()
-    made = calibrate(answers, judge, human, claims=claims_of, draws=50)
+    made = calibrate(answers, judge, human, draws=50)
     assert not made.uncalibrated(RELATION, {("m", "v1")})
     assert "verdicts are by m (v2)" in made.uncalibrated(RELATION, {("m", "v2")})
     assert "verdicts are by n (v1)" in made.uncalibrated(RELATION, {("n", "v1"), ("m", "v1")})
@@ -239,27 +236,27 @@ def test_a_calibration_is_bound_to_judge_prompt_and_relation():
 
 def test_a_judge_that_may_guess_is_not_usable():
     answers, judge, human = judged(0.5, 0.5)
-    (found,) = calibrate(answers, judge, human, claims=claims_of, draws=50).relations
+    (found,) = calibrate(answers, judge, human, draws=50).relations
     assert found.state == "not usable"
     assert "agrees with people less often (0.51) than the constant answer 'supported' (0.64)" in (found.reason)
     answers, judge, human = judged(questions=2)
-    (found,) = calibrate(answers, judge, human, claims=claims_of, draws=50).relations
+    (found,) = calibrate(answers, judge, human, draws=50).relations
     assert found.reason
 
 
 def test_several_judges_or_no_common_item_are_refused():
     answers, judge, human = judged()
     with pytest.raises(InputError, match="2 judges"):
-        calibrate(answers, [*judge, *verdicts(items(answers), S, "other")], human, claims=claims_of)
+        calibrate(answers, [*judge, *verdicts(items(answers), S, "other")], human)
     with pytest.raises(InputError, match="no item"):
-        calibrate(answers, judge, [Verdict("nothing", S, "ann")], claims=claims_of)
+        calibrate(answers, judge, [Verdict("nothing", S, "ann")])
 
 
 def test_only_the_latest_prompt_counts():
     answers, judge, human = judged()
     old = verdicts(items(answers), N, prompt="v0")
-    both = calibrate(answers, [*old, *judge], human, claims=claims_of, draws=50)
-    alone = calibrate(answers, judge, human, claims=claims_of, draws=50)
+    both = calibrate(answers, [*old, *judge], human, draws=50)
+    alone = calibrate(answers, judge, human, draws=50)
     assert both.to_json() == alone.to_json()
 
 
@@ -281,7 +278,7 @@ def test_corrected_means_remove_the_error_of_the_judge():
     answers, judge, human = judged(0.98, 0.8, questions=200, truth=0.7)
     sample = {item.key for item in items(answers)[:240]}  # of 80 questions
     some = [each for each in human if each.key in sample]
-    (found,) = correct_means(answers, judge, some, "Faithfulness", claims=claims_of).means
+    (found,) = correct_means(answers, judge, some, "Faithfulness").means
     truth = sum(each.label == S for each in human) / len(human)
     assert found.judged.low > truth  # the naive interval does not contain it
     assert found.method == "prediction-powered"
@@ -295,10 +292,11 @@ def test_labels_on_other_answers_correct_by_rogan_and_gladen():
     old, judge, human = judged(0.98, 0.8, questions=150, truth=0.5, seed=5)
     new, more, hidden = judged(0.98, 0.8, questions=200, truth=0.5, seed=6)
     # Other texts, so that no labels are shared.
-    new = AnswerSet("new", tuple(AnswerRecord(r.id, r.question, r.answer.replace("a ", "n "), r.contexts) for r in new))
+    renamed = tuple(AnswerRecord(r.id, r.question, r.answer.replace("a ", "n "), r.contexts) for r in new)
+    new = replace(new, system="new", records=renamed)
     some = items(new)
     more = verdicts(some, lambda _, n: more[n].label)
-    means = correct_means([old, new], [*judge, *more], human, "Faithfulness", claims=claims_of)
+    means = correct_means([old, new], [*judge, *more], human, "Faithfulness")
     found = means.means[1]
     truth = sum(each.label == S for each in hidden) / len(hidden)
     assert found.method == "Rogan-Gladen"
@@ -310,7 +308,7 @@ def test_labels_on_other_answers_correct_by_rogan_and_gladen():
 
 def test_a_measure_of_several_relations_has_no_rogan_gladen():
     answers, judge, human = judged()
-    means = correct_means(answers, judge, human, ["AnswerCorrectness"], claims=claims_of).means
+    means = correct_means(answers, judge, human, ["AnswerCorrectness"]).means
     assert "not a share" in means[0].rogan_gladen.reason
     assert not means[0].method
 
@@ -327,14 +325,14 @@ def in_conversations(answers, turns):
         before = [("user", each.question) for each in records[start:number]]
         told = (("system", "Be kind."), *before) if before else ()
         found.append(replace(record, history=told))
-    return AnswerSet(answers.system, tuple(found))
+    return replace(answers, records=tuple(found))
 
 
 def test_questions_of_a_conversation_are_one_cluster():
     answers, judge, human = judged(questions=24)
-    known = calibrate(answers, judge, human, claims=claims_of).relations[0]
+    known = calibrate(answers, judge, human).relations[0]
     talks = in_conversations(answers, 3)
-    found = calibrate(talks, judge, human, claims=claims_of).relations[0]
+    found = calibrate(talks, judge, human).relations[0]
     assert (found.labels, found.questions) == (known.labels, known.questions) == (72, 24)
     label = {each.key: each.label for each in judge}
     rows = [
@@ -343,7 +341,7 @@ def test_questions_of_a_conversation_are_one_cluster():
         if truth.label == S
     ]
     assert found.sensitivity == clustered_rate(*zip(*rows, strict=True))
-    means = correct_means(talks, judge, human, "Faithfulness", claims=claims_of)
+    means = correct_means(talks, judge, human, "Faithfulness")
     said, true = ([] for _ in range(2))
     for number in range(24):
         for verdicts_, values in ((judge, said), (human, true)):
@@ -366,7 +364,7 @@ def test_intervals_cover_where_the_verdicts_of_a_conversation_depend_on_each_oth
         judge = verdicts(some, lambda item, _, r=right: S if r[int(item.record[1:]) // 3] else N)
         for turns in covered:
             given = in_conversations(answers, turns)
-            found = calibrate(given, judge, human, claims=claims_of, draws=1).relations[0]
+            found = calibrate(given, judge, human, draws=1).relations[0]
             covered[turns] += found.sensitivity.low <= 0.8 <= found.sensitivity.high
     assert 0.92 <= covered[3] / 200 <= 0.99
     assert covered[1] / 200 < 0.85

@@ -4,6 +4,7 @@ import json
 import math
 import re
 import time
+from dataclasses import replace
 
 import pytest
 from answer_server import FENCE, answers, asked, entry, supporting, verdicts
@@ -275,11 +276,11 @@ def test_one_verdict_for_five_claims_gives_bounds_and_no_value(tmp_path):
             return verdicts(entry(1))
         return completion('{"verdicts": []}')
 
-    given, claims = answers(claims=5)
+    given = answers(claims=5)
     with serving(answer) as server, VerdictStore(tmp_path / "v.db") as store:
         judge = ModelJudge(ChatModel(server.url, "small"))
-        done = judge_answers(given, judge, store, measures="Faithfulness", claims=claims)
-        ev = evaluate_answers(given, store.verdicts(), "Faithfulness", claims=claims)
+        done = judge_answers(given, judge, store, measures="Faithfulness")
+        ev = evaluate_answers(given, store.verdicts(), "Faithfulness")
     assert (done.items, done.judged, done.missing) == (5, 1, {"invalid": 4})
     assert math.isnan(ev.mean()["Faithfulness"])
     assert ev.bounds() == {"Faithfulness": (0.2, 1.0)}
@@ -395,7 +396,7 @@ def test_a_slow_server_is_a_missing_verdict():
 
 
 def test_a_server_without_usage_has_estimated_tokens(tmp_path):
-    given, claims = answers()
+    given = answers()
 
     def answer(body, before):
         status, headers, content = supporting(body, before)
@@ -403,14 +404,14 @@ def test_a_server_without_usage_has_estimated_tokens(tmp_path):
 
     with serving(answer) as server, VerdictStore(tmp_path / "v.db") as store:
         judge = ModelJudge(ChatModel(server.url, "small", **PRICES))
-        done = judge_answers(given, judge, store, measures="Faithfulness", claims=claims)
+        done = judge_answers(given, judge, store, measures="Faithfulness")
     assert (done.judged, done.usage.estimated) == (3, 1)
     assert done.usage.cost > 0
     assert "estimated" in str(done)
 
 
 def test_a_server_that_has_another_model_is_reported(tmp_path):
-    given, claims = answers()
+    given = answers()
     names = {"small": (), "m-1": ("m-1",), "small-2026-01-01": ()}
     for served, reported in names.items():
 
@@ -420,7 +421,7 @@ def test_a_server_that_has_another_model_is_reported(tmp_path):
 
         with serving(answer) as server, VerdictStore(tmp_path / f"{served}.db") as store:
             judge = ModelJudge(ChatModel(server.url, "small"))
-            done = judge_answers(given, judge, store, measures="Faithfulness", claims=claims)
+            done = judge_answers(given, judge, store, measures="Faithfulness")
         assert done.served == reported
         assert ("another model" in str(done)) == bool(reported)
 
@@ -581,11 +582,11 @@ def test_a_quote_needs_a_term_or_number_of_the_claim(claim, quote, label):
 
 
 def test_a_dry_run_sends_nothing_and_estimates_calls_tokens_and_cost(tmp_path):
-    given, claims = answers(questions=4, claims=10, contexts=2)
+    given = answers(questions=4, claims=10, contexts=2)
     with serving(supporting) as server, VerdictStore(tmp_path / "v.db") as store:
         model = ChatModel(server.url, "small", cache=tmp_path / "replies.db", **PRICES)
         judge = ModelJudge(model)
-        options = {"measures": "Faithfulness", "claims": claims}
+        options = {"measures": "Faithfulness"}
         dry = judge_answers(given, judge, store, dry_run=True, **options)
         assert (server.bodies, store.labels()) == ([], {})
         assert (dry.items, dry.usage.calls, dry.judged) == (80, 16, 0)
@@ -603,11 +604,11 @@ def test_a_dry_run_sends_nothing_and_estimates_calls_tokens_and_cost(tmp_path):
 
 
 def test_a_budget_is_never_exceeded_and_what_it_leaves_out_is_missing(tmp_path):
-    given, claims = answers(questions=30, claims=2)
+    given = answers(questions=30, claims=2)
     with serving(supporting) as server, VerdictStore(tmp_path / "v.db") as store:
         settings = {"concurrency": 8, "max_tokens": 200, **PRICES}
         judge = ModelJudge(ChatModel(server.url, "small", max_cost=0.01, **settings))
-        options = {"measures": "Faithfulness", "claims": claims}
+        options = {"measures": "Faithfulness"}
         done = judge_answers(given, judge, store, **options)
         assert 0 < done.usage.cost <= 0.01
         assert done.missing == {"budget": 60 - done.judged}
@@ -663,7 +664,7 @@ def test_claims_that_cannot_be_extracted_are_not_known(tmp_path):
         model = ChatModel(server.url, "small", repairs=0, concurrency=1)
         done = extract_claims(given, model, store)
         assert done.missing == {"invalid": 1}
-        ev = evaluate_answers(given, {}, "Faithfulness", claims=done.claims)
+        ev = evaluate_answers(replace(given, claims=done.claims), {}, "Faithfulness")
     assert ev.bounds() == {"Faithfulness": (0.0, 1.0)}
     assert ev.missing() == {"Faithfulness": 2}
 

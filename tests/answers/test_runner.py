@@ -153,7 +153,7 @@ def test_criteria_of_the_user_are_judged(store):
         return ["met"] * len(items)
 
     criteria = {"polite": "The answer is polite.", "short": "The answer is short."}
-    done = judge_answers(AnswerSet("a", (RECORD,)), CallableJudge(model, "j"), store, measures=[], criteria=criteria)
+    done = judge_answers(AnswerSet("a", (RECORD,), criteria=criteria), CallableJudge(model, "j"), store, measures=[])
     assert [(item.relation, item.name) for item in seen] == [("criterion", "polite"), ("criterion", "short")]
     assert done.labels == {"criterion": {"met": 2}}
 
@@ -176,7 +176,7 @@ def test_a_result_is_a_table_json_and_a_sentence(store):
 
 
 def test_replicates_are_requested_separately_and_the_majority_counts(store, tmp_path):
-    given, claims = answers(claims=3)
+    given = answers(claims=3)
     labels = ["supported", "not stated", "supported"]
 
     def answer(body, before):
@@ -186,14 +186,14 @@ def test_replicates_are_requested_separately_and_the_majority_counts(store, tmp_
     with serving(answer) as server:
         model = ChatModel(server.url, "m", seed=5, cache=tmp_path / "replies.db")
         judge = ModelJudge(model)
-        done = judge_answers(given, judge, store, claims=claims, replicates=3, **MEASURE)
+        done = judge_answers(given, judge, store, replicates=3, **MEASURE)
         assert (done.items, done.judged, len(server.bodies)) == (9, 9, 3)
-        ev = evaluate_answers(given, store.verdicts(), "Faithfulness", claims=claims)
+        ev = evaluate_answers(given, store.verdicts(), "Faithfulness")
         assert ev.mean() == {"Faithfulness": 1.0}
         assert store.labels() == counted_labels(store.verdicts())
         # More replicates send only the additional calls; a tie is a missing verdict.
         labels.append("not stated")
-        done = judge_answers(given, judge, store, claims=claims, replicates=4, **MEASURE)
+        done = judge_answers(given, judge, store, replicates=4, **MEASURE)
         assert (done.before, done.judged, len(server.bodies)) == (9, 3, 4)
         assert store.labels() == {}
 
@@ -223,7 +223,7 @@ def test_the_last_judge_and_version_counts(store):
 
 
 def test_verdicts_are_not_shared_between_models(store, tmp_path):
-    given, claims = answers()
+    given = answers()
 
     def answer(body, before):
         text, listed = asked(body)
@@ -233,7 +233,7 @@ def test_verdicts_are_not_shared_between_models(store, tmp_path):
     with serving(answer) as server:
         for name, label in (("kind", "supported"), ("strict", "not stated")):
             judge = ModelJudge(ChatModel(server.url, name, cache=tmp_path / "replies.db"))
-            judge_answers(given, judge, store, claims=claims, **MEASURE)
+            judge_answers(given, judge, store, **MEASURE)
             assert set(store.labels(name).values()) == {label}
         assert [body["model"] for body in server.bodies] == ["kind", "strict"]
 
@@ -244,10 +244,9 @@ sys.path.insert(0, sys.argv[4])
 from answer_server import answers
 from rankgauge.answers import ModelJudge, VerdictStore, judge_answers
 from rankgauge.llm import ChatModel
-given, claims = answers(questions=12, claims=20)
+given = answers(questions=12, claims=20)
 judge = ModelJudge(ChatModel(sys.argv[1], "small", cache=sys.argv[2], concurrency=4))
-done = judge_answers(given, judge, VerdictStore(sys.argv[3]), measures=["Faithfulness"],
-                     claims=claims)
+done = judge_answers(given, judge, VerdictStore(sys.argv[3]), measures=["Faithfulness"])
 print(done.before, done.judged, done.missing)
 """
 CALLS = 12 * 3  # 20 claims are 3 calls
@@ -306,7 +305,7 @@ from rankgauge.answers import model_judge, runner, store
 from rankgauge.llm import ChatModel, cache, chat
 url, folder = sys.argv[1], sys.argv[3]
 FILES = {module.__file__ for module in (model_judge, runner, store, cache, chat)}
-given, claims = answers(questions=2, claims=5)
+given = answers(questions=2, claims=5)
 cache._RENEWAL, cache._LEASE = 0.1, 0.6  # otherwise each claim of a killed process costs 6 seconds
 store.store_in_batches.__kwdefaults__["every"] = 0.0  # as if each call took long
 
@@ -314,7 +313,7 @@ def work(number):
     judge = ModelJudge(ChatModel(f"{url}/{number}", "small", cache=f"{folder}/{number}-replies.db",
                                  concurrency=1))
     done = judge_answers(given, judge, VerdictStore(f"{folder}/{number}.db"),
-                         measures=["Faithfulness"], claims=claims)
+                         measures=["Faithfulness"])
     return done.before + done.judged
 
 def ended(call):
@@ -395,28 +394,28 @@ def test_a_kill_at_any_statement_repeats_at_most_one_paid_call(tmp_path):
 
 
 def test_a_store_can_be_completed_after_a_permanent_server_failure(store):
-    given, claims = answers(questions=30)
+    given = answers(questions=30)
 
     def answer(body, before):
         return supporting(body, before) if before < 5 else (500, {}, {"error": "oops"})
 
     with serving(answer) as server:
         model = ChatModel(server.url, "small", retries=0, concurrency=1)
-        done = judge_answers(given, ModelJudge(model), store, claims=claims, **MEASURE)
+        done = judge_answers(given, ModelJudge(model), store, **MEASURE)
     assert done.judged == 15
     assert done.missing == {"server": 30, "skipped": 45}
     assert "500" in done.failures[0]
     with serving(supporting) as server:
         model = ChatModel(server.url, "small")
-        done = judge_answers(given, ModelJudge(model), store, claims=claims, **MEASURE)
+        done = judge_answers(given, ModelJudge(model), store, **MEASURE)
         assert (done.before, done.judged, len(server.bodies)) == (15, 75, 25)
 
 
 def test_a_rejected_key_ends_the_run_and_is_reported(store):
-    given, claims = answers(questions=30)
+    given = answers(questions=30)
     with serving(lambda *_: (401, {}, {"error": {"message": "bad key"}})) as server:
         model = ChatModel(server.url, "small", concurrency=1)
-        done = judge_answers(given, ModelJudge(model), store, claims=claims, **MEASURE)
+        done = judge_answers(given, ModelJudge(model), store, **MEASURE)
         assert len(server.bodies) == 1
     assert done.missing == {"server": 3, "skipped": 87}
     assert "bad key" in str(done)

@@ -297,10 +297,9 @@ def test_a_criterion_in_words_is_judged_and_has_the_name_that_python_gives_it(tm
     assert found == pytest.approx({"Criterion(name=exact)": digits, "Criterion(name=short)": digits})
     with VerdictStore(tmp_path / "v.db") as store:
         ev = evaluate_answers(
-            AnswerSet.of(FIRST, reference=QUESTIONS),
+            AnswerSet("a", records, criteria={"exact": "The answer has a digit.", "short": "The answer is short."}),
             store.verdicts(),
             "Criterion(name=exact)",
-            criteria={"exact": "The answer has a digit.", "short": "The answer is short."},
         )
     assert ev.mean() == found
     assert ev.settings["criteria"]["short"] == "The answer is short."

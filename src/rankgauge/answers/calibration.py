@@ -4,27 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from rankgauge.answers.calibration_result import Bias, Calibration, MeasureCalibration, RelationCalibration
 from rankgauge.answers.scores import RELATIONS, JudgedAnswer, unit_values
-from rankgauge.answers.verdicts import (
-    LABELS,
-    AnswerRecord,
-    AnswerSet,
-    ClaimSet,
-    Item,
-    Verdict,
-    counted_labels,
-    items_of,
-    sentence_claims,
-)
+from rankgauge.answers.verdicts import LABELS, AnswerSet, Item, Verdict, counted_labels, items_of
 from rankgauge.errors import InputError
 from rankgauge.measures.measure import parse
 from rankgauge.stats import (
@@ -48,8 +37,6 @@ def calibrate(
     judge: Iterable[Verdict],
     human: Iterable[Verdict],
     *,
-    claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
-    criteria: Mapping[str, str] = MappingProxyType({}),
     draws: int = 1000,
     seed: int = 0,
 ) -> Calibration:
@@ -62,8 +49,6 @@ def calibrate(
         answers: The answers of one system or several.
         judge: Verdicts of one judge.
         human: Verdicts of people, on a random sample of the items.
-        claims: Function that returns the claims of a record.
-        criteria: Criteria of the user, as wordings by name.
         draws: Number of bootstrap resamples of the questions for kappa and alpha.
         seed: Seed of the bootstrap.
 
@@ -73,8 +58,7 @@ def calibrate(
     Example:
         >>> records = [AnswerRecord(f"q{n}", "Is it?", f"It is {n}.") for n in range(40)]
         >>> answers = AnswerSet("a", tuple(records))
-        >>> keys = [item.key for record in records for item in items_of(record, ClaimSet())
-        ...         if item.relation == "abstention"]
+        >>> keys = [item.key for item in answers.items() if item.relation == "abstention"]
         >>> labels = ["abstains", "answers"] * 20
         >>> people = [Verdict(key, label, "ann") for key, label in zip(keys, labels)]
         >>> labels[:5] = ["abstains"] * 5
@@ -83,7 +67,7 @@ def calibrate(
         'm: calibrated on 40 labels (kappa 0.90, sensitivity 1.00, specificity 0.90)'
     """
     sets = (answers,) if isinstance(answers, AnswerSet) else tuple(answers)
-    items = _occurrences(sets, claims, criteria)
+    items = _occurrences(sets)
     verdicts, labels = list(judge), list(human)
     names = sorted({verdict.judge for verdict in verdicts})
     if len(names) > 1:
@@ -113,11 +97,12 @@ def calibrate(
     pair = counted_labels(verdicts), truth
     labeled = {items[key].item.record for key in truth if key in items}
     both = [
-        tuple(JudgedAnswer.of(record, claims(record), labels, criteria) for labels in pair)
+        tuple(JudgedAnswer.of(record, answer_set.claims(record), labels, answer_set.criteria) for labels in pair)
         for answer_set in sets
         for record in answer_set
         if record.id in labeled
     ]
+    criteria = dict.fromkeys(name for answer_set in sets for name in answer_set.criteria)
     measures = (*RELATIONS, *(f"Criterion(name={name})" for name in criteria))
     errors = (_errors(name, both, conversations) for name in measures)
     return Calibration(relations, tuple(filter(None, errors)))
@@ -140,15 +125,13 @@ class _Occurrence:
     last: bool
 
 
-def _occurrences(
-    answers: Iterable[AnswerSet], claims: Callable[[AnswerRecord], ClaimSet], criteria: Mapping[str, str]
-) -> dict[str, _Occurrence]:
+def _occurrences(answers: Iterable[AnswerSet]) -> dict[str, _Occurrence]:
     """Return the items of answers by key, with their occurrences."""
     occurrences: dict[str, _Occurrence] = {}
     for answer_set in answers:
         for record in answer_set:
             last = len(record.contexts) - 1
-            for item in items_of(record, claims(record), criteria):
+            for item in items_of(record, answer_set.claims(record), answer_set.criteria):
                 known = occurrences.get(item.key)
                 systems = frozenset({answer_set.system}) | (known.systems if known else frozenset())
                 place = item.row if item.relation == "context-question" else item.column

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from rankgauge.answers.calibration import conversations_of, labels_of_people
 from rankgauge.answers.evaluation import DEFAULT_MEASURES, AnswerEvaluation, evaluate_answers
 from rankgauge.answers.scores import CORRECTABLE, unit_values
-from rankgauge.answers.verdicts import AnswerRecord, AnswerSet, ClaimSet, Verdict, sentence_claims
+from rankgauge.answers.verdicts import AnswerSet, Verdict
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Detail, Table, first_rows
@@ -128,8 +128,6 @@ def correct_means(
     judge: Iterable[Verdict],
     human: Iterable[Verdict],
     measures: Any = None,
-    *,
-    claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
 ) -> CorrectedMeans:
     """Correct the means of measures for the errors of the judge, with intervals.
 
@@ -146,7 +144,6 @@ def correct_means(
         human: Verdicts of people.
         measures: Names of measures of answers; if omitted, those of `DEFAULT_MEASURES` that can be
             corrected.
-        claims: Function that returns the claims of a record.
 
     Raises:
         InputError: If there are no answers.
@@ -156,10 +153,7 @@ def correct_means(
     by_judge = {verdict.key: verdict.label for verdict in judge}
     by_people = labels_of_people(human)
     both = [
-        [
-            evaluate_answers(answer_set, labels, measures or DEFAULT_MEASURES, claims=claims)
-            for labels in (by_judge, by_people)
-        ]
+        [evaluate_answers(answer_set, labels, measures or DEFAULT_MEASURES) for labels in (by_judge, by_people)]
         for answer_set in sets
     ]
     conversations = conversations_of(sets)

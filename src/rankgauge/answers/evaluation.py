@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,14 +15,7 @@ from rankgauge.answers.calibration import conversations_of, labels_of_people
 from rankgauge.answers.calibration_result import Calibration, stamp_judge
 from rankgauge.answers.overlap import OVERLAPS, SIMILARITIES, similarities
 from rankgauge.answers.scores import CORRECTABLE, RELATIONS, JudgedAnswer, Score, relations_of, score
-from rankgauge.answers.verdicts import (
-    AnswerRecord,
-    AnswerSet,
-    ClaimSet,
-    Verdict,
-    counted_labels,
-    sentence_claims,
-)
+from rankgauge.answers.verdicts import AnswerSet, Verdict, counted_labels
 from rankgauge.core.findings import Finding
 from rankgauge.core.policies import Policies
 from rankgauge.core.text import many
@@ -202,18 +194,18 @@ def evaluate_answers(
     verdicts: Mapping[str, str] | Iterable[Verdict],
     measures: Any = None,
     *,
-    claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
     judge: Mapping[str, Any] | None = None,
     calibration: Calibration | str | os.PathLike[str] | None = None,
     human: Iterable[Verdict] = (),
     encoder: Any = None,
-    criteria: Mapping[str, str] = MappingProxyType({}),
 ) -> AnswerEvaluation:
     """Compute measures of answers from verdicts.
 
     Questions whose value depends on a missing verdict are excluded from the mean; its bounds
     include them, with all missing verdicts negative and with all positive. If a measure has nothing
-    to judge for a question, its value is undefined and excluded from mean and bounds.
+    to judge for a question, its value is undefined and excluded from mean and bounds. Each of the
+    judged criteria (`AnswerSet.criteria`) adds a measure: ``Criterion(name=polite)`` is the share
+    of answers that meet it.
 
     Args:
         answers: The answers of one system.
@@ -222,7 +214,6 @@ def evaluate_answers(
         measures: Names of measures of answers; by default `DEFAULT_MEASURES`, and those of
             `OVERLAP_MEASURES` (with an encoder, also of similarity) that are defined for some
             question.
-        claims: Function that returns the claims of a record; by default its sentences.
         judge: The judge: ``name`` and ``prompt``, and ``person=True`` for people, who need no
             calibration. By default, the judges of the verdicts.
         calibration: The calibration of the judge, or its path. Values without a calibration for
@@ -232,33 +223,31 @@ def evaluate_answers(
             questions, means and differences are corrected by them (prediction-powered), whatever
             the errors of the judge.
         encoder: The encoder for measures of similarity, such as `AnswerSimilarity`.
-        criteria: The judged criteria of the user, as wordings by name. Each adds a measure:
-            ``Criterion(name=polite)`` is the share of answers that meet it.
 
     Raises:
         InputError: If there are no answers.
         UnknownName: If a measure is unknown or a measure of rankings.
 
     Example:
-        >>> from rankgauge.answers import AnswerRecord, AnswerSet, Context, Verdict, items_of
+        >>> from rankgauge.answers import AnswerRecord, AnswerSet, Context
         >>> record = AnswerRecord("q1", "How high?", "It is 5 m high.", (Context("a", "5 m."),))
-        >>> items = items_of(record, sentence_claims(record))
-        >>> labels = {item.key: "supported" for item in items if item.relation == "answer-context"}
-        >>> evaluate_answers(AnswerSet("a", (record,)), labels, "Faithfulness").mean()
+        >>> answers = AnswerSet("a", (record,))
+        >>> labels = {i.key: "supported" for i in answers.items() if i.relation == "answer-context"}
+        >>> evaluate_answers(answers, labels, "Faithfulness").mean()
         {'Faithfulness': 1.0}
     """
     if not len(answers):
         raise InputError("there are no answers", where=answers.system, fix="pass at least one")
-    own = [f"Criterion(name={name})" for name in criteria]
+    own = [f"Criterion(name={name})" for name in answers.criteria]
     default = (*DEFAULT_MEASURES, *OVERLAP_MEASURES, *(SIMILARITIES if encoder is not None else ()))
     asked = answer_measures(default if measures is None else measures)
     chosen = tuple(dict.fromkeys((*asked, *answer_measures(own))))
-    _check_criteria(chosen, criteria)
+    _check_criteria(chosen, answers.criteria)
     if calibration is not None and not isinstance(calibration, Calibration):
         calibration = Calibration.read(calibration)
     known = () if isinstance(verdicts, Mapping) else tuple(verdicts)
     labels = verdicts if isinstance(verdicts, Mapping) else counted_labels(known)
-    judged = [JudgedAnswer.of(record, claims(record), labels, criteria) for record in answers]
+    judged = [JudgedAnswer.of(record, answers.claims(record), labels, answers.criteria) for record in answers]
     similar = _similar(answers, chosen, encoder)
     columns = {measure: _scores(measure, judged, similar) for measure in chosen}
     if measures is None:
@@ -276,7 +265,7 @@ def evaluate_answers(
     stamped = stamp_judge(judge, judges, needed, calibration)
     conversations = conversations_of((answers,))
     truth = labels_of_people(human)
-    theirs = [JudgedAnswer.of(record, claims(record), truth, criteria) for record in answers if truth]
+    theirs = [JudgedAnswer.of(record, answers.claims(record), truth, answers.criteria) for record in answers if truth]
     for measure, column in columns.items():
         if (about := stamped.get("measures", {}).get(str(measure))) is not None:
             people = {answer.record.id: score(measure, answer) for answer in theirs}
@@ -293,7 +282,7 @@ def evaluate_answers(
     scores = list(zip(*columns.values(), strict=True))
     per_query = np.array([[result.value for result in row] for row in scores], dtype=np.float64)
     groups = tuple(record.group for record in answers)
-    used: dict[str, Any] = {"criteria": dict(criteria)} if criteria else {}
+    used: dict[str, Any] = {"criteria": dict(answers.criteria)} if answers.criteria else {}
     if similar:
         used["encoder"] = _encoder_name(encoder)
     lowered = {verdict.key for verdict in known if verdict.quoted is False and verdict.label == labels.get(verdict.key)}
@@ -348,7 +337,7 @@ def _check_criteria(measures: Iterable[Measure], criteria: Mapping[str, str]) ->
             raise InputError(
                 f"the criterion {name!r} has no wording",
                 where="criteria",
-                fix=f'pass it: criteria={{"{name}": "The answer ..."}}, or on the command line '
+                fix=f'pass it: AnswerSet(criteria={{"{name}": "The answer ..."}}), or on the command line '
                 f"--criterion {name}='The answer ...'",
             )
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any
 
 from rankgauge.answers.evaluation import DEFAULT_MEASURES, answer_measures
@@ -15,16 +14,7 @@ from rankgauge.answers.judges import Judge, MissingVerdict, verdict_on_blank
 from rankgauge.answers.model_judge import ModelJudge
 from rankgauge.answers.scores import RELATIONS
 from rankgauge.answers.store import VerdictStore, store_in_batches
-from rankgauge.answers.verdicts import (
-    LABELS,
-    AnswerRecord,
-    AnswerSet,
-    ClaimSet,
-    Item,
-    Verdict,
-    items_of,
-    sentence_claims,
-)
+from rankgauge.answers.verdicts import LABELS, AnswerSet, Item, Verdict
 from rankgauge.core.arguments import integer
 from rankgauge.core.progress import report
 from rankgauge.core.text import many
@@ -119,8 +109,6 @@ def judge_answers(
     store: VerdictStore,
     *,
     measures: Any = DEFAULT_MEASURES,
-    claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
-    criteria: Mapping[str, str] = MappingProxyType({}),
     replicates: int = 1,
     dry_run: bool = False,
 ) -> AnswerJudging:
@@ -135,8 +123,6 @@ def judge_answers(
         judge: A `ModelJudge`, a `CallableJudge`, a `RuleJudge`, or another `Judge`.
         store: The store of verdicts.
         measures: Names of the measures that will be computed.
-        claims: Function that returns the claims of a record; by default its sentences.
-        criteria: Criteria of the user, as wordings by name.
         replicates: The number of verdicts per item; the most frequent label counts.
         dry_run: Whether to send no request and only estimate calls, tokens, and cost.
 
@@ -157,7 +143,7 @@ def judge_answers(
         ['not stated', 'supported']
     """
     began = time.monotonic()
-    items = _items(answers, measures, claims, criteria)
+    items = _items(answers, measures)
     known = {(verdict.key, verdict.prompt, verdict.replicate) for verdict in store.verdicts(judge.name)}
     todo = [
         {item.key: item for item in items if (item.key, judge.version(item.relation), replicate) not in known}
@@ -212,20 +198,17 @@ def judge_answers(
     )
 
 
-def _items(
-    answers: AnswerSet, measures: Any, claims: Callable[[AnswerRecord], ClaimSet], criteria: Mapping[str, str]
-) -> list[Item]:
+def _items(answers: AnswerSet, measures: Any) -> list[Item]:
     """Return the distinct items of the relations that the measures need."""
     relations = {
         relation
         for measure in answer_measures(measures)
         for relation in RELATIONS.get(measure.name, ())  # the other measures need no verdicts
-    } | ({"criterion"} if criteria else set())
+    } | {"criterion"}
     distinct: dict[str, Item] = {}
-    for record in answers:
-        for item in items_of(record, claims(record), criteria):
-            if item.relation in relations:
-                distinct.setdefault(item.key, item)
+    for item in answers.items():
+        if item.relation in relations:
+            distinct.setdefault(item.key, item)
     return list(distinct.values())
 
 

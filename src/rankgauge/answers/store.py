@@ -10,17 +10,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rankgauge.answers.verdicts import (
-    LABELS,
-    AnswerRecord,
-    AnswerSet,
-    Claim,
-    ClaimSet,
-    Verdict,
-    counted_labels,
-    items_of,
-    sentence_claims,
-)
+from rankgauge.answers.verdicts import LABELS, AnswerSet, Claim, Verdict, counted_labels
 from rankgauge.errors import InputError
 from rankgauge.formats.frames import short
 from rankgauge.formats.lines import source_name
@@ -32,13 +22,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Row, Select
 
 
-def read_verdicts(
-    source: Any,
-    answers: AnswerSet | Iterable[AnswerSet] = (),
-    *,
-    claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
-    criteria: Mapping[str, str] | None = None,
-) -> list[Verdict]:
+def read_verdicts(source: Any, answers: AnswerSet | Iterable[AnswerSet] = ()) -> list[Verdict]:
     """Read verdicts, such as the labels of people.
 
     A row has the ``label``, the ``judge``, and either the ``key`` of the item or its position:
@@ -49,8 +33,6 @@ def read_verdicts(
     Args:
         source: A path (JSON lines, JSON, CSV, TSV, Parquet, Arrow), a data frame, or mappings.
         answers: The judged answers; required for rows without ``key``.
-        claims: Function that returns the claims of a record.
-        criteria: Criteria of the user, as wordings by name.
 
     Raises:
         InputError: If the item or label of a row is unknown.
@@ -62,12 +44,7 @@ def read_verdicts(
         ['abstains']
     """
     sets = (answers,) if isinstance(answers, AnswerSet) else tuple(answers)
-    items = [
-        (answer_set.system, item)
-        for answer_set in sets
-        for record in answer_set
-        for item in items_of(record, claims(record), criteria or {})
-    ]
+    items = [(answer_set.system, item) for answer_set in sets for item in answer_set.items()]
     relations = {item.key: item.relation for _, item in items}
     places = {(system, i.record, i.relation, i.row, i.column, i.name): i.key for system, i in items}
     name = source_name(source, "labels")

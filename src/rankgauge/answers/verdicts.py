@@ -14,7 +14,7 @@ import hashlib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -77,82 +77,6 @@ class AnswerRecord:
     ranking: tuple[str, ...] = ()
     group: str = ""
     alternatives: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class AnswerSet:
-    """Answers of one system.
-
-    Attributes:
-        system: The name of the system.
-        records: The records, one per question. Blank and missing answers become empty answers,
-            which are abstentions; if no record has an answer, they become None.
-        settings: Settings of the system, such as the versions of ``retrieval``, ``prompt``, and
-            ``model``.
-        notes: Notes from reading.
-    """
-
-    system: str
-    records: tuple[AnswerRecord, ...]
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        """Reject duplicate identifiers, and give all blank answers the same value."""
-        answered = any((record.answer or "").strip() for record in self.records)
-        blank = "" if answered else None
-        records = tuple(
-            record if record.answer == blank or (record.answer or "").strip() else replace(record, answer=blank)
-            for record in self.records
-        )
-        object.__setattr__(self, "records", records)
-        seen: set[str] = set()
-        for number, record in enumerate(self.records, 1):
-            if record.id in seen:
-                raise InputError(
-                    f"question {record.id!r:.60} occurs twice",
-                    where=f"record {number}",
-                    fix="give each question a unique identifier",
-                )
-            seen.add(record.id)
-
-    def __iter__(self) -> Iterator[AnswerRecord]:
-        return iter(self.records)
-
-    def __len__(self) -> int:
-        return len(self.records)
-
-    @classmethod
-    def of(
-        cls, source: Any, system: str | None = None, *, reference: Any = None, texts: Mapping[str, str] | None = None
-    ) -> AnswerSet:
-        """Read the answers of one system from any supported source.
-
-        Args:
-            source: As for :func:`read_answers`; a set is returned unchanged.
-            system: The system to read, or the name of the system if the records have none.
-            reference: Questions with reference answers, as for :func:`read_answers`.
-            texts: The text of each context identifier, for contexts given by identifier only.
-
-        Raises:
-            InputError: If a record cannot be read, or the source has several systems.
-
-        Example:
-            >>> AnswerSet.of([{"question": "How high?", "answer": "5 m"}], "a").records[0].answer
-            '5 m'
-        """
-        if isinstance(source, AnswerSet) and reference is None:
-            return source
-        sets: tuple[AnswerSet, ...] = registered("read_answers")(
-            source, system=system, reference=reference, texts=texts
-        )
-        if len(sets) > 1:
-            raise InputError(
-                f"there are answers of {len(sets)} systems: {', '.join(answer_set.system for answer_set in sets)}",
-                where="system",
-                fix="name one: system=..., or read all: read_answers(...)",
-            )
-        return sets[0]
 
 
 _WORD = re.compile(r"\w+")
@@ -419,3 +343,88 @@ def sentence_claims(record: AnswerRecord) -> ClaimSet:
 
     reference = claims(record.reference)
     return ClaimSet(claims(record.answer), reference, reference)
+
+
+@dataclass(frozen=True)
+class AnswerSet:
+    """Answers of one system.
+
+    Attributes:
+        system: The name of the system.
+        records: The records, one per question. Blank and missing answers become empty answers,
+            which are abstentions; if no record has an answer, they become None.
+        settings: Settings of the system, such as the versions of ``retrieval``, ``prompt``, and
+            ``model``.
+        notes: Notes from reading.
+        claims: Function that returns the claims of a record; by default its sentences.
+        criteria: Criteria of the user, as wordings by name.
+    """
+
+    system: str
+    records: tuple[AnswerRecord, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims
+    criteria: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Reject duplicate identifiers, and give all blank answers the same value."""
+        answered = any((record.answer or "").strip() for record in self.records)
+        blank = "" if answered else None
+        records = tuple(
+            record if record.answer == blank or (record.answer or "").strip() else replace(record, answer=blank)
+            for record in self.records
+        )
+        object.__setattr__(self, "records", records)
+        seen: set[str] = set()
+        for number, record in enumerate(self.records, 1):
+            if record.id in seen:
+                raise InputError(
+                    f"question {record.id!r:.60} occurs twice",
+                    where=f"record {number}",
+                    fix="give each question a unique identifier",
+                )
+            seen.add(record.id)
+
+    def __iter__(self) -> Iterator[AnswerRecord]:
+        return iter(self.records)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def items(self) -> Iterator[Item]:
+        """Yield all items of the records that can be judged."""
+        for record in self.records:
+            yield from items_of(record, self.claims(record), self.criteria)
+
+    @classmethod
+    def of(
+        cls, source: Any, system: str | None = None, *, reference: Any = None, texts: Mapping[str, str] | None = None
+    ) -> AnswerSet:
+        """Read the answers of one system from any supported source.
+
+        Args:
+            source: As for :func:`read_answers`; a set is returned unchanged.
+            system: The system to read, or the name of the system if the records have none.
+            reference: Questions with reference answers, as for :func:`read_answers`.
+            texts: The text of each context identifier, for contexts given by identifier only.
+
+        Raises:
+            InputError: If a record cannot be read, or the source has several systems.
+
+        Example:
+            >>> AnswerSet.of([{"question": "How high?", "answer": "5 m"}], "a").records[0].answer
+            '5 m'
+        """
+        if isinstance(source, AnswerSet) and reference is None:
+            return source
+        sets: tuple[AnswerSet, ...] = registered("read_answers")(
+            source, system=system, reference=reference, texts=texts
+        )
+        if len(sets) > 1:
+            raise InputError(
+                f"there are answers of {len(sets)} systems: {', '.join(answer_set.system for answer_set in sets)}",
+                where="system",
+                fix="name one: system=..., or read all: read_answers(...)",
+            )
+        return sets[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
@@ -261,11 +261,11 @@ def calibrate(
     if output is not None:
         check_writable(output)
     judged = _judged(file, judging, uses_store=True)
-    sets, claims, criteria = ([system.answers for system in judged], judged[0].claims, judged[0].criteria)
+    sets = [system.answers for system in judged]
     verdicts = {verdict: None for system in judged for verdict in system.verdicts}
     people = _people(human or judging.store, judged, verdicts)
-    calibration = package.calibrate(sets, verdicts, people, claims=claims, criteria=criteria, seed=seed)
-    means = package.correct_means(sets, verdicts, people, measures or None, claims=claims)
+    calibration = package.calibrate(sets, verdicts, people, seed=seed)
+    means = package.correct_means(sets, verdicts, people, measures or None)
     if output is not None:
         calibration.write(output)
     out.print(calibration)
@@ -317,14 +317,13 @@ def label(
     sets = package.read_answers(file, reference=reference, texts=_texts(collection))
     with package.VerdictStore(store) as kept:
         label_answers(
-            sets,
+            [replace(answer_set, criteria=criteria) for answer_set in sets],
             kept,
             person or getpass.getuser(),
             host=host,
             port=port,
             echo=print_message,
             relations=relations or (() if criteria else ("answer-context", "reference-answer")),
-            criteria=criteria,
         )
 
 
@@ -348,15 +347,13 @@ def demo(*, out: Output = output_format("Show all measures, causes, and groups o
 
 @dataclass(frozen=True)
 class _Judged:
-    """Answers of a system with their verdicts and claims."""
+    """Answers of a system with their verdicts."""
 
     answers: package.AnswerSet
     verdicts: Sequence[Any]
-    claims: Callable[[Any], Any]
     judge: Mapping[str, Any] | None = None
     calibration: str | None = None
     human: Sequence[Any] = ()
-    criteria: Mapping[str, str] = field(default_factory=dict)
     encoder: Any = None
 
     def evaluate(self, measures: Sequence[str]) -> package.AnswerEvaluation:
@@ -399,11 +396,15 @@ def _judged(
         with working(f"judging {file}"):
             systems = [
                 _judged_by(
-                    judge, replace(answer_set, settings=settings), measures, judging, stored=stored, dry_run=dry_run
+                    judge,
+                    replace(answer_set, settings=settings, criteria=judging.criteria),
+                    measures,
+                    judging,
+                    stored=stored,
+                    dry_run=dry_run,
                 )
                 for answer_set in sets
             ]
-    systems = [replace(system, criteria=judging.criteria, encoder=encoder) for system in systems]
     human = values and values.human
     return [
         replace(
@@ -411,6 +412,7 @@ def _judged(
             judge={"person": True} if person else {},
             calibration=None if values is None else values.calibration,
             human=_people(human, systems, system.verdicts) if human else (),
+            encoder=encoder,
         )
         for system in systems
     ]
@@ -420,7 +422,7 @@ def _people(human: str | None, judged: Sequence[_Judged], verdicts: Iterable[Any
     """Return the verdicts of people in a file or store, without those of the judge."""
     if (human or "").endswith(_ROWS):
         sets = [system.answers for system in judged]
-        people = package.read_verdicts(human, sets, claims=judged[0].claims, criteria=judged[0].criteria)
+        people = package.read_verdicts(human, sets)
     else:
         with package.VerdictStore(human) as store:
             people = [verdict for verdict in store.verdicts() if not verdict.prompt]  # models have prompts
@@ -455,7 +457,7 @@ def _texts(collection: str | None) -> Mapping[str, str] | None:
 
 def _judged_by_rules(answers: package.AnswerSet) -> _Judged:
     judge = package.RuleJudge()
-    items = {item.key: item for record in answers for item in package.items_of(record, package.sentence_claims(record))}
+    items = {item.key: item for item in answers.items()}
     verdicts = [verdict for verdict in judge.judge(list(items.values())) if isinstance(verdict, package.Verdict)]
     return _with_verdicts(answers, verdicts, judge.name)
 
@@ -469,30 +471,26 @@ def _judged_by(
     stored: bool,
     dry_run: bool,
 ) -> _Judged:
-    criteria = judging.criteria
     if judging.verdicts is not None:
         return _with_verdicts(answers, package.read_verdicts(judging.verdicts), judging.judge)
     if judge is None and not stored:
-        if criteria:
+        if answers.criteria:
             raise click.UsageError(
                 "rules cannot judge a --criterion: name a model (--url, --model), a --judge, or a file of verdicts"
             )
         return _judged_by_rules(answers)
-    claims = package.sentence_claims
     with package.VerdictStore(judging.store) as store:
         if judge is None:
-            return _with_verdicts(answers, store.verdicts(), judging.judge, claims)
+            return _with_verdicts(answers, store.verdicts(), judging.judge)
         if judging.claims == "model":
             extracted = package.extract_claims(answers, judge.model, store, dry_run=dry_run)
             print_message(extracted.summary())
-            claims = extracted.claims
+            answers = replace(answers, claims=extracted.claims)
         judged = package.judge_answers(
             answers,
             judge,
             store,
             measures=measures or package.DEFAULT_MEASURES,
-            claims=claims,
-            criteria=criteria,
             replicates=judging.replicates,
             dry_run=dry_run,
         )
@@ -504,19 +502,17 @@ def _judged_by(
                 fix="check --url, --model, and --key-env, and run the command again",
             )
         if dry_run:
-            return _Judged(answers, (), claims)
+            return _Judged(answers, ())
         # People decide whether the collection can answer; see counted_labels.
         verdicts = [
             verdict
             for verdict in store.verdicts()
             if verdict.judge == judge.name or (not verdict.prompt and verdict.label in package.LABELS["answerability"])
         ]
-        return _with_verdicts(answers, verdicts, None, claims)
+        return _with_verdicts(answers, verdicts, None)
 
 
-def _with_verdicts(
-    answers: package.AnswerSet, verdicts: Sequence[Any], judge: str | None, claims: Any = None
-) -> _Judged:
+def _with_verdicts(answers: package.AnswerSet, verdicts: Sequence[Any], judge: str | None) -> _Judged:
     """Return the answers with the verdicts of one judge, or of all judges."""
     chosen = [verdict for verdict in verdicts if judge is None or verdict.judge == judge]
     if not chosen:
@@ -524,4 +520,4 @@ def _with_verdicts(
         raise rankgauge.InputError(
             f"there are no verdicts of {judge or 'anyone'}", where="verdicts", fix=f"judges: {known}"
         )
-    return _Judged(answers, chosen, claims or package.sentence_claims)
+    return _Judged(answers, chosen)

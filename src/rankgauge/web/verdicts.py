@@ -22,8 +22,6 @@ from rankgauge.answers import (
     Item,
     Verdict,
     VerdictStore,
-    items_of,
-    sentence_claims as _sentences,
 )
 from rankgauge.errors import InputError, RankgaugeError
 from rankgauge.web.app import STATIC, Headers, show_error
@@ -125,8 +123,6 @@ def label_answers(
     person: str,
     *,
     relations: Iterable[str] = ("answer-context", "reference-answer"),
-    claims: Callable[[Any], Any] = _sentences,
-    criteria: Mapping[str, str] = MappingProxyType({}),
     host: str = "127.0.0.1",
     port: int = 8765,
     echo: Callable[[str], None] = print,
@@ -138,8 +134,6 @@ def label_answers(
         store: The store of verdicts.
         person: The name of the person in the store.
         relations: The relations to judge, keys of `rankgauge.answers.LABELS`.
-        claims: Function that returns the claims of a record.
-        criteria: Criteria to judge, as wordings by name.
         host: The address to listen on.
         port: The port; if 0, any free port.
         echo: Called with the link to open, once the server listens.
@@ -149,16 +143,14 @@ def label_answers(
     """
     import uvicorn
 
-    wanted = {*relations, *(["criterion"] if criteria else [])}
+    sets = list(answers)
+    wanted = {*relations, *("criterion" for answer_set in sets if answer_set.criteria)}
     strange = sorted(wanted - set(LABELS))
     if strange:
         raise InputError(
             f"{strange[0]!r} is not a relation", where="relations", fix=f"choose from: {', '.join(LABELS)}"
         )
-    records = [record for answer_set in answers for record in answer_set]
-    items = [
-        item for record in records for item in items_of(record, claims(record), criteria) if item.relation in wanted
-    ]
+    items = [item for answer_set in sets for item in answer_set.items() if item.relation in wanted]
     if not items:
         raise InputError(
             f"there is nothing to judge for {', '.join(sorted(wanted))}",
@@ -167,7 +159,8 @@ def label_answers(
         )
     store.create()
     secret = secrets.token_urlsafe(24)
-    app = verdict_app(items, {record.id: record for record in records}, store, person=person, secret=secret)
+    records = {record.id: record for answer_set in sets for record in answer_set}
+    app = verdict_app(items, records, store, person=person, secret=secret)
     listening = listen(host, port)
     echo(f"http://{shown_host(host)}:{listening.getsockname()[1]}/{secret}/")
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=5)
