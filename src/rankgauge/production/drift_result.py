@@ -105,7 +105,9 @@ class DriftReport(Result):
         additions: Log questions to add.
         outliers: Evaluation questions far from all log questions, farthest first.
         far: The distance from which questions are outliers.
-        query_weights: The weight of each evaluation question by identifier, mean 1.
+        query_weights: The weight of each evaluation question by identifier, for
+            `rankgauge.evaluate(weights=)`: the traffic share of its cluster divided by its
+            evaluation share, scaled to mean 1.
         seed: The seed of the random numbers.
         points: The questions in two dimensions.
     """
@@ -186,14 +188,6 @@ class DriftReport(Result):
             fix.get(self.verdict, ""),
             Evidence("rankgauge logs drift", self.evaluation.questions, unit="query"),
         )
-
-    def weights(self) -> dict[str, float]:
-        """Return the weight of each evaluation question, for `rankgauge.evaluate(weights=)`.
-
-        The weight is the traffic share of the question's cluster divided by its evaluation share,
-        scaled to mean 1.
-        """
-        return dict(self.query_weights)
 
     def reweight(self, evaluation: Evaluation) -> ReweightedMeans:
         """Return the means of an evaluation weighted by production traffic.
@@ -460,7 +454,7 @@ def reweight(evaluation: Evaluation, weights: Mapping[str, float], uncovered: fl
 
     Args:
         evaluation: The evaluation; undefined values are skipped.
-        weights: Weights by query identifier, such as `DriftReport.weights`.
+        weights: Weights by query identifier, such as `DriftReport.query_weights`.
         uncovered: The share of traffic that the weights cannot represent.
 
     Raises:
