@@ -81,7 +81,6 @@ class ModelJudge:
 
     Args:
         model: The model; with a cache, repeated calls are free.
-        name: The name of the judge; if None, that of the model.
         batch: The largest number of claims in a call.
         longest: The largest number of characters of an item; longer items get no verdict.
         prompts: Texts that replace default prompts, by file name without ``.md``.
@@ -96,14 +95,13 @@ class ModelJudge:
         self,
         model: ChatModel,
         *,
-        name: str | None = None,
         batch: int = 8,
         longest: int = 200_000,
         prompts: Mapping[str, str] | None = None,
         search: Callable[[str], Iterable[Context]] | None = None,
     ) -> None:
         self.model = model
-        self.name = str(model.settings["model"]) if name is None else name
+        self.name = str(model.settings["model"])
         self._batch = integer("batch", batch)
         self._longest = integer("longest", longest)
         self._prompts = prompt_texts("rankgauge.answers", _FILES, prompts or {})

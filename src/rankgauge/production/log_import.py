@@ -24,6 +24,7 @@ from rankgauge.production import translation
 from rankgauge.production.events import KINDS, statement
 from rankgauge.production.log import REFUSED, EventLog, LogFolder, read_files
 from rankgauge.production.sources import FORMATS, Batch, Refused, Source, find_format, fingerprint
+from rankgauge.production.span_events import draft_of_spans, trace_ends
 from rankgauge.production.translation import LogMapping, as_mapping, read_mapping
 from rankgauge.rendering import Result, Table
 
@@ -292,8 +293,6 @@ def import_log(  # noqa: PLR0913 - one parameter a setting
         )
         spans = [file for file in files if file.format == "spans"]
         if spans:
-            from rankgauge.production.span_events import trace_ends
-
             importer.ends = trace_ends(batch.rows for file in spans for batch in file.batches())
         return importer.report(os.fspath(log), files, [importer.run(file) for file in files], dry_run=dry_run)
 
@@ -381,8 +380,6 @@ class _Importer:
         translation.create_draft(connection)
         own = FORMATS[source.format].mapping
         if source.format == "spans":
-            from rankgauge.production.span_events import draft_of_spans
-
             connection.register("spans", draft_of_spans(batch.rows, mapping, self.ends))
             connection.execute("INSERT INTO draft BY NAME SELECT * FROM spans")
             counted = r"batch WHERE trim(raw, E' \t\r\n') <> ''"

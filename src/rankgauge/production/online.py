@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from rankgauge import stats
 from rankgauge.core.abstention import ABSTENTION_RE2, ABSTENTION_RULE, RULE_SENSITIVITY, RULE_SPECIFICITY, abstains
-from rankgauge.core.arguments import known_name, number, option
+from rankgauge.core.arguments import known_name, number
 from rankgauge.core.text import some
 from rankgauge.errors import InputError
 from rankgauge.production.events import Parameters
@@ -26,7 +26,7 @@ _GRID = 1000
 _ALPHA = 0.05
 
 
-def online_metrics(  # noqa: PLR0913 - what a log is asked
+def online_metrics(
     log: EventLog | str,
     metrics: Iterable[str] | str | None = None,
     *,
@@ -37,14 +37,13 @@ def online_metrics(  # noqa: PLR0913 - what a log is asked
     thresholds: Iterable[str] = (),
     minutes: float = 10,
     similarity: float = 0.5,
-    abstention: Literal["auto", "events", "rule"] = "auto",
 ) -> OnlineMetrics:
     """Compute metrics of a log with 95% intervals.
 
     Intervals are clustered by user, or by session for unknown users:
     :func:`rankgauge.stats.clustered_proportion`, :func:`~rankgauge.stats.clustered_mean`, and
     Woodruff's method (1952) for quantiles. A metric whose events were not logged is undefined,
-    never 0.
+    never 0. If no abstentions were logged, a rule finds them in the text of answers.
 
     Args:
         log: The log, or its path.
@@ -58,8 +57,6 @@ def online_metrics(  # noqa: PLR0913 - what a log is asked
         minutes: The time within which a similar question is a reformulation, and after which a
             search without any action is abandoned.
         similarity: The smallest cosine similarity of the words of similar questions, from 0 to 1.
-        abstention: The source of abstentions: ``events``, a ``rule`` on the text of answers, or
-            ``auto`` (events if any were logged, else the rule).
 
     Raises:
         UnknownName: If a metric or an attribute is unknown.
@@ -85,11 +82,8 @@ def online_metrics(  # noqa: PLR0913 - what a log is asked
     if "thumbs_ratio" in names and "feedback_rate" not in names:
         names.insert(names.index("thumbs_ratio") + 1, "feedback_rate")
     wanted = metrics_of(names)
-    option("abstention", abstention, ("auto", _EVENTS, "rule"))
     with known.connection() as connection:
-        sql, reasons, parameters = expressions(
-            connection, wanted, minutes=minutes, similarity=similarity, abstention=abstention
-        )
+        sql, reasons, parameters = expressions(connection, wanted, minutes=minutes, similarity=similarity)
         values_of = Parameters()
         conditions = [
             f"time {sign} {values_of.add(_time(time, name))}::TIMESTAMP"
@@ -223,12 +217,7 @@ def _quantile(connection: Any, questions: str, n: int, metric: OnlineMetric) -> 
 
 
 def expressions(
-    connection: Any,
-    metrics: Sequence[OnlineMetric],
-    *,
-    minutes: float = 10,
-    similarity: float = 0.5,
-    abstention: str = "auto",
+    connection: Any, metrics: Sequence[OnlineMetric], *, minutes: float = 10, similarity: float = 0.5
 ) -> tuple[dict[OnlineMetric, tuple[str, str]], dict[OnlineMetric, str], dict[str, Any]]:
     """Return numerator and denominator in SQL of each metric with logged events.
 
@@ -239,10 +228,9 @@ def expressions(
         metrics: The metrics.
         minutes: As in :func:`online_metrics`.
         similarity: As in :func:`online_metrics`.
-        abstention: As in :func:`online_metrics`.
     """
     kinds = {kind for (kind,) in connection.execute("SELECT DISTINCT kind FROM events").fetchall()}
-    source = _abstentions(connection, metrics, kinds, abstention)
+    source = _abstentions(connection, metrics, kinds)
     reasons = {metric: _missing(metric, kinds, source) for metric in metrics}
     parameters = {
         "minutes": number("minutes", minutes),
@@ -334,9 +322,9 @@ def find_changes(
     return tuple(changes)
 
 
-def _abstentions(connection: Any, metrics: Iterable[OnlineMetric], kinds: set[str], wanted: str) -> str:
+def _abstentions(connection: Any, metrics: Iterable[OnlineMetric], kinds: set[str]) -> str:
     """Return the source of abstentions; for the rule, create a table of abstaining texts."""
-    if wanted == _EVENTS or (wanted == "auto" and "abstention" in kinds):
+    if "abstention" in kinds:
         return _EVENTS
     if not any("{abstains}" in metric.x + metric.y for metric in metrics):
         return ""
@@ -355,9 +343,8 @@ def _abstentions(connection: Any, metrics: Iterable[OnlineMetric], kinds: set[st
 
 def _missing(metric: OnlineMetric, kinds: set[str], source: str) -> str:
     """Return why a metric is undefined for the whole log, or an empty string."""
-    if "{abstains}" in metric.y and (not source or (source == _EVENTS and "abstention" not in kinds)):
-        texts = "" if source else ", and answers have no text"
-        return f"no abstentions were logged{texts}"
+    if "{abstains}" in metric.y and not source:
+        return "no abstentions were logged, and answers have no text"
     return metric.missing(kinds)
 
 
