@@ -366,7 +366,6 @@ def test_since_includes_its_moment_and_until_does_not(folder):
         ({"thresholds": ["idk_rate >= 2"]}, InputError, "NAME > NUMBER"),
         ({"thresholds": ["idk > 2"]}, UnknownName, "idk_rate"),
         ({"minutes": -1}, InputError, "minutes"),
-        ({"abstention": "model"}, UnknownName, "auto"),
         ({"metrics": []}, InputError, "no metric"),
     ],
 )
