@@ -393,7 +393,7 @@ def _judged(
         settings = settings_of({} if values is None else values.settings)
         measures = () if values is None else values.measures
         judge = None if model is None else package.ModelJudge(model, search=_search(judging, key))
-        with working(f"judging {file}"):
+        with working(f"judging {file}", shares=True):
             systems = [
                 _judged_by(
                     judge,

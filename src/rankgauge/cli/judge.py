@@ -57,7 +57,7 @@ def generate(
 
     chat = replace(chat, cache=chat.cache or f"{output}.cache")
     with chat.open(required=True) as model, judging.JudgingProject(store) as opened:
-        with working(f"asking {chat.model}"):
+        with working(f"asking {chat.model}", shares=True):
             # Questions of an earlier call with this model and prompt are not duplicates.
             known = [q.text for q in opened.questions.values() if q.origin != "generated"]
             generated = generate_questions(
@@ -409,7 +409,11 @@ def ask_model(
     Examples:
       rankgauge judge ask-model --url http://localhost:8000/v1 --model small
     """
-    with chat.open(required=True) as model, judging.JudgingProject(store) as opened, working(f"asking {chat.model}"):
+    with (
+        chat.open(required=True) as model,
+        judging.JudgingProject(store) as opened,
+        working(f"asking {chat.model}", shares=True),
+    ):
         result = judging.ask_model(opened, model, name=name, limit=limit)
     out.print(result)
 
