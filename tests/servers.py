@@ -35,7 +35,6 @@ def postgres_of(programs):
     if programs is None or os.name == "nt":
         pytest.skip("no initdb here: PostgreSQL is not tested")
     user = _user()
-    words = [] if user is None else ["runuser", "-u", user, "--"]
     # A socket path is limited to 107 bytes, so it cannot be in the folder of the tests.
     with tempfile.TemporaryDirectory(prefix="rg", dir="/tmp") as folder:
         if user is not None:
@@ -43,18 +42,27 @@ def postgres_of(programs):
                 shutil.chown(folder, user)
             except LookupError:
                 pytest.skip(f"no user called {user} here: PostgreSQL is not tested")
-        data = f"{folder}/data"
-        control = [*words, f"{programs}/pg_ctl", "-D", data, "-w", "-l", f"{folder}/log"]
-        options = f"-c listen_addresses='' -c fsync=off -k {folder}"
-        made = [f"{programs}/initdb", "-D", data, "-U", "tester", "-A", "trust", "-N", "-E", "UTF8"]
-        subprocess.run([*words, *made], check=True, capture_output=True, cwd=folder)
-        # Log to a file, since a pipe would stay open as long as the server runs.
-        quiet = {"cwd": folder, "stdout": subprocess.DEVNULL}
-        subprocess.run([*control, "-o", options, "start"], check=True, **quiet)
+        made = ["-D", f"{folder}/data", "-U", "tester", "-A", "trust", "-N", "-E", "UTF8"]
+        subprocess.run([*_as(user), f"{programs}/initdb", *made], check=True, capture_output=True, cwd=folder)
+        url = f"postgresql://tester@/postgres?host={folder}"
+        control(programs, url, "start")
         try:
-            yield f"postgresql://tester@/postgres?host={folder}"
+            yield url
         finally:
-            subprocess.run([*control, "-m", "immediate", "stop"], check=False, **quiet)
+            control(programs, url, "stop", check=False)
+
+
+def _as(user):
+    return [] if user is None else ["runuser", "-u", user, "--"]
+
+
+def control(programs, url, action, *, check=True):
+    """Start the server of a URL, or stop it at once, as a crash does."""
+    folder = url.partition("?host=")[2]
+    more = ["-m", "immediate"] if action == "stop" else ["-o", f"-c listen_addresses='' -c fsync=off -k {folder}"]
+    words = [f"{programs}/pg_ctl", "-D", f"{folder}/data", "-w", "-l", f"{folder}/log", *more, action]
+    # Log to a file, since a pipe would stay open as long as the server runs.
+    subprocess.run([*_as(_user()), *words], check=check, cwd=folder, stdout=subprocess.DEVNULL)
 
 
 @contextlib.contextmanager

@@ -17,7 +17,6 @@ from rankgauge.cli.output import (
 from rankgauge.cli.parameters import Group, Positive, argument, option
 from rankgauge.core.escaping import for_terminal
 
-_SHOWN = 20
 _run = option("Use only evaluations of this run.", "NAME")
 
 
@@ -56,7 +55,7 @@ def list_(
     """
     with working("reading the history"), rankgauge.History(store) as kept:
         entries = kept.entries(run=run)
-    shown = last or (None if out.full or out.is_data else _SHOWN)
+    shown = last or (None if out.full or out.is_data else 20)
     out.print(entries, rankgauge.reports.Options(measures=measures, last=shown))
 
 

@@ -356,9 +356,15 @@ class Saving:
         """Save an evaluation with its settings (by default those of --set); print its number."""
         kept = dict(settings or settings_of(self.settings))
         label, time = str(kept.pop("label", "")), kept.pop("date", None)
-        texts = project is None or project.file.texts
         entry = history.add(
-            evaluation, qrels, run=run, collection=collection, texts=texts, label=label, settings=kept, time=time
+            evaluation,
+            qrels,
+            run=run,
+            collection=collection,
+            texts=project is None or project.file.texts,
+            label=label,
+            settings=kept,
+            time=time,
         )
         print_message(f"saved as {entry.short_name} in {history.where}")
 

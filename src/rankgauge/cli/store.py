@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Literal
 
 import click
@@ -78,22 +77,22 @@ def forget(
     choices. Choices of a removed judge count under a random id. Evaluations with a removed text say
     that they cannot be recomputed from it. Importing a log again brings its users back.
     """
-    kinds: dict[Literal["judge", "document", "question", "user"], str | None]
-    kinds = {"judge": judge, "document": document, "question": question, "user": user}
+    kinds: dict[Literal["judge", "document", "question", "user"], str | None] = {
+        "judge": judge,
+        "document": document,
+        "question": question,
+        "user": user,
+    }
     named = [(kind, name) for kind, name in kinds.items() if name is not None]
     if len(named) != 1:
         raise click.UsageError("name one of --judge, --document, --question, and --user")
     [(kind, name)] = named
-    remove: Callable[[str], dict[str, int]]
-    if kind == "user":
-        events = rankgauge.production.EventLog(log or options.project_log())
-        where, remove = events.path, events.forget_user
-    else:
-        whole = rankgauge.store.WholeStore(store)
-        where, remove = whole.where, partial(whole.forget, kind)
+    whole = rankgauge.store.WholeStore(store)
+    where = whole.where if kind != "user" else log or options.project_log()
     text = for_terminal(f"{kind} {name} from {where}")
     if yes or click.confirm(f"remove {text} permanently?", err=True):
-        changes = [counted(number, noun) for noun, number in remove(name).items()]
+        counts = whole.forget(kind, name) if kind != "user" else rankgauge.production.EventLog(where).forget_user(name)
+        changes = [counted(number, noun) for noun, number in counts.items()]
         print_message(f"removed {text}: {', '.join(changes)}")
 
 

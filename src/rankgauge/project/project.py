@@ -193,19 +193,17 @@ class Project:
         Raises:
             FormatError: If a value is not valid.
         """
-        settings = dict(self.file.inside("evaluation").checked("evaluation", _SETTINGS))
-        if ties != "mean":
-            settings = {key: value for key, value in settings.items() if key not in {"draws", "seed"}}
+        table = self.file.inside("evaluation").checked("evaluation", _SETTINGS)
+        settings = {key: value for key, value in table.items() if ties == "mean" or key not in {"draws", "seed"}}
         weights = settings.get("weights")
         if weights and (path := self.file.folder / weights).is_file():
             settings["weights"] = {query: row.get("weight") for query, row in question_fields(path).items()}
         elif weights:
-            fields = (
+            settings["questions"] = (
                 {query.id: query.fields for query in self.collection.queries.values()}
                 if questions is None
                 else questions
             )
-            settings["questions"] = fields
         return settings
 
     # ---- measuring
