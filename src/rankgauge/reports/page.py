@@ -360,6 +360,7 @@ class _Report:
 
     def page(self, *, title: str, date: str, sections: Sequence[Section], diagnosed: str) -> str:
         queries = Queries(self.evaluations, self.base, self.primary, self.truth, self.runs, self.texts)
+        details = list(self._details(queries))
         own = answer_sections(self.answers) if self.answers else ()
         if self.lacking:  # plots are not available
             drawable = [[part for part in section.parts if not isinstance(part, Plot)] for section in sections]
@@ -387,8 +388,8 @@ class _Report:
                 *self._sections(),
                 *sections,
             ],
-            queries=queries.table(),
-            details=list(self._details(queries)),
+            queries=queries.table([query["id"] for _, _, shown in details for query in shown]),
+            details=details,
             inputs=self.inputs,
             policies=self.evaluations[0].policies.describe(),
             settings=[(e.run_name, dict(e.settings)) for e in self.evaluations if e.settings],
@@ -532,3 +533,7 @@ class _Report:
             yield "Hard for every run", text, queries.details(hard)
         elif hard:
             yield "Lowest values", "Below the mean, lowest first.", queries.details(hard)
+        others, left = queries.others([*lost, *hard])
+        if others:
+            text = f"{many(left, 'query')} left out: the page would be larger than 10 MB." if left else ""
+            yield "Other queries", text, others

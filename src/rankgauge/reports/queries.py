@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from rankgauge.core.exact_sum import TOLERANCE
@@ -26,6 +27,9 @@ _DIGITS = 4
 _MOST_VALUES = 400_000
 _ROWS = 50
 _TITLE = 90
+_TEXT = 240
+_EACH = 180  # characters of markup
+_MOST_SIZE = 8_000_000  # characters of details; with tables and plots, a page has at most 10 MB
 
 
 @dataclass(frozen=True)
@@ -79,10 +83,39 @@ class Queries:
         orders = {e.run_name: self._orders(e, queries) for e in self.evaluations}
         return [self._details_of(query, orders) for query in queries]
 
-    def table(self) -> dict[str, Any]:
+    def others(self, but: Sequence[str]) -> tuple[list[dict[str, Any]], int]:
+        """Return the details of the other queries, worst first, as many as fit the page; and how many do not."""
+        rest = [query for query in (self.ids[place] for place in self._order) if query not in {*but}]
+        shown: list[dict[str, Any]] = []
+        size = 0
+        for start in range(0, len(rest), _ROWS):
+            shown += self.details(rest[start : start + _ROWS])
+            size += sum(map(_size, shown[start:]))
+            if size > _MOST_SIZE:
+                break
+        return shown, len(rest) - len(shown)
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {query: place for place, query in enumerate(self.ids)}
+
+    @cached_property
+    def _order(self) -> list[int]:
+        """The places of the queries, with the largest losses or lowest values first."""
+        columns = {e.run_name: counted(e, self.measure) for e in self.evaluations}
+        base = columns.pop(self.base)
+        # Without a difference column, differences from the first other run decide.
+        first = next(iter(columns.values()), None)
+        gaps = base if first is None else [value - own for value, own in zip(first, base, strict=True)]
+        return sorted(range(len(gaps)), key=lambda p: (math.inf if math.isnan(gaps[p]) else self.sign * gaps[p], p))
+
+    def table(self, detailed: Sequence[str] = ()) -> dict[str, Any]:
         """Return the values of every query, with the largest losses or lowest values first.
 
         The table has the first rows; all values are for the script of the page.
+
+        Args:
+            detailed: The queries whose details are on the page.
         """
         names = [e.run_name for e in self.evaluations]
         origin = names.index(self.base)
@@ -93,10 +126,7 @@ class Queries:
         shown = common if few else [self.measure]
         values = {m: self._values(m, origin, apart) for m in {self.measure, *shown}}
         columns, texts = values[self.measure], [self._text(query) for query in self.ids] if self.texts.queries else []
-        # Without a difference column, differences from the first other run decide.
-        first = columns[others[0] if others else origin]
-        gaps = [v - base for v, base in zip(first, columns[origin], strict=True)] if others else first
-        order = sorted(range(len(gaps)), key=lambda p: (math.inf if math.isnan(gaps[p]) else self.sign * gaps[p], p))
+        order = self._order
         digits = _digits(self.measure)
         table = Table(
             ("query", *(["text"] if texts else []), *names, *(f"{names[n]} − {self.base}" for n in apart)),
@@ -117,6 +147,7 @@ class Queries:
             "queries": list(self.ids),
             "texts": texts,
             "order": order,
+            "detailed": [*map(self._places.__getitem__, detailed)],
             # Integers in units of the last digit shown are compact, and the script need not round.
             "values": [
                 [
@@ -160,6 +191,7 @@ class Queries:
         written = (f"{name} {'undefined' if math.isnan(value) else f'{value:.{_DIGITS}f}'}" for name, value in values)
         return {
             "id": query,
+            "place": self._places[query],
             "text": known.text if known else "",
             "shown_values": f"{self.measure}: {', '.join(written)}",
             "runs": [e.run_name for e in self.evaluations],
@@ -177,12 +209,20 @@ class Queries:
     def _hit(self, doc: str, grades: Mapping[str, float]) -> dict[str, str]:
         """Return a document of a ranking: its id and title, its grade as text, and the CSS class of its mark."""
         document = self.texts.documents.get(doc)
-        hit = {"id": doc, "title": document.snippet(_TITLE) if document else ""}
+        hit = {"id": doc, "title": "", "text": ""}
+        if document:
+            hit |= {"title": document.snippet(_TITLE), "text": shorten(" ".join(document.text.split()), _TEXT)}
         grade = grades.get(doc)
         # A negative grade means pooled but unjudged.
         if grade is None or grade < 0:
             return {**hit, "shown": "not judged", "kind": "unjudged"}
         return {**hit, "shown": f"grade {grade:g}", "kind": "relevant" if grade > 0 else "irrelevant"}
+
+
+def _size(details: Mapping[str, Any]) -> int:
+    """Return the approximate number of characters of the details of a query."""
+    hits = [hit for line in details["lines"] for hit in line if hit] + [hit for hit, _ in details["missed"]]
+    return _EACH * (len(hits) + 3) + sum(len(hit["title"]) + len(hit["text"]) for hit in hits)
 
 
 def _digits(measure: Measure) -> int:

@@ -66,6 +66,7 @@
   const pageSize = 50;
   const texts = data.texts.length > 0;
   const searchTexts = data.queries.map((id, n) => `${id} ${texts ? data.texts[n] : ""}`.toLowerCase());
+  const detailed = new Set(data.detailed);
   let ordered = data.order;
   let sorted = null;
   let limit = pageSize;
@@ -94,7 +95,12 @@
         const cell = document.createElement(column === 0 ? "th" : "td");
         if (column === 0) cell.scope = "row";
         if (typeof value !== "string") cell.className = "number";
-        cell.textContent = formatted(value);
+        if (column === 0 && detailed.has(query)) {
+          const link = document.createElement("a");
+          link.href = `#query-${query}`;
+          link.textContent = value;
+          cell.append(link);
+        } else cell.textContent = formatted(value);
         row.append(cell);
       });
       return row;
