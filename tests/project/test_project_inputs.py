@@ -157,12 +157,25 @@ def test_a_user_of_the_log_is_removed_from_its_files(folder, command):
     assert "the log has no user 'u1'" in again.stderr
 
 
+def test_judges_get_the_documents_of_the_project(command):
+    command("judge", "create", "--questions", "queries.jsonl")
+    named = command("judge", "pool", "--run", "bm25#1", "-k", "2", "--collection", "corpus.jsonl").stdout
+    assert "60" in named
+    again = command("judge", "pool", "--run", "bm25#1", "-k", "2").stdout
+    assert "60" in again
+
+
 def test_outside_of_a_project_the_inputs_must_be_named(tmp_path):
     for words in (["diagnose"], ["compare"], ["report"], ["gate"], ["reliability", "qrels.txt"]):
         done = run_command(*words, cwd=tmp_path)
         assert done.returncode == 2
         assert "name the judgments and the run" in done.stderr
-    for words, missing in ((["logs", "show"], "name the log"), (["answers", "evaluate"], "name the answers")):
+    assert run_command("judge", "create", "--store", "j.db", cwd=tmp_path).returncode == 0
+    for words, missing in (
+        (["logs", "show"], "name the log"),
+        (["answers", "evaluate"], "name the answers"),
+        (["judge", "pool", "--bm25", "--store", "j.db"], "name the documents"),
+    ):
         done = run_command(*words, cwd=tmp_path)
         assert done.returncode == 2
         assert missing in done.stderr

@@ -15,7 +15,7 @@ import rankgauge
 from rankgauge import judging
 from rankgauge.cli import options
 from rankgauge.cli.judge_results import agreement, answers, export, import_, relevance, size, votes
-from rankgauge.cli.options import encoder_of, named_runs
+from rankgauge.cli.options import encoder_of, named_runs, read_documents
 from rankgauge.cli.output import Output, counted, output_format, print_message, print_result, print_text, working
 from rankgauge.cli.parameters import Count, Group, Positive, argument, command, option
 from rankgauge.core.escaping import for_terminal
@@ -25,7 +25,7 @@ from rankgauge.core.files import read_text
 @command(short_help="Let a language model propose questions for documents.")
 def generate(
     *,
-    collection: str = options.documents,
+    collection: str | None = options.documents,
     n: Positive = option("The number of documents to draw; the model proposes one question for each.", default=30),
     output: str = option(
         "The accepted questions (JSON lines); refused questions go to FILE.refused.jsonl.",
@@ -61,7 +61,7 @@ def generate(
             # Questions of an earlier call with this model and prompt are not duplicates.
             known = [q.text for q in opened.questions.values() if q.origin != "generated"]
             generated = generate_questions(
-                rankgauge.Collection.read(collection), n, model, seed=seed, known=known, k=k, dry_run=dry_run
+                read_documents(collection), n, model, seed=seed, known=known, k=k, dry_run=dry_run
             )
         if not dry_run:
             refused = generated.write(output)
@@ -226,7 +226,7 @@ def questions(
 @judge.command(short_help="Add the documents to judge: the top k of runs and searches.")
 def pool(
     *,
-    collection: str = options.documents,
+    collection: str | None = options.documents,
     runs: tuple[str, ...] = option("A run; repeat for more.", "--run FILE"),
     bm25: bool = option("Search the collection with BM25."),
     dense: str | None = option(
@@ -265,7 +265,7 @@ def pool(
     with chat.open() as model, working("building the pool"), judging.JudgingProject(store) as opened:
         result = judging.build_pool(
             opened,
-            collection,
+            read_documents(collection),
             {name: rankgauge.cut(run, k, duplicates="best") for name, run in named_runs(runs).items()},
             retrievers=searches,
             model=model,

@@ -120,6 +120,13 @@ def read_inputs(
     return Inputs(history.qrels(saved), runs, texts)
 
 
+def read_documents(path: str | None) -> rankgauge.Collection:
+    """Return the documents of --collection, by default those of the project."""
+    if path is None and not rankgauge.core.find_project_file():
+        raise click.UsageError("name the documents: --collection FOLDER; or create a project: rankgauge init")
+    return rankgauge.Project().collection if path is None else rankgauge.Collection.read(path)
+
+
 def latest_runs(count: int | None = None) -> tuple[str, ...]:
     """Return the latest evaluation of each run, the baseline first; with a count, `@baseline` and the latest of all."""
     history = rankgauge.History()
@@ -244,7 +251,8 @@ output = option(
 since = option("Only questions asked on or after this date or time (UTC).", "DATE")
 until = option("Only questions asked before this date or time (UTC).", "DATE")
 documents = option(
-    "The documents: a folder, an archive, a file, or a collection of another library.", "--collection FOLDER"
+    "The documents: a folder, an archive, a file, or a collection of another library.  [default: those of the project]",
+    "--collection FOLDER",
 )
 gate_report = option("Write an HTML page: the verdict, the next step, checks, and losses.", "--report FILE")
 project = argument("[PROJECT]")
