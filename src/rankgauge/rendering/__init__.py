@@ -14,4 +14,4 @@ with lazy_imports(globals()):
         plot_measures as plot_measures,
     )
     from rankgauge.rendering.result import Result as Result
-    from rankgauge.rendering.tables import Table as Table, render_table as render_table
+    from rankgauge.rendering.tables import Table as Table, render_table as render_table, shorten as shorten

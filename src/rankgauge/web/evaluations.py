@@ -18,6 +18,7 @@ from rankgauge.errors import InputError
 from rankgauge.evaluation import Evaluation, group_means
 from rankgauge.explanation import explain
 from rankgauge.measures import Measure, parse
+from rankgauge.rendering import shorten
 from rankgauge.reports import comparison_result, html_report
 from rankgauge.store import HistoryEntry
 from rankgauge.web.judging import start
@@ -29,6 +30,8 @@ _DEPTHS = (10, 20, 50, 100)
 _ORDERS = ("losses", "gains", "id")
 _ONLY = ("all", "changed", "graded")
 _BINARY = ("not relevant", "relevant")
+_OF_ANSWERS = ("verdicts", "answers")  # what measures of answers read
+_MOST_TEXT = 100_000  # characters of a document
 
 
 def _workbench(visit: Visit) -> Workbench:
@@ -52,16 +55,18 @@ def _option(visit: Visit, name: str, known: Sequence[Any]) -> Any:
     return next((value for value in known if str(value) == text), known[0])
 
 
-def _mean(evaluation: Evaluation, measure: Measure) -> tuple[str, str]:
-    """Return a mean with the digits that its interval justifies, and the interval."""
-    mean, low, high = evaluation.mean()[str(measure)], math.nan, math.nan
-    if evaluation.weights is None:
+def _mean(entry: HistoryEntry, evaluation: Evaluation, measure: Measure) -> tuple[str, str, str]:
+    """Return the name of a measure, its mean with the digits that its interval justifies, and the interval."""
+    label, mean = list(entry.named_means().items())[list(entry.means).index(str(measure))]
+    low = high = math.nan
+    # Means of answers are corrected for the errors of the judge, or named as those of the judge: no t interval holds.
+    if evaluation.weights is None and measure.declaration.reads not in _OF_ANSWERS:
         column = evaluation.per_query[:, evaluation.measures.index(measure)]
         low, high = measure.mean_interval(column, skip_undefined=evaluation.policies.undefined == "skip")
     if math.isnan(low) or high <= low:
-        return f"{mean:.3f}", ""
+        return label, f"{mean:.3f}", ""
     digits = min(4, max(2, 1 - math.floor(math.log10(high - low))))
-    return f"{mean:.{digits}f}", f"{low:.{digits}f} to {high:.{digits}f}"
+    return label, f"{mean:.{digits}f}", f"{low:.{digits}f} to {high:.{digits}f}"
 
 
 def _rows(workbench: Workbench, entries: Sequence[HistoryEntry], shown: int) -> list[dict[str, Any]]:
@@ -73,8 +78,8 @@ def _rows(workbench: Workbench, entries: Sequence[HistoryEntry], shown: int) -> 
         earlier = [other.means.get(name) for other in entries[: place + 1] if other.run == entry.run]
         values = [value for value in earlier[-20:] if value is not None and not math.isnan(value)]
         evaluation = workbench.measure(entry, name)
-        mean, interval = _mean(evaluation, parse(name))
-        rows.append({"entry": entry, "measure": name, "mean": mean, "interval": interval, "line": _line(values)})
+        label, mean, interval = _mean(entry, evaluation, parse(name))
+        rows.append({"entry": entry, "measure": label, "mean": mean, "interval": interval, "line": _line(values)})
     return rows
 
 
@@ -141,7 +146,7 @@ def _evaluation(visit: Visit) -> Response:
         "evaluation.html",
         entry=entry,
         measure=measure,
-        means=[(measure, *_mean(evaluation, measure)) for measure in evaluation.measures],
+        means=[(str(measure), *_mean(entry, evaluation, measure)) for measure in evaluation.measures],
         worst=[(query, texts.get(query, ""), f"{value:.3f}") for query, value in queries],
         groups=None if evaluation.groups is None else group_means(evaluation).table(),
         other=workbench.baseline(entry),
@@ -392,7 +397,8 @@ def _compared_query(visit: Visit) -> Response:
 
 
 def _displayed(visit: Visit, document: Document, question: str) -> DisplayedDocument:
-    fields = {"title": document.title, "text": document.text, **{k: str(v) for k, v in document.fields.items()}}
+    texts = {"title": document.title, "text": document.text, **document.fields}
+    fields = {name: shorten(str(text), _MOST_TEXT) for name, text in texts.items()}
     return displayed(judging.Document(document.id, fields), visit.project.settings, question)
 
 
