@@ -374,8 +374,9 @@ def demo(*, address: Address, store: str | None = _demo_store) -> None:
 def invite(
     *,
     name: str,
-    role: Literal["judge", "lead", "admin"] = option(
-        "judge: judges; lead: also sees results and adjudicates; admin: also invites people.", default="judge"
+    role: Literal["judge", "reader", "lead", "admin"] = option(
+        "judge: judges; reader: sees evaluations only; lead: both, and adjudicates; admin: also invites people.",
+        default="judge",
     ),
     store: str | None = options.store,
 ) -> None:
