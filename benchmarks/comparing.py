@@ -1,11 +1,12 @@
-"""Time of a comparison compared with ranx, as a Markdown table.
+"""Time of a comparison compared with ranx, and of a comparison of evaluations, as Markdown tables.
 
     python benchmarks/comparing.py [--large] [--write PAGE]
 
 Judgments and runs are prepared in each engine's fastest form before timing; timed is the single
 call that evaluates, tests, and corrects. Each engine runs in a separate process. If ranx is not
 installed, its column is empty. Its Fisher test is the same sign-flip randomization test of every
-pair, without correction, intervals, or wins/ties/losses.
+pair, without correction, intervals, or wins/ties/losses. The second table starts from evaluations:
+a new comparison, and the change of one query in all runs.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 from page import number, put, table
+
+import rankgauge
 
 TEN = (
     "ndcg@10",
@@ -50,6 +54,8 @@ OURS = {
 SMALL = ((7000, 100, 2, 1, 10_000), (1000, 20, 10, 10, 1_000))
 LARGE = ((1000, 20, 100, 10, 10_000),)
 TINY = ((5, 4, 2, 1, 10),)
+# queries, runs, measures, from evaluations
+FROM_EVALUATIONS = ((7000, 3, 4), (1000, 10, 10))
 TIMEOUT = 200  # seconds for ranx
 
 Columns = tuple[list[str], list[str], list[float]]
@@ -81,8 +87,6 @@ def _timed(engine: str, work: tuple[int, int, int, int, int]) -> float:
     qrels, found = made(queries, depth, runs)
     names = list(islice(TEN, measures))
     if engine == "rankgauge":
-        import rankgauge
-
         truth = rankgauge.Qrels.from_columns(*qrels)
         ready = [rankgauge.Run.from_columns(*run, name=f"s{n}") for n, run in enumerate(found)]
         start = time.process_time()
@@ -97,6 +101,35 @@ def _timed(engine: str, work: tuple[int, int, int, int, int]) -> float:
     start = time.process_time()
     ranx.compare(truth, ready, names, stat_test="fisher", n_permutations=draws)
     return time.process_time() - start
+
+
+def evaluations_of(queries: int, runs: int, measures: int) -> list[rankgauge.Evaluation]:
+    """Return seeded random evaluations, in which all queries differ."""
+    rng = np.random.default_rng(7)
+    ids, names = [f"q{q}" for q in range(queries)], [OURS[name] for name in islice(TEN, measures)]
+    return [
+        rankgauge.Evaluation.from_values(f"s{run}", ids, {name: rng.random(queries).tolist() for name in names})
+        for run in range(runs)
+    ]
+
+
+def _least(action: Callable[[], object], times: int = 7) -> float:
+    """Return the least CPU milliseconds of several calls."""
+    least = float("inf")
+    for _ in range(times):
+        start = time.process_time()
+        action()
+        least = min(least, time.process_time() - start)
+    return 1000 * least
+
+
+def _from_evaluations(work: tuple[int, int, int]) -> tuple[str, ...]:
+    queries, runs, measures = work
+    evaluations, changed = evaluations_of(queries, runs, measures), evaluations_of(1, runs, measures)
+    options = {"tested": evaluations[0].measures}
+    comparison = rankgauge.compare(evaluations, **options)
+    new = _least(lambda: rankgauge.compare(evaluations, **options))
+    return (f"{runs} × {queries:,} × {measures}", number(new), number(_least(lambda: comparison.updated(changed))))
 
 
 def _apart(engine: str, work: tuple[int, int, int, int, int]) -> float | None:
@@ -137,9 +170,12 @@ def main() -> None:
     works = TINY if given.tiny else SMALL + LARGE * given.large
     head = ("runs × queries × measures, permutations", "rankgauge s", "ranx s", "ranx / rankgauge")
     text = table(head, map(_row, works))
-    print(text)
+    sizes = ((20, 2, 1),) if given.tiny else FROM_EVALUATIONS
+    ours = table(("runs × queries × tested measures", "compare ms", "updated ms"), map(_from_evaluations, sizes))
+    print(text, ours, sep="\n")
     if given.write:
         put(given.write, "comparing", text)
+        put(given.write, "updating", ours)
 
 
 if __name__ == "__main__":

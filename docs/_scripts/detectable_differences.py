@@ -76,7 +76,7 @@ def judged(drawn: np.ndarray, rng: np.random.Generator) -> Samples:
     by_t = stats.student_t_quantile(0.975, n - 1) * sd / math.sqrt(n)
     widths = []
     for side in (drawn, -drawn):
-        worse = [[beyond_worst(one) if one.any() else 0.0] for one in side]
+        worse = [[beyond_worst(one, stats.moments(one)[0], stats.skewness(one)) if one.any() else 0.0] for one in side]
         low = np.quantile(weights @ np.hstack([side, worse]).T, 0.025, axis=0)
         widths.append(np.maximum(by_t, side.mean(axis=1) - low))
     inner = np.where(mean > 0, *widths)

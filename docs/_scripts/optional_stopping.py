@@ -15,7 +15,7 @@ import numpy as np
 from page_tables import write_tables
 
 import rankgauge
-from rankgauge.comparison.differences import SURE, Design, differences
+from rankgauge.comparison.differences import SURE, Computation, Design
 from rankgauge.rendering.tables import Table
 
 PAGE = Path(__file__).parents[1] / "howto" / "unjudged.md"
@@ -56,7 +56,7 @@ def is_sure(moved: np.ndarray) -> bool:
         rankgauge.Evaluation.from_values(name, ids, {"nDCG@10": values})
         for name, values in (("a", 0 * moved), ("b", moved))
     ]
-    return next(differences(runs, DESIGN)).verdict in SURE
+    return next(Computation(runs, DESIGN).differences()).verdict in SURE
 
 
 def judging(queries: list, number: int, rng: np.random.Generator) -> tuple[int, list[int], np.ndarray]:

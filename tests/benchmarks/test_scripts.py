@@ -19,6 +19,7 @@ MARKS = [
     "command-growth",
     "start",
     "comparing",
+    "updating",
     "diversity",
     "judging",
     "pages",
@@ -71,7 +72,9 @@ def test_an_unknown_table_is_an_error(script):
 
 @pytest.mark.slow
 def test_comparing_and_running_print_and_write(script, page):
-    assert "| 2 × 5 × 1, 10 |" in script("comparing.py", "--tiny", "--write", page)
+    text = script("comparing.py", "--tiny", "--write", page)
+    assert "| 2 × 5 × 1, 10 |" in text
+    assert "| 2 × 20 × 1 |" in text
     text = script("running.py", "--queries", 20, "--rounds", 1, "--write", page)
     assert "| four threads with a time limit |" in text
     assert text.strip() in page.read_text(encoding="utf-8")

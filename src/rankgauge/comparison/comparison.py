@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from rankgauge.comparison.conclusions import (
     withhold_verdict,
 )
 from rankgauge.comparison.differences import (
+    Computation,
     Correction,
     Design,
     Difference,
@@ -27,8 +28,6 @@ from rankgauge.comparison.differences import (
     Pairing,
     Test,
     corrected_means,
-    differences,
-    seed_of,
     select,
 )
 from rankgauge.core.findings import Finding
@@ -46,6 +45,7 @@ from rankgauge.evaluation.result import Evaluation, settings_change
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Detail, Table
+from rankgauge.stats.resampling import SignFlips
 
 if TYPE_CHECKING:
     from rankgauge.rendering.plot_drawing import Plot
@@ -282,6 +282,8 @@ class Comparison(PairedComparison):
     _schema = "rankgauge/comparison/1"
 
     evaluations: tuple[Evaluation, ...]
+    _inputs: tuple[Finding, ...] = field(repr=False, compare=False)
+    _work: Computation = field(repr=False, compare=False)
 
     def means(self) -> dict[str, dict[str, float]]:
         """Return the means as run to measure to mean, in the order given.
@@ -319,8 +321,36 @@ class Comparison(PairedComparison):
             replace(e, findings=(*e.findings, *more)) if (more := found.get(e.run_name)) else e
             for e in self.evaluations
         ]
-        # Keep findings about judgments and rankings.
-        return _compared(evaluations, self.design, self.findings)
+        return _compared(evaluations, self.design, self._inputs, earlier=self._work.flips)
+
+    def updated(self, evaluations: Iterable[Evaluation]) -> Comparison:
+        """Return the comparison with other values of some queries, without drawing again.
+
+        Means, differences, intervals, p-values, verdicts, and sentences are those of a new comparison
+        of all values. Findings about the input, such as Judged@k, remain those of this comparison.
+
+        Args:
+            evaluations: The changed queries of one or more runs, evaluated with the same policies by
+                at least the measures of this comparison.
+
+        Raises:
+            InputError: If an evaluation has other policies, unknown queries, or not all measures.
+            UnknownName: If this comparison has no run of that name.
+
+        Example:
+            >>> ids = [f"q{n}" for n in range(8)]
+            >>> old, new = (Evaluation.from_values(name, ids, {"RR": [0.5] * 8}) for name in ("old", "new"))
+            >>> comparison = compare([old, new])
+            >>> graded = Evaluation.from_values("new", ["q3"], {"RR": [1.0]})
+            >>> comparison.updated([graded]).difference("new").difference
+            0.0625
+        """
+        changed, names = dict(self._work.named), self._work.names
+        rows = {query: row for row, query in enumerate(self.evaluations[0].query_ids)}
+        for part in evaluations:
+            name = _baseline(names, part.run_name)
+            changed[name] = _replaced_rows(changed[name], part, rows)
+        return _compared(list(changed.values()), self.design, self._inputs, earlier=self._work.flips)
 
     def plot(self, kind: str = "means", *, measure: str | Measure | None = None) -> Plot:
         """Plot the comparison with :func:`rankgauge.plot` (needs ``rankgauge[plots]``).
@@ -497,7 +527,8 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     pairs_of = list(map_in_threads(evaluated, named, jobs))
     evaluations, outlines = [e for e, _ in pairs_of], [outline for _, outline in pairs_of]
     _check_common(truth, outlines)
-    return _compared(evaluations, design, tuple(findings_of_inputs(truth, outlines, evaluations, declared[0])), jobs)
+    inputs = tuple(findings_of_inputs(truth, outlines, evaluations, declared[0]))
+    return _compared(evaluations, design, inputs, jobs=jobs)
 
 
 def _outline(named: tuple[str, Any]) -> Outline:
@@ -548,6 +579,23 @@ def _common_queries(evaluation: Evaluation, common: AbstractSet[str]) -> Evaluat
     return replace(selected, policies=replace(selected.policies, queries="intersection"))
 
 
+def _replaced_rows(evaluation: Evaluation, part: Evaluation, rows: Mapping[str, int]) -> Evaluation:
+    """Return an evaluation with the values of the queries of another one."""
+    part = select(part, evaluation.measures)
+    unknown = [query for query in part.query_ids if query not in rows]
+    if unknown or part.policies != evaluation.policies:
+        what = f"unknown queries {some(unknown)}" if unknown else "other policies"
+        raise InputError(
+            f"the new values of {part.run_name!r} have {what}",
+            where="evaluations",
+            fix="evaluate queries of the comparison with its policies",
+        )
+    chosen = [rows[query] for query in part.query_ids]
+    per_query, undefined = evaluation.per_query.copy(), evaluation.undefined.copy()
+    per_query[chosen], undefined[chosen] = part.per_query, part.undefined
+    return replace(evaluation, per_query=per_query, undefined=undefined)
+
+
 def _shared_measures(evaluations: Sequence[Evaluation]) -> tuple[Measure, ...]:
     shared = [m for m in evaluations[0].measures if all(m in other.measures for other in evaluations)]
     if not shared:
@@ -561,33 +609,39 @@ def _shared_measures(evaluations: Sequence[Evaluation]) -> tuple[Measure, ...]:
 
 
 def _compared(
-    evaluations: Sequence[Evaluation], design: Design, more: tuple[Finding, ...] = (), jobs: int = 1
+    evaluations: Sequence[Evaluation],
+    design: Design,
+    inputs: tuple[Finding, ...] = (),
+    *,
+    earlier: SignFlips | None = None,
+    jobs: int = 1,
 ) -> Comparison:
+    """Compare evaluations; `inputs` are findings about judgments and rankings."""
     if len(evaluations[0].query_ids) < 2:
         raise InputError("one query is too few for a comparison", where="judgments", fix="judge more queries")
-    seeded = replace(design, seed=seed_of(evaluations, design.tested))
-    named = {e.run_name: e for e in evaluations}
-    run_differences = tuple(
-        withhold_verdict(d, named[d.run], named[d.baseline]) for d in differences(evaluations, seeded, jobs)
-    )
-    own = findings_of_evaluations(evaluations, seeded, run_differences)
-    before = named[seeded.baseline]
+    work = Computation(evaluations, design, jobs=jobs, earlier=earlier)
+    named = work.named
+    run_differences = tuple(withhold_verdict(d, named[d.run], named[d.baseline]) for d in work.differences())
+    own = findings_of_evaluations(evaluations, design, run_differences)
+    before = named[design.baseline]
     settings = (
-        settings_change(e, before.settings, seeded.baseline, e.run_name) for e in evaluations if e is not before
+        settings_change(e, before.settings, design.baseline, e.run_name) for e in evaluations if e is not before
     )
     changes = list(filter(None, settings))
     several = [change for change in changes if change.severity == "warning"]
     comparison = Comparison(
         evaluations=tuple(evaluations),
-        design=seeded,
+        design=design,
         differences=run_differences,
         sentences=(),
-        findings=tuple(dict.fromkeys([*own, *several, *more])),
+        findings=tuple(dict.fromkeys([*own, *several, *inputs])),
+        _inputs=inputs,
+        _work=work,
     )
     single_changes = (str(change) for change in changes if change.severity == "info")
     return replace(
         comparison,
-        sentences=(*comparison.withheld_sentences, *sentences(evaluations, seeded, run_differences), *single_changes),
+        sentences=(*comparison.withheld_sentences, *sentences(work, run_differences), *single_changes),
     )
 
 

@@ -16,11 +16,10 @@ from rankgauge.comparison.differences import (
     FAILING,
     FEW_CHANGES,
     SURE,
+    Computation,
     Design,
     Difference,
     corrected_differences,
-    corrected_means,
-    indistinct_runs,
 )
 from rankgauge.core.findings import COMPARISON_KINDS, Finding, explaining
 from rankgauge.core.ids import IntArray
@@ -93,21 +92,16 @@ def no_verdicts(withheld: Iterable[tuple[str, Finding]]) -> list[str]:
     return [f"no verdict on {_listed(names)}: {finding}" for finding, names in runs.items()]
 
 
-def sentences(evaluations: Sequence[Evaluation], design: Design, differences: Sequence[Difference]) -> Iterator[str]:
+def sentences(work: Computation, differences: Sequence[Difference]) -> Iterator[str]:
     """Yield the conclusion on the best run, then one sentence for each tested difference.
 
     If a verdict is withheld for any run, or a mean is not corrected for the errors of the judge, no
     run is called best.
     """
-    primary = design.tested[0]
-    means, by_judge = corrected_means(evaluations)
-    if str(primary) not in by_judge and not withheld_runs(evaluations, primary, differences):
-        yield best_sentence(
-            {run: row[str(primary)] for run, row in means.items()},
-            design,
-            differences,
-            lambda best: indistinct_runs(evaluations, design, best),
-        )
+    primary, (means, by_judge) = work.design.tested[0], work.means
+    if str(primary) not in by_judge and not withheld_runs(work.evaluations, primary, differences):
+        by_primary = {run: row[str(primary)] for run, row in means.items()}
+        yield best_sentence(by_primary, work.design, differences, work.indistinct_runs)
     yield from difference_sentences(differences)
 
 
@@ -154,7 +148,7 @@ def best_sentence(
     if untested and indistinct is not None:
         # The best run was selected from the data, so only a test over all runs is valid for it.
         untested = untested.difference(indistinct(best[0]))
-        how = " (others than the baseline by randomized Tukey HSD over all runs)"
+        how = " (others than the baseline by max-T over all pairs of runs)"
     listed = [name for name in rest if name in near - untested]
     return f"{text}; not distinguishable from {_listed(listed)}{how}" if listed else text
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import combinations
+from dataclasses import astuple, dataclass, replace
+from functools import cached_property, lru_cache
+from itertools import chain, combinations, product
 from statistics import NormalDist
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from rankgauge import stats
 from rankgauge.core.arguments import option
@@ -20,6 +21,7 @@ from rankgauge.core.text import inflect, many
 from rankgauge.errors import InputError
 from rankgauge.evaluation.result import Evaluation, JudgeCorrection, comparable_means, correct_differences, of_answers
 from rankgauge.measures.measure import Measure, parse
+from rankgauge.stats.resampling import SignFlips, query_keys
 
 Test: TypeAlias = Literal["randomization", "t", "wilcoxon", "tukey-hsd"]
 Correction: TypeAlias = Literal["holm", "bonferroni", "benjamini-hochberg", "max-t"]
@@ -286,7 +288,7 @@ class Design:
         interval: Method of the intervals: ``conservative`` (the wider of paired t and a Bayesian
             bootstrap that allows for a worse query), ``t``, ``percentile``, or ``bca``.
         draws: Number of random draws of tests and bootstraps.
-        seed: Seed of the draws.
+        seed: Seed of the draws. The signs of a query depend only on it and on the id of the query.
 
     Example:
         >>> Design(("nDCG@10", "AP"), baseline="bm25", pairs="all").tested[1]
@@ -361,35 +363,10 @@ class Design:
         return f"{text}; 95% intervals by {by[self.interval]}; other measures are described only"
 
 
-def differences(evaluations: Sequence[Evaluation], design: Design, jobs: int = 1) -> Iterator[Difference]:
-    """Yield the difference of each pair of the design by each measure."""
-    return _Computation(evaluations, design, jobs=jobs).differences()
-
-
 def describe_difference(run: Evaluation, baseline: Evaluation, measure: Measure, level: float) -> Difference:
     """Return the untested difference of two runs by one measure, with an interval of this level."""
-    work = _Computation((baseline, run), Design((measure,), baseline.run_name), level)
+    work = Computation((baseline, run), Design((measure,), baseline.run_name), level)
     return work.difference((run.run_name, baseline.run_name, measure), None, None)
-
-
-def indistinct_runs(evaluations: Sequence[Evaluation], design: Design, run: str) -> list[str]:
-    """Return the runs without a verdict against this run, by randomized Tukey HSD over all runs.
-
-    The rules for the interval and for failing queries are those of all verdicts.
-    """
-    work, measure = _Computation(evaluations, design), design.tested[0]
-    chances = work.hsd(measure)[work.names.index(run)].tolist()
-    return [
-        name
-        for name, chance in zip(work.names, chances, strict=True)
-        if chance >= ALPHA or work.difference((name, run, measure), chance, chance).verdict not in SURE
-    ]
-
-
-def seed_of(evaluations: Sequence[Evaluation], tested: Sequence[Measure]) -> int:
-    """Return a seed that depends on the tested values but not on their order."""
-    tables = [np.sort(np.stack([_column(e, m) for m in tested], axis=1), axis=0) for e in evaluations]
-    return stats.seed_of(*sorted((np.nan_to_num(t, nan=-1.0) for t in tables), key=np.ndarray.tolist))
 
 
 def paired_differences(run: Evaluation, baseline: Evaluation, measure: Measure) -> FloatArray:
@@ -432,7 +409,7 @@ def corrected_differences(run: Evaluation, baseline: Evaluation, measure: Measur
         _column(run, measure), _column(baseline, measure), skip_undefined=run.policies.undefined == "skip"
     )
     if not of_answers(run):
-        return JudgeCorrection(values, values)
+        return JudgeCorrection(values, values, run.query_ids)
     return correct_differences(measure, values, run.query_ids, run=run.settings, baseline=baseline.settings)
 
 
@@ -468,43 +445,59 @@ def _column(evaluation: Evaluation, measure: Measure) -> FloatArray:
     return evaluation.per_query[:, evaluation.measures.index(measure)]
 
 
-def _in_order(table: FloatArray) -> FloatArray:
-    """Sort the complete rows, so that draws do not depend on the order of queries."""
-    known = table[~np.isnan(table).any(axis=1)]
-    return known[np.lexsort(known.T[::-1])]
+class _Table(NamedTuple):
+    """Differences by measure, pair, and unit: a query, or a conversation of several questions."""
+
+    units: tuple[str, ...]
+    table: FloatArray
+    columns: dict[tuple[str, str], int]
 
 
-def _oriented(moved: FloatArray) -> FloatArray:
-    """Return the differences or their negatives, whichever is independent of the baseline."""
-    return max(moved, -moved, key=lambda values: np.sort(values).tolist())
+@lru_cache(maxsize=8)
+def _keys(units: tuple[str, ...], seed: int) -> npt.NDArray[np.uint64]:
+    return query_keys(map(str.encode, units), seed)
 
 
 @dataclass(frozen=True)
-class _Computation:
-    """Computation of the differences of a design."""
+class Computation:
+    """Computation of the differences of a design.
+
+    Attributes:
+        evaluations: One evaluation for each run.
+        design: What is compared and how differences are tested.
+        level: Confidence level of the intervals.
+        jobs: Number of threads.
+        earlier: Sums of earlier values of the same queries: only changed queries are added again.
+    """
 
     evaluations: Sequence[Evaluation]
     design: Design
     level: float = _LEVEL
     jobs: int = 1
+    earlier: SignFlips | None = None
 
     @cached_property
     def names(self) -> list[str]:
+        """Names of the runs."""
         return [evaluation.run_name for evaluation in self.evaluations]
 
     @cached_property
     def named(self) -> dict[str, Evaluation]:
+        """Evaluations by name of the run."""
         return dict(zip(self.names, self.evaluations, strict=True))
 
     @cached_property
     def pairs(self) -> list[tuple[str, str]]:
+        """The pairs to compare."""
         return self.design.pairs_of(self.names)
 
     @cached_property
     def means(self) -> tuple[dict[str, dict[str, float]], frozenset[str]]:
+        """See `corrected_means`."""
         return corrected_means(self.evaluations)
 
     def differences(self) -> Iterator[Difference]:
+        """Yield the difference of each pair by each measure."""
         keys = [(run, base, m) for run, base in self.pairs for m in self.design.tested]
         raw = self._raw(keys)
         chances = dict(zip(keys, zip(raw, self._corrected(keys, raw), strict=True), strict=True))
@@ -513,62 +506,93 @@ class _Computation:
                 p, corrected = chances.get((run, base, measure), (None, None))
                 yield self.difference((run, base, measure), p, corrected)
 
-    def _sorted_differences(self, key: _Key) -> FloatArray:
-        """Return sorted differences, so that results do not depend on the order of queries."""
+    def indistinct_runs(self, run: str) -> list[str]:
+        """Return the runs without a verdict against this run, by max-T over all pairs of runs.
+
+        The rules for the interval and for failing queries are those of all verdicts.
+        """
+        measure, flips = self.design.tested[0], self.flips
+        excluded = np.isnan(self._tests.table[0]).any(axis=0)
+        if excluded.any():
+            table = self._tests.table[:1, :, ~excluded]
+            flips = SignFlips.of(table, flips.keys[~excluded], self.design.draws, jobs=self.jobs)
+        pairs = list(combinations(self.names, 2))
+        p = flips.max_t([self._place((*pair, measure)) for pair in pairs])
+        return [
+            name
+            for pair, chance in zip(pairs, p.tolist(), strict=True)
+            for name in pair
+            if run in pair
+            and name != run
+            and (chance >= ALPHA or self.difference((name, run, measure), chance, chance).verdict not in SURE)
+        ]
+
+    @cached_property
+    def flips(self) -> SignFlips:
+        """Sums of the tested differences under random signs."""
+        units, table, _ = self._tests
+        table, keys = np.nan_to_num(table), _keys(units, self.design.seed)
+        earlier = self.earlier
+        if earlier and earlier.whole.shape == table.shape and (earlier.keys == keys).all():
+            return earlier.updated(table)
+        return SignFlips.of(table, keys, self.design.draws, jobs=self.jobs)
+
+    @cached_property
+    def _tests(self) -> _Table:
+        """The tested differences from the baseline; of all pairs, if they do not follow from these."""
+        baseline = self.design.baseline
+        tests = self._table(self.design.tested, [(name, baseline) for name in self.names if name != baseline])
+        excluded = np.isnan(tests.table)
+        linear = (excluded == excluded[:, :1]).all() and not of_answers(self.evaluations[0])
+        return tests if linear else self._table(self.design.tested, self.pairs)
+
+    def _table(self, measures: Sequence[Measure], pairs: Sequence[tuple[str, str]]) -> _Table:
+        parts = [[corrected_differences(self.named[a], self.named[b], m) for a, b in pairs] for m in measures]
+        distinct = dict.fromkeys(tuple(part.units) for part in chain(*parts))
+        columns = {pair: column for column, pair in enumerate(pairs)}
+        if len(distinct) == 1:
+            return _Table(next(iter(distinct)), np.array([[part.values for part in row] for row in parts]), columns)
+        numbers = {unit: number for number, unit in enumerate(dict.fromkeys(chain(*distinct)))}
+        rows = {units: [numbers[unit] for unit in units] for units in distinct}
+        table = np.full((len(measures), len(pairs), len(numbers)), math.nan)
+        for group, column in np.ndindex(table.shape[:2]):
+            part = parts[group][column]
+            table[group, column, rows[tuple(part.units)]] = part.values
+        return _Table(tuple(numbers), table, columns)
+
+    def _place(self, key: _Key) -> tuple[int, int, int | None]:
+        """Return the place of a pair by a tested measure in `flips`."""
         run, base, measure = key
-        return np.sort(paired_differences(self.named[run], self.named[base], measure))
+        group, columns, baseline = self.design.tested.index(measure), self._tests.columns, self.design.baseline
+        column = columns.get((run, base), columns.get((base, run)))
+        if column is not None:
+            return group, column, None
+        return group, columns[run, baseline], columns[base, baseline]
 
     def _raw(self, keys: Sequence[_Key]) -> list[float]:
         """Return the uncorrected p-values (for Tukey HSD, corrected over all runs)."""
         design = self.design
-        columns = map(self._sorted_differences, keys)
-        if design.test in {"t", "wilcoxon"}:
-            alone = stats.t_test if design.test == "t" else stats.wilcoxon
-            return [alone(column).p if len(column) >= 2 and column.any() else 1.0 for column in columns]
-        tables = {measure: self._table(measure) for measure in design.tested}
-        place = {name: number for number, name in enumerate(self.names)}
-        return [
-            float(tables[measure][place[run], place[base]]) if column.any() else 1.0
-            for (run, base, measure), column in zip(keys, columns, strict=True)
-        ]
-
-    def _table(self, measure: Measure) -> FloatArray:
-        """Return the p-values of all required pairs by one measure (S, S)."""
-        design = self.design
+        if design.test == "randomization":
+            return [self.flips.p(self._place(key)) for key in keys]
         if design.test == "tukey-hsd":
-            return self.hsd(measure)
-        p = np.ones((len(self.names), len(self.names)))
-        order, whole = self._ordered_columns(measure)
-        # If no query is excluded, testing all pairs together costs little more than a few of them.
-        if len(order) > 2 and design.pairs == "all" and len(whole) == len(self.evaluations[0].query_ids):
-            p[np.ix_(order, order)] = stats.pairwise_test(whole, design.draws, design.seed, jobs=self.jobs).p
-            return p
-        for run, base in self.pairs:
-            apart = np.sort(_oriented(self._sorted_differences((run, base, measure))))
-            if len(apart) >= 2:
-                test = stats.randomization_test(apart, design.draws, design.seed, jobs=self.jobs)
-                p[self.names.index(run), self.names.index(base)] = test.p[0]
-        return p
+            tables = {measure: self._hsd(measure) for measure in design.tested}
+            return [tables[measure][run, base] for run, base, measure in keys]
+        alone = stats.t_test if design.test == "t" else stats.wilcoxon
+        # Sorted, so that p-values do not depend on the order of queries.
+        columns = (np.sort(paired_differences(self.named[run], self.named[base], m)) for run, base, m in keys)
+        return [alone(column).p if len(column) >= 2 and column.any() else 1.0 for column in columns]
 
-    def hsd(self, measure: Measure) -> FloatArray:
-        """Return the p-values of randomized Tukey HSD (S, S); 1 with fewer than two queries."""
-        p = np.ones((len(self.names), len(self.names)))
-        order, values = self._ordered_columns(measure)
+    def _hsd(self, measure: Measure) -> dict[tuple[str, str], float]:
+        """Return the p-values of randomized Tukey HSD by pair; 1 with fewer than two queries."""
+        first, *rest = sorted(self.names)
+        units, table, _ = self._table([measure], [(name, first) for name in rest])
+        # Sorted, so that p-values do not depend on the order of queries and runs.
+        values = np.insert(table[0].T[sorted(range(len(units)), key=units.__getitem__)], 0, 0.0, axis=1)
+        values = values[~np.isnan(values).any(axis=1)]
+        p = np.ones((len(self.names),) * 2)
         if len(values) >= 2:
-            p[np.ix_(order, order)] = stats.tukey_hsd(values, self.design.draws, self.design.seed, jobs=self.jobs).p
-        return p
-
-    def _ordered_columns(self, measure: Measure) -> tuple[list[int], FloatArray]:
-        """Return the runs sorted by values, independent of input order, and their values.
-
-        The values are those of runs minus the first of them (Q, S), for queries that count for all.
-        """
-        table = np.nan_to_num(np.stack([_column(e, measure) for e in self.evaluations]), nan=-1.0)
-        sums = np.sort(table, axis=0).sum(axis=0)  # distinguishes runs with the same values
-        keys = [np.stack([row, sums])[:, np.lexsort((sums, row))].tolist() for row in table]
-        order = sorted(range(len(keys)), key=keys.__getitem__)
-        runs = [self.evaluations[place] for place in order]
-        return order, _in_order(np.stack([query_differences(run, runs[0], measure) for run in runs], axis=1))
+            p = stats.tukey_hsd(values, self.design.draws, self.design.seed, jobs=self.jobs).p
+        return dict(zip(product([first, *rest], [first, *rest]), p.ravel().tolist(), strict=True))
 
     def _corrected(self, keys: Sequence[_Key], raw: Sequence[float]) -> list[float]:
         design = self.design
@@ -576,19 +600,14 @@ class _Computation:
             return [min(1.0, p * len(design.tested)) for p in raw]
         if design.correction != "max-t":
             return CORRECTIONS[design.correction](raw).tolist()
-        columns = [_oriented(query_differences(self.named[run], self.named[base], m)) for run, base, m in keys]
-        if len({tuple(np.isnan(column)) for column in columns}) > 1:
+        excluded = np.isnan(self._tests.table)
+        if (excluded != excluded[0, 0]).any():
             raise InputError(
                 "max-t needs the same queries for all tests, but a tested measure excludes some",
                 where="correction",
                 fix="choose correction='holm'",
             )
-        order = sorted(range(len(columns)), key=lambda place: np.sort(columns[place]).tolist())
-        table = _in_order(np.stack([columns[place] for place in order], axis=1))
-        p = np.ones(len(columns))
-        if len(table) >= 2:
-            p[order] = stats.max_t(table, design.draws, design.seed, jobs=self.jobs).p
-        return p.tolist()
+        return self.flips.max_t([self._place(key) for key in keys]).tolist()
 
     def difference(self, key: _Key, p: float | None, corrected: float | None) -> Difference:
         """Return the difference of one pair by one measure."""
@@ -628,18 +647,18 @@ class _Computation:
         mean, sd = stats.moments(moved)
         if not sd or np.count_nonzero(moved) < FEWEST_FOR_INTERVAL:
             return mean, math.nan, math.nan, sd
-        if mean < 0:  # so that the draws are the same for either baseline
-            _, low, high, _ = self._interval(np.sort(-moved))
-            return mean, -high, -low, sd
+        # The draws are the same for either baseline.
+        gained = np.sort(-moved) if mean < 0 else moved
         if design.interval == "conservative":
-            return mean, *stats.mean_interval(moved, self.level), sd
-        if design.interval == "t":
-            interval = stats.t_interval(moved, self.level)
+            low, high = stats.mean_interval(gained, self.level)
+        elif design.interval == "t":
+            _, low, high, *_ = astuple(stats.t_interval(gained, self.level))
         else:
-            interval = stats.bootstrap_interval(
-                moved, self.level, design.draws, design.seed, method=design.interval, jobs=self.jobs
+            drawn = stats.bootstrap_interval(
+                gained, self.level, design.draws, design.seed, method=design.interval, jobs=self.jobs
             )
-        return mean, interval.low, interval.high, sd
+            _, low, high, *_ = astuple(drawn)
+        return (mean, -high, -low, sd) if mean < 0 else (mean, low, high, sd)
 
 
 class DifferenceSample(NamedTuple):

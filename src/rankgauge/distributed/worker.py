@@ -383,12 +383,11 @@ def sum_spreads(batches: Iterable[Any], job: SpreadJob) -> Iterator[Any]:
         keys = query_keys(map(str.encode, ids), job.seed) if job.draws else np.zeros(len(ids), dtype=np.uint64)
         for key, (exponent, center) in job.centers.items():
             known, differences = _differences(tables, key, job.pairs)
-            scaled = np.ldexp(differences, -exponent).tolist()
-            # Not NumPy's powers: their last bit may differ from that in `stats.moments`.
+            deviations = np.ldexp(differences, -exponent) - center
             weights = weighted_sums(keys[known], whole_differences(differences, exponent)[:, None], job.draws)
             part = SpreadSums(
-                as_integer(np.array([(value - center) ** 2 for value in scaled])),
-                as_integer(np.array([(value - center) ** 3 for value in scaled])),
+                as_integer(deviations**2),
+                as_integer(deviations**3),
                 tuple(weights[:, 0].tolist()),
                 tuple(weights[:, 1].tolist()),
             )

@@ -592,6 +592,7 @@ class JudgeCorrection:
             prediction-powered mean.
         counted: The differences to count as wins, ties, and losses: those by people where they
             labeled a question, otherwise those by the judge.
+        units: The query or conversation of each of the values.
         gain: Sensitivity + specificity - 1 of the judge, with the bounds of its interval: a true
             difference shows in `values` as this share of its size.
         unseen: Largest effect of an unobserved question or conversation, relative to one of average
@@ -602,6 +603,7 @@ class JudgeCorrection:
 
     values: Values
     counted: Values
+    units: Sequence[str]
     gain: tuple[float, float, float] = (1.0, 1.0, 1.0)
     unseen: float = 1.0
     condition: str = ""
@@ -647,10 +649,11 @@ def correct_differences(
             f"corrected by labels of people on {count} questions (prediction-powered), which is "
             "valid for any errors of the judge"
         )
-        return JudgeCorrection(values, counted, unseen=len(known) / count, condition=condition)
+        return JudgeCorrection(values, counted, sorted(set(clusters)), unseen=len(known) / count, condition=condition)
     unseen = 1.0
     if talks and known:
-        places = np.unique([talks.get(query, query) for query in queries], return_inverse=True)[1]
+        first, places = np.unique([talks.get(query, query) for query in queries], return_inverse=True)
+        queries = first.tolist()
         sizes = np.bincount(places[known], minlength=places.max() + 1)
         weight = np.count_nonzero(sizes) / len(known)
         totals = np.bincount(places, np.nan_to_num(differences)) * weight
@@ -658,12 +661,12 @@ def correct_differences(
     both = [about_judge(settings, measure).get("gain", (1.0, 1.0, 1.0)) for settings in (run, baseline)]
     value, low, high = min(both, key=lambda gain: gain[1])
     if value == low == high:
-        return JudgeCorrection(differences, differences, unseen=unseen)
+        return JudgeCorrection(differences, differences, queries, unseen=unseen)
     condition = (
         "assuming that the judge errs as often on both systems (sensitivity + specificity - 1: "
         f"{value:.2f} [{low:.2f}, {high:.2f}])"
     )
-    return JudgeCorrection(differences, differences, (value, low, high), unseen, condition)
+    return JudgeCorrection(differences, differences, queries, (value, low, high), unseen, condition)
 
 
 def settings_change(evaluation: Evaluation, settings: Mapping[str, Any], before: str, after: str) -> Finding | None:

@@ -151,11 +151,11 @@ def moments(column: FloatArray) -> tuple[float, float]:
     if low == high:
         return low, 0.0
     exponent = math.frexp(top)[1]  # so that no square overflows or underflows
-    scaled = np.ldexp(column, -exponent).tolist()
-    mean = math.fsum(scaled) / len(scaled)
+    scaled = np.ldexp(column, -exponent)
+    mean = math.fsum(scaled.tolist()) / len(scaled)
     if high - low <= TOLERANCE * top:
         return math.ldexp(mean, exponent), 0.0
-    variance = math.fsum((value - mean) ** 2 for value in scaled) / (len(scaled) - 1)
+    variance = math.fsum(((scaled - mean) ** 2).tolist()) / (len(scaled) - 1)
     return math.ldexp(mean, exponent), math.ldexp(math.sqrt(variance), exponent)
 
 
@@ -174,21 +174,21 @@ def blocks(draws: int, cells: int) -> Iterator[tuple[int, int]]:
 
 
 def whole_numbers(values: FloatArray, *, joint: bool = False) -> tuple[FloatArray, Any]:
-    """Return each column as integer multiples of a power of two, and the exponent of that power.
+    """Return (..., Q) values as integer multiples of a power of two, and the exponents of that power.
 
-    Values keep 52 - log2(Q) bits, and no sum of signed values exceeds 2**52, so sums are exact in
-    any order. With `joint`, all columns have the same exponent.
+    Values keep 52 - log2(Q) bits, and no sum of signed values over the last axis exceeds 2**52, so
+    sums are exact in any order. With `joint`, the exponent is the same along the last two axes.
     """
-    largest = np.abs(values).max(axis=None if joint else 0)
-    unit = np.frexp(largest)[1] + (len(values) - 1).bit_length() - 52
+    largest = np.abs(values).max(axis=(-2, -1) if joint else -1, keepdims=True, initial=0.0)
+    unit = np.frexp(largest)[1] + (values.shape[-1] - 1).bit_length() - 52
     return np.rint(np.ldexp(values, -unit)), unit
 
 
-def slack(whole: FloatArray) -> FloatArray:
+def slack(whole: FloatArray) -> float:
     """Return the difference up to which sums are equal: 1e-9 of the largest, or rounding error."""
-    return np.maximum(TIE * total(np.abs(whole)), len(whole))
+    return max(TIE * float(total(np.abs(whole))), len(whole))
 
 
-def total(values: FloatArray) -> FloatArray:
+def total(values: FloatArray) -> Any:
     """Return the sum of each column, added in the order of the rows."""
-    return np.cumsum(values, axis=0)[-1]
+    return np.cumsum(values, axis=0)[-1:].sum(axis=0)

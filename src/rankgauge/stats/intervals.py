@@ -179,7 +179,9 @@ def _weights(values: npt.ArrayLike) -> FloatArray:
 _SPARSE = 1 / 3
 # From simulations: docs/explain/gate-rates.md.
 _DEVIATIONS, _PER_SKEWNESS = 0.5, 20.0
-_STEPS, _NEAR = 100, 1e-9
+_STEPS, _NEAR = 100, 1e-7  # Newton's method squares the error of the last step
+_CLOSE = 1e-8  # of a normal quantile; the last step is far more accurate
+_EPSILON = 2.0**-53
 _TINY = 1e-90  # the cubes of smaller numbers underflow
 _NORMAL = NormalDist()
 
@@ -211,7 +213,7 @@ def mean_lower_bound(differences: npt.ArrayLike, level: float = 0.95, lowest: fl
     values = one_column(differences)
     check_share(level, "level")
     unseen = unseen_value(values, lowest)
-    return -math.inf if math.isinf(unseen) else _lower_bound(values, level, unseen)
+    return -math.inf if math.isinf(unseen) else _lower_bound(values, level, unseen, moments(values))
 
 
 def mean_interval(differences: npt.ArrayLike, level: float = 0.95) -> tuple[float, float]:
@@ -237,31 +239,52 @@ def mean_interval(differences: npt.ArrayLike, level: float = 0.95) -> tuple[floa
     if 0 < top < _TINY:
         low, high = mean_interval(values / top, level)
         return low * top, high * top
-    low, high = (_lower_bound(side, (1 + level) / 2, beyond_worst(side)) for side in (values, -values))
+    mean, sd = moments(values)
+    skew = _skewness(values, mean, sd)
+    low, high = (
+        _lower_bound(side, (1 + level) / 2, beyond_worst(side, center, tail), (center, sd))
+        for side, center, tail in ((values, mean, skew), (-values, -mean, -skew))
+    )
     return low, -high
 
 
-def _lower_bound(values: FloatArray, level: float, unseen: float) -> float:
+def _lower_bound(values: FloatArray, level: float, unseen: float, both: tuple[float, float]) -> float:
     """Return the lower of the t bound and the Bayesian bootstrap with the value `unseen`."""
-    count = len(values)
-    mean, sd = moments(values)
-    by_t = mean - student_t_quantile(level, count - 1) * sd / math.sqrt(count)
+    mean, sd = both
+    by_t = mean - student_t_quantile(level, len(values) - 1) * sd / math.sqrt(len(values))
     parts, counts = np.unique(np.append(values, unseen), return_counts=True)
-    weighted = root(lambda at: _share_below(parts - at, counts) >= 1 - level, parts[0], mean)
-    return float(min(by_t, weighted))
+    target = _NORMAL.inv_cdf(1 - level)
+
+    def excess(at: float) -> float:
+        share = min(max(_share_below(parts - at, counts), _TINY), 1 - _EPSILON)
+        return _NORMAL.inv_cdf(share) - target
+
+    # The secant method: normal quantiles are nearly linear, and the share below the mean is about 1/2.
+    low, high = float(parts[0]), mean
+    last, before = high, -target
+    point = by_t if low < by_t < high else (low + high) / 2
+    for _ in range(_STEPS):
+        value = excess(point)
+        moved = point - value * (point - last) / (value - before) if value != before else low
+        if abs(value) <= _CLOSE or point == last:
+            return float(min(by_t, moved))
+        low, high = (point, high) if value < 0 else (low, point)
+        last, before = point, value
+        point = moved if low < moved < high else (low + high) / 2
+    return float(min(by_t, point))
 
 
 def unseen_value(values: FloatArray, lowest: float) -> float:
     """Return the additional value of `mean_lower_bound` for these differences."""
     if np.count_nonzero(np.abs(values) > TOLERANCE) < _SPARSE * len(values):
         return lowest
-    return max(min(lowest, moments(values)[0]), beyond_worst(values))
-
-
-def beyond_worst(values: FloatArray) -> float:
-    """Return mean - c * max|d - mean|, where c increases with the skewness of losses."""
     mean = moments(values)[0]
-    c = _DEVIATIONS + _PER_SKEWNESS / len(values) * max(0.0, -skewness(values))
+    return max(min(lowest, mean), beyond_worst(values, mean, skewness(values)))
+
+
+def beyond_worst(values: FloatArray, mean: float, skew: float) -> float:
+    """Return mean - c * max|d - mean|, where c increases with the skewness of losses."""
+    c = _DEVIATIONS + _PER_SKEWNESS / len(values) * max(0.0, -skew)
     return mean - c * float(np.abs(values - mean).max())
 
 
@@ -276,9 +299,12 @@ def skewness(values: FloatArray) -> float:
     top = float(np.abs(values).max())
     if 0 < top < _TINY:
         values = values / top
-    mean, sd = moments(values)
-    spread = sd * math.sqrt(1 - 1 / len(values))
-    return float(((values - mean) ** 3).mean()) / spread**3 if sd else 0.0
+    return _skewness(values, *moments(values))
+
+
+def _skewness(values: FloatArray, mean: float, sd: float) -> float:
+    moved, spread = values - mean, sd * math.sqrt(1 - 1 / len(values))
+    return float((moved * moved * moved).mean()) / spread**3 if sd else 0.0
 
 
 def collapse_distance(sd: float, queries: int, unseen: float, level: float) -> float:
@@ -340,16 +366,17 @@ def _share_below(parts: FloatArray, counts: IntArray) -> float:
     if parts[-1] <= 0:
         return 1.0
     low, high = 1 / parts[0], 1 / parts[-1]
-    point = 0.0
+    point, close = 0.0, False
     for _ in range(_STEPS):
         ratios = parts / (1 - parts * point)
         terms = counts * ratios
         slope, curve = float(np.add.reduce(terms)), float(np.add.reduce(terms * ratios))
+        if close:
+            break
         low, high = (point, high) if slope < 0 else (low, point)
         step = slope / curve
         moved = point - step if low < point - step < high else (low + high) / 2
-        if abs(moved - point) <= _NEAR * abs(moved):
-            break
+        close = abs(moved - point) <= _NEAR * abs(moved)
         point = moved
     exponent = -2 * float((counts * -np.log1p(-parts * point)).sum())
     signed = math.copysign(math.sqrt(max(exponent, 0.0)), point)

@@ -359,7 +359,7 @@ def bootstrap_interval(
     shares = [(1 - level) / 2, (1 + level) / 2]
     if method == "bca":
         shares = _bca_shares(shares, whole, sums)
-    low, high = (float(np.ldexp(s, unit)) / len(whole) for s in np.quantile(sums, shares))
+    low, high = (np.ldexp(np.quantile(sums, shares), unit) / len(whole)).tolist()
     return Interval(mean, low, high, level, method)
 
 

@@ -19,7 +19,7 @@ from rankgauge.stats.intervals import student_t_quantile
 
 _MOST_QUERIES = 10**8
 _NORMAL = NormalDist()
-_NODES = 400  # for many queries; few queries have large critical values and need more
+_NODES = 100  # for many queries; few queries have large critical values and need more
 _NODES_OF_FEW = 20_000
 _KURTOSIS = 6  # of differences between real runs: docs/explain/interval-coverage.md
 

@@ -1,19 +1,21 @@
 """Randomization tests, and the bootstrap with Poisson weights.
 
-Randomization tests flip signs or permute systems within queries. The weight of a query in a draw of
-the bootstrap has a Poisson distribution with mean 1 (Hanley and MacGibbon 2006; Chamandy et al.
-2012), and depends only on the seed, the number of the draw, and the id of the query, not on how
-queries are partitioned. Sums are sums of integers, exact in any order.
+Randomization tests flip signs or permute systems within queries. The sign of a query in a draw, and
+its weight in a draw of the bootstrap, depend only on the seed, the number of the draw, and the id
+of the query, not on how queries are ordered or partitioned. Weights have a Poisson distribution
+with mean 1 (Hanley and MacGibbon 2006; Chamandy et al. 2012). Sums are sums of integers, exact in
+any order.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, TypeVar
+from itertools import combinations
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -37,8 +39,13 @@ from rankgauge.stats.arrays import (
 )
 from rankgauge.stats.intervals import Interval
 
-_T = TypeVar("_T")
 _ENUMERATED = 16  # up to this many changed queries, all sign patterns are enumerated
+_TILE = 1024  # queries: their signs in a block of draws fit the cache
+_BLOCK = 64  # draws
+# Signs of eight draws, by the byte that has their bits.
+_SIGNS = 1.0 - 2.0 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
+# A group, a column, and the column of the group to subtract, if any.
+_Place: TypeAlias = tuple[int, int, int | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +65,94 @@ class RandomizationTest:
     exact: BoolArray
     draws: int
     seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class SignFlips:
+    """Sums of differences under random signs, from which tests by sign flips are computed.
+
+    All columns have the same signs. If few queries change, only these are summed again.
+
+    Attributes:
+        whole: (G, K, Q) differences in G groups of K columns, as integers.
+        unit: (G, 1, 1) exponents of the integers; columns of the same group can be subtracted.
+        keys: (Q,) keys of the queries, see `query_keys`.
+        sums: (G, K, draws) sums over queries.
+    """
+
+    whole: FloatArray
+    unit: npt.NDArray[np.intc]
+    keys: npt.NDArray[np.uint64]
+    sums: FloatArray
+
+    @classmethod
+    def of(cls, table: FloatArray, keys: npt.NDArray[np.uint64], draws: int, *, jobs: int = 1) -> SignFlips:
+        """Return the sums of (G, K, Q) differences, which are 0 where a query does not count."""
+        whole, unit = whole_numbers(table, joint=True)
+        return cls(whole, unit, keys, _flipped_sums(whole, keys, draws, jobs))
+
+    def updated(self, table: FloatArray) -> SignFlips:
+        """Return the sums of other differences of the same queries, equal to those by `of`."""
+        whole, unit = whole_numbers(table, joint=True)
+        draws = self.sums.shape[-1]
+        if (unit != self.unit).any():
+            return self.of(table, self.keys, draws)
+        changed = (whole != self.whole).any(axis=(0, 1))
+        added = _flipped_sums((whole - self.whole)[..., changed], self.keys[changed], draws)
+        return replace(self, whole=whole, sums=self.sums + added)
+
+    def p(self, place: _Place) -> float:
+        """Return the p-value of a column, or of the difference of two, as `randomization_test` does."""
+        whole = _column(self.whole, place)
+        changed = whole[whole != 0]
+        exact = len(changed) <= _ENUMERATED
+        sums = _all_sums(changed) if exact else _column(self.sums, place)
+        return float(_share(np.abs(sums), [abs(total(whole)) - slack(whole)], exact=exact)[0])
+
+    def max_t(self, places: Sequence[_Place]) -> FloatArray:
+        """Return the p-values of several columns, corrected as by `max_t`."""
+        changed = np.zeros(len(self.keys), dtype=bool)
+        for place in places:
+            changed |= _column(self.whole, place) != 0
+        exact = int(changed.sum()) <= _ENUMERATED
+        largest, observed = np.zeros(1), []
+        for place in places:
+            whole = _column(self.whole, place)[changed]
+            # |t| grows with |sum| / norm: a flip of signs does not change the sum of squares.
+            norm = math.sqrt(total(whole**2)) or 1.0
+            sums = _all_sums(whole) if exact else _column(self.sums, place)
+            largest = np.maximum(largest, np.abs(sums) / norm)
+            observed.append(abs(total(whole)) / norm - TIE * math.sqrt(len(whole)))
+        return _share(largest, observed, exact=exact)
+
+
+def _column(parts: FloatArray, place: _Place) -> FloatArray:
+    group, column, other = place
+    return parts[group, column] if other is None else parts[group, column] - parts[group, other]
+
+
+def _flipped_sums(whole: FloatArray, keys: npt.NDArray[np.uint64], draws: int, jobs: int = 1) -> FloatArray:
+    """Return the (G, K, draws) sums of (G, K, Q) integers with random signs."""
+    columns = whole.reshape(math.prod(whole.shape[:2]), len(keys))
+
+    def summed(block: int) -> FloatArray:
+        sums = np.zeros((len(columns), _BLOCK))
+        for start in range(0, len(keys), _TILE):
+            part = slice(start, start + _TILE)
+            octets = _random_words(keys[part], np.array([block])).astype("<u8").view(np.uint8)
+            sums += columns[:, part] @ _SIGNS.take(octets.ravel(), axis=0).reshape(-1, _BLOCK)
+        return sums
+
+    parts = list(map_in_threads(summed, range(-(-draws // _BLOCK)), jobs))
+    return np.concatenate(parts, axis=1)[:, :draws].reshape(*whole.shape[:2], draws)
+
+
+def _all_sums(column: FloatArray) -> FloatArray:
+    """Return the sums of a column with all sign patterns; by symmetry, the first sign is fixed."""
+    sums = column[:1] if len(column) else np.zeros(1)
+    for step in column[1:]:
+        sums = np.concatenate([sums + step, sums - step])
+    return sums
 
 
 def randomization_test(
@@ -85,22 +180,9 @@ def randomization_test(
         [0.25]
     """
     table = table_of(differences)
-    check_draws(draws, seed)
-    exact = np.count_nonzero(table, axis=0) <= _ENUMERATED
-    p = np.ones(table.shape[1])
-    for column in np.flatnonzero(exact):
-        p[column] = _enumerated(table[:, column])
-    sampled = np.flatnonzero(~exact)
-    if len(sampled):
-        whole = whole_numbers(_changed(table[:, sampled]))[0]
-        edge = np.abs(total(whole)) - slack(whole)
-
-        def reaching_in(sums: FloatArray) -> npt.NDArray[np.intp]:
-            return np.count_nonzero(np.abs(sums, out=sums) >= edge, axis=0)
-
-        reaching = sum(_flipped(whole, draws, seed, reaching_in, jobs=jobs))
-        p[sampled] = (reaching + 1) / (draws + 1)
-    return RandomizationTest("randomization", p, exact, draws, seed)
+    flips = _sign_flips(table.T[:, None], draws, seed, jobs)
+    p = np.array([flips.p((column, 0, None)) for column in range(table.shape[1])])
+    return RandomizationTest("randomization", p, np.count_nonzero(table, axis=0) <= _ENUMERATED, draws, seed)
 
 
 def pairwise_test(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, jobs: int = 1) -> RandomizationTest:
@@ -124,34 +206,13 @@ def pairwise_test(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, 
         [[1.0, 0.25], [0.25, 1.0]]
     """
     table = table_of(values)
-    check_draws(draws, seed)
-    systems = table.shape[1]
-    p, exact = np.ones((systems, systems)), np.ones((systems, systems), dtype=bool)
-    for system in range(systems):
-        apart = table[:, [system]] - table[:, system + 1 :]
-        few = np.count_nonzero(apart, axis=0) <= _ENUMERATED
-        exact[system, system + 1 :] = exact[system + 1 :, system] = few
-        for other in np.flatnonzero(few):
-            p[system, system + 1 + other] = _enumerated(apart[:, other])
-    if not exact.all():
-        whole = whole_numbers(_changed(table, to_first=True), joint=True)[0]
-        edges = [
-            np.abs(total(apart)) - slack(apart)
-            for apart in (whole[:, [system]] - whole[:, system + 1 :] for system in range(systems - 1))
-        ]
-
-        def reaching_in(sums: FloatArray) -> FloatArray:
-            counts = np.zeros((systems, systems))
-            by_system = np.ascontiguousarray(sums.T)
-            for system, edge in enumerate(edges):
-                apart = np.abs(by_system[system] - by_system[system + 1 :])
-                counts[system, system + 1 :] = np.count_nonzero(apart >= edge[:, None], axis=1)
-            return counts
-
-        reaching = sum(_flipped(whole, draws, seed, reaching_in, jobs=jobs))
-        p = np.where(exact, p, (reaching + 1) / (draws + 1))
-    p = np.triu(p, 1)
-    return RandomizationTest("randomization", p + p.T + np.eye(systems), exact, draws, seed)
+    flips = _sign_flips((table - table[:, :1]).T[None], draws, seed, jobs)
+    p, exact = np.ones((table.shape[1],) * 2), np.ones((table.shape[1],) * 2, dtype=bool)
+    for one, other in combinations(range(table.shape[1]), 2):
+        p[one, other] = p[other, one] = flips.p((0, one, other))
+        changed = np.count_nonzero(table[:, one] != table[:, other])
+        exact[one, other] = exact[other, one] = changed <= _ENUMERATED
+    return RandomizationTest("randomization", p, exact, draws, seed)
 
 
 def max_t(differences: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, jobs: int = 1) -> RandomizationTest:
@@ -178,24 +239,16 @@ def max_t(differences: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, job
         [0.0625, 0.875]
     """
     table = table_of(differences)
+    flips = _sign_flips(table.T[:, None], draws, seed, jobs)
+    p = flips.max_t([(column, 0, None) for column in range(table.shape[1])])
+    return RandomizationTest("max-T", p, np.full(len(p), len(flips.keys) <= _ENUMERATED), draws, seed)
+
+
+def _sign_flips(table: FloatArray, draws: int, seed: int, jobs: int) -> SignFlips:
+    """Draw the signs of queries that are known by their numbers, without those that do not differ."""
     check_draws(draws, seed)
-    rows = _changed(table)
-    few = len(rows) <= _ENUMERATED
-    exact = np.full(table.shape[1], few)
-    if not len(rows):
-        return RandomizationTest("max-T", np.ones(table.shape[1]), exact, draws, seed)
-    whole = whole_numbers(rows)[0]
-    # |t| grows with |sum| / norm: a flip of signs does not change the sum of squares.
-    norm = np.sqrt(total(whole**2))
-    norm[norm == 0] = 1.0
-    observed = np.abs(total(whole)) / norm
-
-    def largest_in(sums: FloatArray) -> FloatArray:
-        return np.asarray((np.abs(sums, out=sums) / norm).max(axis=1))
-
-    largest = np.concatenate(list(_flipped(whole, None if few else draws, seed, largest_in, jobs=jobs)))
-    edge = observed - TIE * math.sqrt(len(whole))
-    return RandomizationTest("max-T", _share(largest, edge, all_of_them=few), exact, draws, seed)
+    table = table[..., table.any(axis=(0, 1))]
+    return SignFlips.of(table, query_keys((b"%d" % n for n in range(table.shape[-1])), seed), draws, jobs=jobs)
 
 
 def tukey_hsd(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, jobs: int = 1) -> RandomizationTest:
@@ -223,11 +276,11 @@ def tukey_hsd(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, jobs
     systems = table.shape[1]
     if systems < 2:
         raise InputError("one system", where="tukey_hsd", fix="pass (Q, S) values of two or more systems")
-    exact = np.zeros((systems, systems), dtype=bool)
-    rows = _changed(table, to_first=True)
-    if not len(rows):
-        return RandomizationTest("Tukey HSD", np.ones((systems, systems)), ~exact, draws, seed)
-    whole = whole_numbers(rows, joint=True)[0]
+    rows = table[(table != table[:, :1]).any(axis=1)]
+    exact = np.full((systems, systems), not len(rows))
+    if exact.all():
+        return RandomizationTest("Tukey HSD", np.ones((systems, systems)), exact, draws, seed)
+    whole = np.ascontiguousarray(whole_numbers(rows.T, joint=True)[0].T)
     rng = np.random.Generator(np.random.PCG64(seed))
     drawn = (
         rng.permuted(np.broadcast_to(whole, (count, *whole.shape)), axis=2) for _, count in blocks(draws, whole.size)
@@ -236,62 +289,15 @@ def tukey_hsd(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, jobs
     sums = total(whole)
     near = max(TIE * float(total(np.ptp(whole, axis=1))), len(whole))
     edge = np.abs(sums[:, None] - sums) - near
-    p = _share(ranges, edge.ravel(), all_of_them=False).reshape(edge.shape)
-    return RandomizationTest("Tukey HSD", p, exact, draws, seed)
+    return RandomizationTest(
+        "Tukey HSD", _share(ranges, edge.ravel(), exact=False).reshape(edge.shape), exact, draws, seed
+    )
 
 
-def _share(drawn: FloatArray, edges: FloatArray, *, all_of_them: bool) -> FloatArray:
+def _share(drawn: FloatArray, edges: Iterable[float], *, exact: bool) -> FloatArray:
     """Return the p-value of each edge: the share of drawn statistics that reach it."""
-    reached = len(drawn) - np.searchsorted(np.sort(drawn), edges, side="left")
-    return reached / len(drawn) if all_of_them else (reached + 1) / (len(drawn) + 1)
-
-
-def _enumerated(column: FloatArray) -> float:
-    """Return the p-value over all sign patterns; by symmetry, the first sign is fixed."""
-    kept = column[column != 0]
-    if not len(kept):
-        return 1.0
-    whole = whole_numbers(kept)[0]
-    sums = whole[:1]
-    for step in whole[1:]:
-        sums = np.concatenate([sums + step, sums - step])
-    edge = abs(float(total(whole))) - float(slack(whole))
-    return float(np.count_nonzero(np.abs(sums) >= edge) / len(sums))
-
-
-def _flipped(
-    whole: FloatArray, draws: int | None, seed: int, look: Callable[[FloatArray], _T], *, jobs: int
-) -> Iterator[_T]:
-    """Yield `look` of the column sums (block, M) for random sign patterns, or all if draws is None.
-
-    Patterns are drawn in the calling thread, so that they do not depend on the number of jobs.
-    """
-    queries, columns = whole.shape
-    all_plus = total(whole)
-    bits_of = np.random.PCG64(seed)
-    words = -(-queries // 64)
-
-    def patterns() -> Iterator[npt.NDArray[np.uint64]]:
-        for start, count in blocks(draws or 1 << queries, max(queries, columns)):
-            if draws is None:
-                raw = np.arange(start, start + count, dtype="<u8")
-            else:
-                raw = bits_of.random_raw(count * words).astype("<u8", copy=False)
-            yield raw.reshape(count, -1)
-
-    def summed(pattern: npt.NDArray[np.uint64]) -> _T:
-        bits = np.unpackbits(pattern.view(np.uint8), axis=1, count=queries, bitorder="little")
-        sums = bits.astype(np.float64) @ whole
-        sums *= 2
-        sums -= all_plus
-        return look(sums)
-
-    return map_in_threads(summed, patterns(), jobs)
-
-
-def _changed(table: FloatArray, *, to_first: bool = False) -> FloatArray:
-    """Return the queries in which a column is not 0 (with `to_first`: differs from the first)."""
-    return table[(table != (table[:, :1] if to_first else 0.0)).any(axis=1)]
+    reached = np.array([np.count_nonzero(drawn >= edge) for edge in edges])
+    return reached / len(drawn) if exact else (reached + 1) / (len(drawn) + 1)
 
 
 _BITS = 28  # of a difference: 2 ** 20 weighted differences can be added exactly
@@ -377,14 +383,19 @@ def query_keys(query_ids: Iterable[bytes], seed: int) -> npt.NDArray[np.uint64]:
     return np.frombuffer(b"".join(map(digest, query_ids)), dtype="<u8").astype(np.uint64)
 
 
-def poisson_weights(keys: npt.NDArray[np.uint64], draws: range) -> npt.NDArray[np.uint8]:
-    """Return (D, Q) weights of the queries in these draws, which start at a multiple of 4."""
-    blocks = np.arange(draws.start // _PER_WORD + 1, -(-draws.stop // _PER_WORD) + 1)
-    mixed = keys + blocks.astype(np.uint64)[:, None] * _STEP
+def _random_words(keys: npt.NDArray[np.uint64], blocks: npt.NDArray[np.intp]) -> npt.NDArray[np.uint64]:
+    """Return (B, Q) random numbers of the queries, one for each block of draws."""
+    mixed = keys + (blocks + 1).astype(np.uint64)[:, None] * _STEP
     for shift, factor in _MIX:
         mixed ^= mixed >> np.uint64(shift)
         mixed *= factor
     mixed ^= mixed >> np.uint64(31)
+    return mixed
+
+
+def poisson_weights(keys: npt.NDArray[np.uint64], draws: range) -> npt.NDArray[np.uint8]:
+    """Return (D, Q) weights of the queries in these draws, which start at a multiple of 4."""
+    mixed = _random_words(keys, np.arange(draws.start // _PER_WORD, -(-draws.stop // _PER_WORD)))
     parts = [(mixed >> np.uint64(16 * n)).astype(np.uint16) for n in range(_PER_WORD)]
     return _table()[np.stack(parts, axis=1)].reshape(-1, len(keys))[: len(draws)]
 
