@@ -383,7 +383,7 @@ def check_runs(runs: Sequence[CheckedRun]) -> Iterator[Finding]:
     deepest = max(depths, default=0)
     for run, depth in zip(runs, depths, strict=True):
         # Another finding covers rankings that are shorter than the cut-off of a measure.
-        whole = [m for m in run.measures if dict(m.params).get("k") is None and m.name not in _UNLIMITED]
+        whole = [m for m in run.measures if m.cutoff is None and m.name not in _UNLIMITED]
         if not whole or not depth or depth * 2 > deepest:
             continue
         effects: list[Effect] = []

@@ -288,8 +288,7 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
     other_name = "" if second is None else name_of(second)
     others = _others(judgments, of_second[0], rel, other_name) if of_second else {}
     # The last rank at which a cut can explain a low value, or a loss to another run.
-    cut_off: Any = dict(by.params).get("k")
-    last_read = max(k, cut_off or depth)
+    last_read = max(k, by.cutoff or depth)
     if others:
         last_read = min(last_read, max(len(query.docs) for query in others.values()) - 1)
     patterns = find_patterns(queries, texts, k, depth, last_read=last_read)

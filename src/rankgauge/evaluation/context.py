@@ -75,8 +75,7 @@ class Plan:
         self.columns = [n for n in every if n not in self.special]
         self.of_grades = [n for n in self.columns if measures[n].declaration.reads == "grades"]
         self.of_judgments = [n for n in self.columns if n not in self.of_grades]
-        cutoffs = {value for m in measures for word, value in m.params if word == "k"}
-        depths = sorted(map(int, cutoffs))  # type: ignore[arg-type] # k is an int
+        depths = sorted({m.cutoff for m in measures if m.cutoff is not None})
         self.deepest = depths[-1] if depths else JUDGED_AT
         self.depths = sorted({*depths, JUDGED_AT})
         firsts = (parse("FirstRel")(rel=m.rel) for m in measures if m.name == "RR")
@@ -313,8 +312,7 @@ def special_qrels(reads: str) -> type[SpecialQrels]:
     """Return the class of special judgments with this input, importing it on demand."""
     from rankgauge.data import PreferenceQrels, SampledQrels, SubtopicQrels
 
-    kinds: tuple[type[SpecialQrels], ...] = (PreferenceQrels, SampledQrels, SubtopicQrels)
-    return next(kind for kind in kinds if kind.reads == reads)
+    return next(kind for kind in (PreferenceQrels, SampledQrels, SubtopicQrels) if kind.reads == reads)
 
 
 def read_records(source: Any, plan: Plan, policies: Policies, queries: list[Any] | None) -> tuple[Context, Run]:
@@ -364,8 +362,7 @@ def read_judgments(
     """
     reads = make_plan(measures).reads
     if not reads and memory is not None:
-        source = path if format is None else InFormat(path, format)
-        return prepare_judgments(source, "", memory_size(memory))
+        return prepare_judgments(path if format is None else InFormat(path, format), "", memory_size(memory))
     if not reads:
         return read_qrels(path, format=format)
     return special_qrels(reads).read(path, format)

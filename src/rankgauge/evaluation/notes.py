@@ -45,8 +45,7 @@ def describe(
     shares = measured.judged[~np.isnan(measured.judged[:, 0])]
     columns = zip(context.plan.depths, shares.T.tolist(), strict=True) if len(shares) else ()
     coverage = {depth: math.fsum(column) / len(column) for depth, column in columns}
-    selected = int(np.count_nonzero(context.selected))
-    faults = tuple(checks.mismatches(coverage.get(JUDGED_AT, 0.0), selected, absent))
+    faults = tuple(checks.mismatches(coverage.get(JUDGED_AT, 0.0), int(np.count_nonzero(context.selected)), absent))
     empty_rankings: tuple[Finding, ...] = ()
     if not explaining(faults):
         without = int(np.count_nonzero(np.isnan(measured.judged[:, 0])))
@@ -246,6 +245,6 @@ def single_measure_note(measures: Sequence[Measure]) -> Iterator[Finding]:
     """Yield a note on the limitation of using a single measure."""
     if len(measures) == 1:
         (measure,) = measures
-        k = dict(measure.params).get("k", 10)
+        k = measure.cutoff or 10
         other = f"nDCG@{k}" if measure.name in {"R", "SetR"} else f"R@{k}"
         yield info(f"{measure} is the only measure: {other} would show other aspects", "M101")

@@ -227,12 +227,11 @@ def unjudged_report(
     everything = np.full(plain.per_query.shape, np.nan)
     for column, measure in enumerate(plain.measures):
         for places, block, _ in blocks:
-            depth = _depth(block, measure)
+            depth = block.depth(measure.cutoff)
             fill = np.full((len(block), int(depth.max(initial=0))), top)
             everything[places, column] = measure.values(filled(block, depth, fill))
     how, (grades, _) = drawing or Drawing(), truth.ideal
-    cutoffs = [dict(measure.params).get("k") for measure in plain.measures]
-    judged_at = [parse("Judged" if k is None else f"Judged@{k}") for k in cutoffs]
+    judged_at = [parse("Judged")(k=measure.cutoff) for measure in plain.measures]
     shares = evaluate(truth, parsed_run, dict.fromkeys(judged_at), ties=ties, queries=chosen, duplicates=duplicates)
     columns = zip(shares.measures, shares.per_query.T, strict=True)
     means = {measure: measure.mean(column, skip_undefined=True) for measure, column in columns}
@@ -279,12 +278,6 @@ def _bootstrap(
     return Bootstrapped(math.fsum(means) / len(means), low, high)
 
 
-def _depth(block: JudgedRun, measure: Measure) -> IntArray:
-    """Return the last rank at which unjudged documents count, (Q,)."""
-    k = dict(measure.params).get("k")
-    return block.depth(int(k) if isinstance(k, int) else None)
-
-
 def _row(block: JudgedRun, row: int) -> JudgedRun:
     """Return one query of a block, without padding."""
     width = int(np.count_nonzero(block.in_qrels[row])) or 1
@@ -298,7 +291,7 @@ def _row(block: JudgedRun, row: int) -> JudgedRun:
 
 def _drawn(block: JudgedRun, measure: Measure, how: Drawing, rng: np.random.Generator) -> Values:
     """Return the values of one query with drawn grades for unjudged documents, (draws,)."""
-    depth = _depth(block, measure)
+    depth = block.depth(measure.cutoff)
     upto = int(depth[0])
     missing = upto - int(np.count_nonzero(block.judged & (block.rank <= upto)))
     of_pool = block.ideal[block.ideal >= 0]
@@ -333,8 +326,7 @@ def filled(block: JudgedRun, depth: IntArray, fill: FloatArray) -> JudgedRun:
     """Return a judged run with grades `fill` for unjudged documents down to a depth."""
     ranks = np.arange(1, fill.shape[1] + 1)
     inside = ranks <= depth[:, None]
-    top = block.judged & (block.rank <= depth[:, None])
-    rows, columns = np.nonzero(top)
+    rows, columns = np.nonzero(block.judged & (block.rank <= depth[:, None]))
     grades, unjudged = fill.copy(), inside.copy()
     grades[rows, block.rank[rows, columns] - 1] = block.grade[rows, columns]
     unjudged[rows, block.rank[rows, columns] - 1] = False

@@ -73,10 +73,9 @@ def counted_by_query(evaluation: Evaluation, column: int = 0) -> dict[str, float
 
 def counted_values(evaluation: Evaluation, column: int) -> Values:
     """Return the (Q,) values as counted in the mean, NaN for queries that are left out."""
-    values: Values = evaluation.measures[column].counted(
+    return evaluation.measures[column].counted(
         evaluation.per_query[:, column], skip_undefined=evaluation.policies.undefined == "skip"
     )
-    return values
 
 
 def ranked_query(case: Case, query: bytes) -> RankedQuery:
@@ -242,9 +241,8 @@ def _of_words(measure: Measure) -> Iterator[_Choice]:
         # Grade 1 is already the lowest grade with a gain.
         if word in has and not (graded and word == "rel" and value == 1):
             yield _worded(word, name, why, value)
-    k = dict(measure.params).get("k")
-    if isinstance(k, int):
-        for other in (k - 1, k + 1):
+    if measure.cutoff is not None:
+        for other in (measure.cutoff - 1, measure.cutoff + 1):
             yield _worded("k", f"cut-off {other}", f"{other} ranks are evaluated", other)
         yield _worded("k", "no cut-off", "the whole ranking is evaluated", None)
 

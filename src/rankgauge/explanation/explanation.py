@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Any
 
 from rankgauge.core.exact_sum import TOLERANCE
-from rankgauge.core.grammar import Value
 from rankgauge.core.ids import Id
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
 from rankgauge.core.text import many
@@ -285,12 +284,8 @@ def nearly_equal(value: float, other: float) -> bool:
 
 
 def _value_only(measure: Measure, ranking: RankedQuery, kernel: float) -> Calculation:
-    k = dict(measure.params).get("k")
     level = level_of(measure, ranking)
-    rows = tuple(
-        Step(doc, (), doc.reaches(level))
-        for doc in documents_read(measure, ranking).within(k if isinstance(k, int) else None)
-    )
+    rows = tuple(Step(doc, (), doc.reaches(level)) for doc in documents_read(measure, ranking).within(measure.cutoff))
     summary = measure.declaration.doc.split("\n\n", 1)[0].replace("\n", " ")
     return Calculation((), rows, (summary, f"{measure} = {number(kernel)}"), kernel)
 
@@ -305,9 +300,10 @@ def _evaluated(case: Case, source: Any, *, count: bool) -> tuple[Evaluation, dic
     """Return the values and, with `count`, the number of relevant documents found per query."""
     if not count:
         return evaluate_case(case, source=source), {}
-    k = dict(case.measure.params).get("k")
     # The best grade depends on the query; any grade is good enough for selecting a query.
-    hits = parse("NumRelRet")(rel=ANY_GRADE if case.measure.level is None else case.measure.level, k=k)
+    hits = parse("NumRelRet")(
+        rel=ANY_GRADE if case.measure.level is None else case.measure.level, k=case.measure.cutoff
+    )
     # Any order of ties is good enough: the number is only used to select a query.
     any_order = case._replace(policies=replace(case.policies, ties="trec", draws=0, seed=0))
     if any_order.policies != case.policies:
@@ -326,8 +322,7 @@ def _example_query(evaluation: Evaluation, hits: Mapping[str, float]) -> tuple[s
     pairs = zip(evaluation.query_ids, evaluation.per_query[:, 0].tolist(), strict=True)
     rows = [(query, value, int(hits.get(query, 0))) for query, value in pairs]
     inside = [row for row in rows if low < row[1] < high]
-    k = dict(measure.params).get("k")
-    where = "found" if k is None else f"in the first {k}"
+    where = "found" if measure.cutoff is None else f"in the first {measure.cutoff}"
     few = [row for row in inside if _EXAMPLE_RELEVANT[0] <= row[2] <= _EXAMPLE_RELEVANT[1]]
     choices = (
         (few, f"with two to five relevant documents {where}"),
@@ -395,7 +390,6 @@ def shown_rows(calculation: Calculation) -> list[Step]:
 
 def _ranking(measure: Measure, calculation: Calculation, ranking: RankedQuery) -> Table:
     level, shown = level_of(measure, ranking), shown_rows(calculation)
-    k = dict(measure.params).get("k")
     binary = measure.declaration.reads == "binary" and "rel" in measure.declaration.words
     counted = [row for row in shown if row.counts][:_HEAD]
     ranks = [row.ranked for row in shown]
@@ -421,7 +415,7 @@ def _ranking(measure: Measure, calculation: Calculation, ranking: RankedQuery) -
         rows,
         best=frozenset((place, 1) for place, row in enumerate(shown) if row.counts),
         right=_right(columns),
-        notes=tuple(_omitted(documents, level, k) for documents in gaps),
+        notes=tuple(_omitted(documents, level, measure.cutoff) for documents in gaps),
         shortened=frozenset({1}),
         unit="document",
     )
@@ -432,10 +426,10 @@ def _right(heads: Sequence[str]) -> frozenset[int]:
     return frozenset(place for place, head in enumerate(heads) if head not in _WORDS)
 
 
-def _omitted(documents: Sequence[RankedDocument], level: float, k: Value) -> str:
+def _omitted(documents: Sequence[RankedDocument], level: float, k: int | None) -> str:
     """Return a note on omitted rows."""
     first, last = documents[0].rank, documents[-1].rank
-    cut = k if isinstance(k, int) else math.inf
+    cut = math.inf if k is None else k
     hits = [doc.rank for doc in documents if doc.reaches(level)]
     text = "none relevant"
     if hits:

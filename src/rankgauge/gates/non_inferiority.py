@@ -268,7 +268,7 @@ class Reference:
         if before is None or now is None:
             return ""
         for gated in rules.measures:
-            cut = float(dict(gated.measure.params).get("k") or math.inf)  # type: ignore[arg-type] # k is a number
+            cut = gated.measure.cutoff or math.inf
             if min(cut, before) != min(cut, now):
                 return (
                     f"the longest ranking has {many(now, 'document')}, that of the {self.kind} "

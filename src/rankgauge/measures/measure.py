@@ -66,6 +66,12 @@ class Measure:
         rel = self.arguments.get("rel")
         return float(rel) if isinstance(rel, int | float) else None
 
+    @property
+    def cutoff(self) -> int | None:
+        """The rank after `@` in the name, such as 10 in ``nDCG@10``; None without one."""
+        k = dict(self.params).get("k")
+        return k if isinstance(k, int) else None
+
     def __getattr__(self, word: str) -> Value:
         if word in VOCABULARY and word in self.declaration.words:
             return self.arguments.get(word)
