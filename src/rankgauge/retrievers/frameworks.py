@@ -68,15 +68,10 @@ class FrameworkRetriever:
     def search(self, queries: Sequence[Query], k: int) -> list[Any]:
         """Return one ranking per query."""
         depth = max(k, self._depth)
-        asked = self._with_depth(depth)
-        return [ranking_of(self._rows(asked, query.text, depth), k) if query.text.strip() else [] for query in queries]
+        return [ranking_of(self._rows(query.text, depth), k) if query.text.strip() else [] for query in queries]
 
-    def _with_depth(self, depth: int) -> Any:  # noqa: ARG002 - most have no such option
-        """Return the object, or a copy of it that returns ``depth`` hits."""
-        return self._source
-
-    def _rows(self, asked: Any, text: str, depth: int) -> Iterable[tuple[str, float | None]]:
-        """Return the id and the score of each hit, best first."""
+    def _rows(self, text: str, depth: int) -> Iterable[tuple[str, float | None]]:
+        """Return the id and the score of each hit, best first; `depth` hits if the object has such an option."""
         raise NotImplementedError
 
     def _document_id(self, own: Any, data: Mapping[str, Any]) -> str:
@@ -209,31 +204,22 @@ class LangChain(FrameworkRetriever):
             self._store.add_documents(pages, ids=[document.id for document in batch])
             self._indexed += [document.id for document in batch]
 
-    def search(self, queries: Sequence[Query], k: int) -> list[Any]:
-        """Return one ranking per query.
-
-        Raises:
-            InputError: If a document has no id, or if scores get better from first to last.
-        """
+    def _rows(self, text: str, depth: int) -> Iterable[tuple[str, float | None]]:
+        source = self._source
         if self._store is not None:
             indexed(self, self._indexed)
-        return super().search(queries, k)
-
-    def _with_depth(self, depth: int) -> Any:
-        """Return a copy of the retriever that returns ``depth`` hits, if it has such an option."""
-        source = self._source
-        fields = {} if self._searched else getattr(type(source), "model_fields", {})
-        if "search_kwargs" in fields:
-            return source.model_copy(update={"search_kwargs": {**source.search_kwargs, "k": depth}})
-        return source.model_copy(update={"k": depth}) if "k" in fields else source
-
-    def _rows(self, asked: Any, text: str, depth: int) -> Iterable[tuple[str, float | None]]:
         if not self._searched:
-            pages = [(page, None) for page in asked.invoke(text)]
+            # Copy the retriever rather than change the caller's object.
+            fields = getattr(type(source), "model_fields", {})
+            if "search_kwargs" in fields:
+                source = source.model_copy(update={"search_kwargs": {**source.search_kwargs, "k": depth}})
+            elif "k" in fields:
+                source = source.model_copy(update={"k": depth})
+            pages = [(page, None) for page in source.invoke(text)]
         elif self._score and not self._score_key:
-            pages = asked.similarity_search_with_score(text, k=depth)
+            pages = source.similarity_search_with_score(text, k=depth)
         else:
-            pages = [(page, None) for page in asked.similarity_search(text, k=depth)]
+            pages = [(page, None) for page in source.similarity_search(text, k=depth)]
         rows = [
             (self._document_id(page.id, page.metadata), self._higher_is_better(score, page.metadata))
             for page, score in pages
@@ -309,16 +295,13 @@ class LlamaIndex(FrameworkRetriever):
         super().__init__(retriever, settings=settings, options={"id_key": id_key, "ids": ids}, depth=depth)
         self._ids = ids
 
-    def _with_depth(self, depth: int) -> Any:
+    def _rows(self, text: str, depth: int) -> Iterable[tuple[str, float | None]]:
         retriever = self._source
         if hasattr(retriever, "similarity_top_k") and retriever.similarity_top_k != depth:
             # Copy the retriever rather than change the caller's object.
             retriever = copy.copy(retriever)
             retriever.similarity_top_k = depth
-        return retriever
-
-    def _rows(self, asked: Any, text: str, depth: int) -> Iterable[tuple[str, float | None]]:  # noqa: ARG002
-        hits = [(hit.node, hit.score) for hit in asked.retrieve(text)]
+        hits = [(hit.node, hit.score) for hit in retriever.retrieve(text)]
         if self._ids == "node":
             return [(str(node.node_id), score) for node, score in hits]
         return [
@@ -410,16 +393,16 @@ class Haystack(FrameworkRetriever):
             )
         return paths
 
-    def _rows(self, asked: Any, text: str, depth: int) -> Iterable[tuple[str, float | None]]:
+    def _rows(self, text: str, depth: int) -> Iterable[tuple[str, float | None]]:
         values = [*((path, text) for path in self._inputs), *((path, depth) for path in self._top_k)]
         if self._many:
             data: dict[str, dict[str, Any]] = {}
             for (component, name), value in values:
                 data.setdefault(component, {})[name] = value
             # Outputs that feed another component are omitted unless requested.
-            result = asked.run(data, include_outputs_from={self._output[0]})
+            result = self._source.run(data, include_outputs_from={self._output[0]})
         else:
-            result = asked.run(**{name: value for (name,), value in values})
+            result = self._source.run(**{name: value for (name,), value in values})
         for name in self._output:
             if not isinstance(result, Mapping) or name not in result:
                 there = ", ".join(result) if isinstance(result, Mapping) else type(result).__name__
