@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, get_args
 
 from rankgauge.benchmark.calls import Limits
 from rankgauge.benchmark.comparison import BenchmarkComparison, compare_runs
-from rankgauge.benchmark.retriever_run import Corpus, Rerun, RunOptions, Session, are_same, attribute_of, undescribed
+from rankgauge.benchmark.retriever_run import Corpus, Rerun, Session, are_same, attribute_of, undescribed
 from rankgauge.benchmark.run import BenchmarkRun, Errors
 from rankgauge.comparison.differences import Design
 from rankgauge.core.arguments import integer, known_name, number, of_kind
@@ -239,8 +239,19 @@ class Benchmark:
         self, owners: _Owners, name: str, retriever: Any, limits: Limits, settings: Mapping[str, Any] | None = None
     ) -> Session:
         """Return the session of a run, unless it would use the responses of another retriever."""
-        options = RunOptions(self.k, self.qrels, self.queries, self.store, self._keeper, self.progress)
-        session = Session(self._corpus, options, name, retriever, limits, settings)
+        session = Session(
+            corpus=self._corpus,
+            k=self.k,
+            qrels=self.qrels,
+            queries=self.queries,
+            store=self.store,
+            keeper=self._keeper,
+            progress=self.progress,
+            name=name,
+            retriever=retriever,
+            limits=limits,
+            settings=settings,
+        )
         if session.identity.declared:
             parts = undescribed(retriever)
             owner, known = owners.setdefault(session.folder, (name, parts))

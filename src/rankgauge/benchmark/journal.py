@@ -17,6 +17,7 @@ import time
 import weakref
 import zlib
 from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -114,28 +115,28 @@ def _response(row: Mapping[str, Any]) -> Response:
     )
 
 
+@dataclass(eq=False)
 class Journal:
     """Context manager that stores the responses of one retriever immediately.
 
     Only one process can write to a journal at a time. The last response to a query counts.
 
     Attributes:
-        folder: The folder.
+        folder: The folder; nothing is created or read before it is opened.
+        keeper: The object that removes a temporary folder when it is garbage collected.
         head: The contents of ``run.json``.
         notes: Warnings about damaged data found when the journal was opened.
         resumed: Whether the journal contained responses when it was opened.
     """
 
-    def __init__(self, folder: Path, *, keeper: object = None) -> None:
-        """Set the folder; nothing is created or read."""
-        self.folder = folder
-        self._keeper = keeper  # removes a temporary folder when garbage collected
-        self.head: dict[str, Any] = {}
-        self.notes: list[str] = []
-        self._file = -1
-        self._lock = -1
-        self._synced = 0.0
-        self.resumed = False
+    folder: Path
+    keeper: object = None
+    head: dict[str, Any] = field(default_factory=dict, init=False)
+    notes: list[str] = field(default_factory=list, init=False)
+    resumed: bool = field(default=False, init=False)
+    _file: int = field(default=-1, init=False)
+    _lock: int = field(default=-1, init=False)
+    _synced: float = field(default=0.0, init=False)
 
     # ---- writing
 

@@ -46,14 +46,16 @@ _MOST_IDS = 5_000_000
 _RECORD_EVERY = 1.0  # seconds
 
 
+@dataclass(eq=False)
 class Corpus:
     """Documents of a benchmark, and the retriever that indexed them last."""
 
-    def __init__(self, collection: Collection, *, progress: bool | None) -> None:
-        self.collection = collection
-        self._progress = progress
-        self._source = _Documents(collection.documents)
-        self._indexed: tuple[Any, IndexCost] | None = None
+    collection: Collection
+    progress: bool | None
+    _indexed: tuple[Any, IndexCost] | None = None
+
+    def __post_init__(self) -> None:
+        self._source = _Documents(self.collection.documents)
 
     @cached_property
     def fingerprints(self) -> tuple[str, str]:
@@ -83,7 +85,7 @@ class Corpus:
             )
         what = f"indexing {many(len(self._source), 'document')}"
         try:
-            with show_activity(what, wanted=self._progress), measure_resources() as took:
+            with show_activity(what, wanted=self.progress), measure_resources() as took:
                 call_within(most, lambda: index_documents(retriever, self._source))
         except (RankgaugeError, KeyboardInterrupt):
             raise
@@ -127,57 +129,59 @@ class _Documents(Iterable[Document]):
         return len(self.documents)
 
 
-@dataclass(frozen=True)
-class RunOptions:
-    """Options that are the same for all runs of a benchmark."""
+@dataclass(eq=False)
+class Session:
+    """The run of one retriever.
 
+    Attributes:
+        corpus: The documents of the benchmark.
+        k: The number of documents per query.
+        qrels: The judgments.
+        queries: The queries.
+        store: The folder of all responses.
+        keeper: The object that removes a temporary folder when it is garbage collected.
+        progress: Whether to show progress; None for the default.
+        name: The name of the run.
+        retriever: The retriever.
+        limits: Limits for its calls.
+        settings: Settings given by the caller.
+        identity: The identity of the retriever.
+        folder: The folder of its responses.
+    """
+
+    corpus: Corpus
     k: int
     qrels: Qrels
     queries: Mapping[str, Query]
     store: Path
     keeper: object
     progress: bool | None
+    name: str
+    retriever: Any
+    limits: Limits
+    settings: Mapping[str, Any] | None
 
-
-class Session:
-    """The run of one retriever.
-
-    Attributes:
-        identity: The identity of the retriever.
-        folder: The folder of its responses.
-    """
-
-    def __init__(  # noqa: PLR0917 - the inputs of a run
-        self,
-        corpus: Corpus,
-        options: RunOptions,
-        name: str,
-        retriever: Any,
-        limits: Limits,
-        settings: Mapping[str, Any] | None = None,
-    ) -> None:
-        self._corpus, self._options = corpus, options
-        self._name, self._retriever, self._limits = name, retriever, limits
-        self.identity = identify(retriever, settings, name)
-        documents, order = corpus.fingerprints
+    def __post_init__(self) -> None:
+        self.identity = identify(self.retriever, self.settings, self.name)
+        documents, order = self.corpus.fingerprints
         declared = {
             "documents": documents,
             "order": order,
-            "k": options.k,
+            "k": self.k,
             "retriever": self.identity.settings,
             "declared": self.identity.declared,
         }
         text = json.dumps(declared, sort_keys=True, ensure_ascii=False)
         key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:20]
-        self.folder = options.store / f"{self.identity.word}-{key}"
-        self._journal = Journal(self.folder, keeper=options.keeper)
+        self.folder = self.store / f"{self.identity.word}-{key}"
+        self._journal = Journal(self.folder, keeper=self.keeper)
         self._remarks: list[str] = []
         self._code = ""  # the hash of the files of a retriever without settings; empty if unknown
         self._reason = "same settings (declared)"  # why responses are reused
 
     def run(self, rerun: Rerun, timed: int, prices: Mapping[str, float]) -> BenchmarkRun:
         """Send the queries without a response, measure latency, and return the complete run."""
-        queries = self._options.queries
+        queries = self.queries
         with self._journal as journal:
             journal.open(fresh=rerun == "all")
             self._decide_reuse(journal, rerun)
@@ -191,7 +195,7 @@ class Session:
             self._time(timed)
             # Earlier responses count, too, and a failed query that was sent again counts once.
             responses = journal.responses(query_keys(queries))
-            tally, failures = tally_responses(responses, self._corpus.ids, queries=len(queries), reused=reused)
+            tally, failures = tally_responses(responses, self.corpus.ids, queries=len(queries), reused=reused)
             # A run with failures is incomplete: its responses are reused.
             finished = not (tally.failed or tally.missing)
             journal.note(finished=finished)
@@ -201,9 +205,9 @@ class Session:
         index, kept = head.get("index"), head.get("latency")
         latency = None if kept is None else Latency(**kept)
         return BenchmarkRun(
-            name=self._name,
+            name=self.name,
             settings=self._settings(latency),
-            qrels=self._options.qrels,
+            qrels=self.qrels,
             tally=tally,
             failures=failures,
             latency=latency if timed else None,
@@ -229,7 +233,7 @@ class Session:
         """
         if self.identity.declared:
             return
-        source, references = source_of(self._retriever), undescribed(self._retriever)
+        source, references = source_of(self.retriever), undescribed(self.retriever)
         self._code = source.digest if source else ""
         author, head = _AUTHORS.get(journal.head["stamp"]), journal.head
         why = ""
@@ -260,7 +264,7 @@ class Session:
 
     def _send(self, *, failed: bool) -> int:
         """Send the queries without a stored response; return how many have one."""
-        journal, queries = self._journal, self._options.queries
+        journal, queries = self._journal, self.queries
         known = {query for query, _ in journal.known(failed=not failed) & query_keys(queries)}
         done = len(known)
         if done == len(queries):
@@ -269,14 +273,14 @@ class Session:
         left = (query for query in queries.values() if query.id not in known)
         journal.note(
             finished=False,
-            name=self._name,
+            name=self.name,
             retriever=self.identity.settings,
-            k=self._options.k,
+            k=self.k,
             started=journal.head.get("started") or datetime.now(UTC).isoformat(timespec="seconds"),
-            limits=self._limits.to_dict(),
+            limits=self.limits.to_dict(),
         )
-        costs = _UsageRecorder(self._retriever, journal)
-        with show_progress(self._name, len(queries), done=done, wanted=self._options.progress) as bar:
+        costs = _UsageRecorder(self.retriever, journal)
+        with show_progress(self.name, len(queries), done=done, wanted=self.progress) as bar:
 
             def record(response: Response) -> None:
                 journal.append(response)
@@ -284,7 +288,7 @@ class Session:
                 bar.step(failed=response.hits is None)
 
             try:
-                send_queries(self._retriever, left, self._options.k, limits=self._limits, record=record)
+                send_queries(self.retriever, left, self.k, limits=self.limits, record=record)
             finally:
                 costs.note()
         if costs.failure:
@@ -293,7 +297,7 @@ class Session:
 
     def _time(self, timed: int) -> None:
         """Send some queries one at a time, unless the journal contains their latency."""
-        queries = self._options.queries
+        queries = self.queries
         kept = self._journal.head.get("latency") or {"seconds": {}, "failures": 0}
         # An earlier run with the same store may have timed other queries.
         same_queries = kept["seconds"].keys() <= queries.keys()
@@ -305,20 +309,20 @@ class Session:
         # A fixed random sample: the first queries of a file are often similar.
         lot = drawn((query.encode() for query in queries), 0)[:timed]
         chosen = [queries[query.decode()] for query in lot]
-        wanted = self._options.progress
-        with show_progress(f"{self._name}: latency", len(chosen), wanted=wanted, between=True) as bar:
-            latency = measure_latency(self._retriever, chosen, self._options.k, limits=self._limits, bar=bar)
+        wanted = self.progress
+        with show_progress(f"{self.name}: latency", len(chosen), wanted=wanted, between=True) as bar:
+            latency = measure_latency(self.retriever, chosen, self.k, limits=self.limits, bar=bar)
         self._journal.note(latency=asdict(latency))
 
     def _prepare(self) -> None:
         """Index the documents, unless this process has already done so."""
-        cost = self._corpus.index(self._retriever, self._limits.index_timeout)
+        cost = self.corpus.index(self.retriever, self.limits.index_timeout)
         if cost is not None:
             self._journal.note(index=asdict(cost))
 
     def _settings(self, latency: Latency | None) -> Mapping[str, Any]:
         """Return the settings that produced the run."""
-        head, collection = self._journal.head, self._corpus.collection
+        head, collection = self._journal.head, self.corpus.collection
         timing = {"seconds": head.get("seconds", 0.0)}
         if latency is not None:
             timing["latency"] = latency.to_dict()
@@ -326,11 +330,11 @@ class Session:
             timing["index"] = dict(head["index"])
         return {
             "retriever": {**self.identity.settings, **({"code": self._code} if self._code else {})},
-            "k": self._options.k,
+            "k": self.k,
             "collection": {
                 "name": collection.name,
                 "documents": len(collection.documents),
-                "fingerprint": self._corpus.fingerprints[0],
+                "fingerprint": self.corpus.fingerprints[0],
             },
             "limits": dict(head.get("limits", {})),
             "started": head.get("started", ""),
@@ -340,6 +344,7 @@ class Session:
         }
 
 
+@dataclass(eq=False)
 class _UsageRecorder:
     """Records time and usage of the queries in a journal, so that a killed process loses little.
 
@@ -347,13 +352,14 @@ class _UsageRecorder:
         failure: Why the usage is unknown; empty if it is known or not reported.
     """
 
-    def __init__(self, retriever: Any, journal: Journal) -> None:
-        self._retriever = retriever
-        self._journal = journal
+    _retriever: Any
+    _journal: Journal
+    _asked: int = 0
+    failure: str = ""
+
+    def __post_init__(self) -> None:
         self._began = self._noted = time.monotonic()
-        self._earlier = dict(journal.head)
-        self._asked = 0
-        self.failure = ""
+        self._earlier = dict(self._journal.head)
         self._before = self._used()
 
     def step(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 from rankgauge.core.arguments import integer, known_name
@@ -56,6 +56,7 @@ class Chunker(Protocol):
         ...
 
 
+@dataclass(eq=False, repr=False)
 class FixedChunker:
     """Chunks of a fixed number of characters, regardless of words; no library is needed.
 
@@ -71,28 +72,31 @@ class FixedChunker:
         ['We open ', 'en at ni', ' nine.']
     """
 
-    def __init__(self, size: int = 1000, overlap: int = 0) -> None:
-        integer("overlap", overlap, least=0, most=integer("size", size) - 1)
-        self._size, self._overlap = size, overlap
-        self.settings: Mapping[str, Any] = {"type": "fixed", "size": size, "overlap": overlap}
+    size: int = 1000
+    overlap: int = 0
+
+    def __post_init__(self) -> None:
+        integer("overlap", self.overlap, least=0, most=integer("size", self.size) - 1)
+        self.settings: Mapping[str, Any] = {"type": "fixed", "size": self.size, "overlap": self.overlap}
 
     def __call__(self, text: str) -> list[Chunk]:
         """Return the chunks of a text."""
         if not text.strip():
             return []
         # A chunk that starts in the last overlap would be contained in the previous chunk.
-        step = self._size - self._overlap
-        starts = range(0, max(len(text) - self._overlap, 1), step)
-        return [_part(text, start, min(start + self._size, len(text))) for start in starts]
+        starts = range(0, max(len(text) - self.overlap, 1), self.size - self.overlap)
+        return [_part(text, start, min(start + self.size, len(text))) for start in starts]
 
 
+@dataclass(eq=False, repr=False)
 class _ChonkieChunker:
-    """Base of chunkers by chonkie; options are renamed to those of chonkie."""
+    """Base of chunkers by chonkie; their fields are renamed to the options of chonkie."""
 
-    settings: Mapping[str, Any] | None
     _shortest: ClassVar[str]  # option of chonkie for the size of the shortest piece
 
-    def _make(self, tokenizer: str | Cut, **sizes: int) -> None:
+    def __post_init__(self) -> None:
+        sizes = {part.name: getattr(self, part.name) for part in fields(self)}
+        tokenizer = sizes.pop("tokenizer")
         integer("overlap", sizes.get("overlap", 0), least=0, most=integer("size", sizes["size"]) - 1)
         integer("shortest", sizes.get("shortest", 1))
         cut = _tokenizer_function(tokenizer)
@@ -109,7 +113,7 @@ class _ChonkieChunker:
             "versions": versions("chonkie"),
         }
         # Two functions may share a name.
-        self.settings = settings if isinstance(tokenizer, str) else None
+        self.settings: Mapping[str, Any] | None = settings if isinstance(tokenizer, str) else None
 
     def __call__(self, text: str) -> list[Chunk]:
         """Return the chunks of a text."""
@@ -128,6 +132,7 @@ class _ChonkieChunker:
         return chunks
 
 
+@dataclass(eq=False, repr=False)
 class TokenChunker(_ChonkieChunker):
     """Chunks of equal token count with overlap, by chonkie (needs ``rankgauge[chunking]``).
 
@@ -146,10 +151,13 @@ class TokenChunker(_ChonkieChunker):
         ['We open at ', 'at nine and ', 'and close at ', 'at five.']
     """
 
-    def __init__(self, size: int = 256, overlap: int = 0, *, tokenizer: str | Cut = "word") -> None:
-        self._make(tokenizer, size=size, overlap=overlap)
+    size: int = 256
+    overlap: int = 0
+    _: KW_ONLY
+    tokenizer: str | Cut = "word"
 
 
+@dataclass(eq=False, repr=False)
 class SentenceChunker(_ChonkieChunker):
     """Chunks of as many whole sentences as fit, by chonkie (needs ``rankgauge[chunking]``).
 
@@ -175,10 +183,14 @@ class SentenceChunker(_ChonkieChunker):
 
     _shortest = "min_characters_per_sentence"
 
-    def __init__(self, size: int = 256, overlap: int = 0, *, tokenizer: str | Cut = "word", shortest: int = 12) -> None:
-        self._make(tokenizer, size=size, overlap=overlap, shortest=shortest)
+    size: int = 256
+    overlap: int = 0
+    _: KW_ONLY
+    tokenizer: str | Cut = "word"
+    shortest: int = 12
 
 
+@dataclass(eq=False, repr=False)
 class RecursiveChunker(_ChonkieChunker):
     r"""Paragraphs, split further only if they are too long (needs ``rankgauge[chunking]``).
 
@@ -203,8 +215,10 @@ class RecursiveChunker(_ChonkieChunker):
 
     _shortest = "min_characters_per_chunk"
 
-    def __init__(self, size: int = 256, *, tokenizer: str | Cut = "word", shortest: int = 24) -> None:
-        self._make(tokenizer, size=size, shortest=shortest)
+    size: int = 256
+    _: KW_ONLY
+    tokenizer: str | Cut = "word"
+    shortest: int = 24
 
 
 # ---- chunks as documents
@@ -262,8 +276,7 @@ class _ChunkedDocuments:
                         fix="pass Chunk(start, end, text) with text[start:end] == chunk.text",
                     )
                 fields = {"document": document.id, "start": chunk.start, "end": chunk.end}
-                name = f"{document.id}{_MARK}{number:04d}"
-                yield Document(name, title, chunk.text, {**document.fields, **fields})
+                yield Document(f"{document.id}{_MARK}{number:04d}", title, chunk.text, {**document.fields, **fields})
 
 
 # ---- interface to chonkie
@@ -313,11 +326,10 @@ def _tokenizer_function(tokenizer: Any) -> Cut:
             where="tokenizer",
             fix="name 'word' or 'character', or pass a function that splits a text into pieces",
         )
-    cut: Cut = tokenizer
 
-    @functools.wraps(cut)
+    @functools.wraps(tokenizer)
     def checked(text: str) -> list[str]:
-        pieces = list(cut(text))
+        pieces = list(tokenizer(text))
         if "".join(pieces) != text:
             raise InputError(
                 f"the pieces of {text!r:.40}, joined, differ from the text",

@@ -11,6 +11,7 @@ import os
 import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
@@ -78,22 +79,22 @@ _MOST = 0.9
 _REVERSED, _TIMES, _GAIN, _UNLIKELY = 3, 4, 2, 3.7
 
 
+@dataclass(eq=False)
 class InputChecks:
     """Cheap checks of one evaluation.
 
     Counts that are computed anyway decide whether anything is examined in more detail.
     """
 
-    def __init__(self, qrels: Qrels, summary: InputSummary) -> None:
-        self.qrels = qrels
-        self.summary = summary
-        self.judged = _JudgedDocuments(qrels)
-        self.queries = len(summary.numbers)
-        self.documents = int(summary.ends[:, 0].sum())
-        self.matched = int(summary.ends[:, 1].sum())
+    qrels: Qrels
+    summary: InputSummary
+
+    def __post_init__(self) -> None:
+        self.judged = _JudgedDocuments(self.qrels)
+        self.documents, self.matched = self.summary.ends[:, :2].sum(axis=0).tolist()
         # Checked now: the file may be gone when the findings are read.
         self._paths = ["QRELS", "RUN"]
-        for place, source in enumerate((qrels.table.source, summary.source)):
+        for place, source in enumerate((self.qrels.table.source, self.summary.source)):
             if source and "\0" not in source and os.path.isfile(source):  # noqa: PTH113 - no path of ours
                 self._paths[place] = shlex.quote(source)
 
@@ -227,7 +228,7 @@ class InputChecks:
         finding = finding or self._shifted(now)
         if finding is not None:
             yield finding
-        elif not self.matched and self.queries >= _QUERIES:
+        elif not self.matched and len(self.summary.numbers) >= _QUERIES:
             ours, docs = [doc for _, doc in self.pairs], self.qrels.table.docs
             # Documents judged for other queries show that the ids are correct.
             if not len(self.qrels.likely_judged(Ids.of(ours, "document id"))):
