@@ -7,7 +7,7 @@ import pytest
 
 from rankgauge import InputError, Policies, Qrels, RankgaugeError, Run, UnknownName, evaluate, list_measures, parse
 from rankgauge.evaluation import PROFILES, Case, profile_of
-from rankgauge.evaluation.profile_deviations import ASCENDING_IDS, NO_FIRST
+from rankgauge.evaluation.profile_deviations import ASCENDING_IDS, NO_FIRST, apply_all
 
 # Common measures of all profiles, and special ones.
 ASKED = (
@@ -90,7 +90,7 @@ def test_a_measure_that_a_tool_lacks_is_refused_with_its_alternatives(name):
 
 
 def test_scores_in_32_bits_become_ties(case):
-    changed = PROFILES["pytrec_eval"].case(case)
+    changed = apply_all(case, PROFILES["pytrec_eval"].deviations(case.measure))
     assert changed.run["q1"]["a"] == changed.run["q1"]["z"] == float(np.float32(0.1234567892))
 
 

@@ -95,7 +95,6 @@ def _series(name: str, points: Sequence[ParetoPoint]) -> Series:
     )
 
 
-_SCHEMA = "rankgauge/benchmark/1"
 # Above this number of hits, runs are evaluated in blocks to save memory.
 _IN_MEMORY = 20_000_000
 _MIB = 2**20
@@ -113,7 +112,7 @@ class BenchmarkComparison(Result):
         notes: Observations during the runs.
     """
 
-    _schema = _SCHEMA
+    _schema = "rankgauge/benchmark/1"
     _attributes = "comparison runs pareto notes"
 
     comparison: Comparison
@@ -210,8 +209,7 @@ def compare_runs(
     if any(findings.values()):
         comparison = comparison.with_findings(findings)
     lower = comparison.primary.declaration.better == "lower"
-    front = pareto_front(_points(runs, comparison), lower=lower)
-    best = {point.name for point in front}
+    best = {point.name for point in pareto_front(_points(runs, comparison), lower=lower)}
     return BenchmarkComparison(
         comparison=comparison,
         runs=tuple(runs),
@@ -349,27 +347,32 @@ def _counts(what: str, before: int, after: int) -> tuple[Cell, ...]:
 
 def cost_table(runs: Sequence[BenchmarkRun], *, pareto: Sequence[str] = (), primary: str = "") -> Table:
     """Return latency, throughput, index, and cost, with a row per run and without empty columns."""
-    columns: dict[str, list[Cell]] = {"run": [run.name for run in runs]}
-    timed = [run.latency for run in runs]
-    for name in ("p50", "p95", "p99"):
-        quantiles = [getattr(latency, name) if latency else None for latency in timed]
-        columns[f"{name} ms"] = [_figures(quantile.value * 1000) if quantile else None for quantile in quantiles]
-    columns["queries/s"] = [_figures(latency.throughput) if latency else None for latency in timed]
-    indexes = [run.index for run in runs]
-    columns["index s"] = [_figures(index.seconds) if index else None for index in indexes]
-    columns["index MiB"] = [_mib(index.size) if index else None for index in indexes]
-    columns["peak MiB"] = [_mib(index.peak) if index else None for index in indexes]
-    # The recall of exact search is 1: the column is shown only if a run is approximate.
+    timed, indexes = [run.latency for run in runs], [run.index for run in runs]
+    quantiles = {
+        name: [getattr(latency, name) if latency else None for latency in timed] for name in ("p50", "p95", "p99")
+    }
     recalls = [index.recall if index else None for index in indexes]
-    if any(recall is not None and recall < 1 for recall in recalls):
-        columns["recall@10"] = [None if r is None else _figures(r) for r in recalls]
-    for unit in sorted({unit for run in runs for unit, used in run.usage.items() if used}):
-        columns[f"{unit}/query"] = [
-            _figures(run.usage[unit] / run.asked) if unit in run.usage and run.asked else None for run in runs
-        ]
-    columns["cost/1,000"] = [None if run.cost is None else _figures(run.cost) for run in runs]
+    approximate = any(recall is not None and recall < 1 for recall in recalls)
+    units = sorted({unit for run in runs for unit, used in run.usage.items() if used})
     failed = [run.tally.failed + run.tally.missing for run in runs]
-    columns["failed"] = [str(number) if any(failed) else None for number in failed]
+    columns: dict[str, list[Cell]] = {
+        "run": [run.name for run in runs],
+        **{f"{name} ms": [q and _figures(q.value * 1000) for q in known] for name, known in quantiles.items()},
+        "queries/s": [_figures(latency.throughput) if latency else None for latency in timed],
+        "index s": [_figures(index.seconds) if index else None for index in indexes],
+        "index MiB": [_mib(index.size) if index else None for index in indexes],
+        "peak MiB": [_mib(index.peak) if index else None for index in indexes],
+        # The recall of exact search is 1: the column is shown only if a run is approximate.
+        "recall@10": [None if recall is None or not approximate else _figures(recall) for recall in recalls],
+        **{
+            f"{unit}/query": [
+                _figures(run.usage[unit] / run.asked) if unit in run.usage and run.asked else None for run in runs
+            ]
+            for unit in units
+        },
+        "cost/1,000": [None if run.cost is None else _figures(run.cost) for run in runs],
+        "failed": [str(number) if any(failed) else None for number in failed],
+    }
     kept = {name: cells for name, cells in columns.items() if any(c is not None for c in cells)}
     marks = {(row, 0): "°" for row, run in enumerate(runs) if run.name in pareto}
     notes = []

@@ -154,11 +154,7 @@ class Exploration(Result):
         steps = [{**old, name: new.get(name)} for name in apart]
         steps += [{**new, name: old.get(name)} for name in apart]
         tried = [trial.configuration for trial in self.trials]
-        untried: list[Mapping[str, Any]] = []
-        for step in steps:
-            if step not in tried and step not in untried:
-                untried.append(step)
-        return tuple(untried)
+        return tuple(step for place, step in enumerate(steps) if step not in [*tried, *steps[:place]])
 
     def table(self) -> Table:
         """Return a table of all trials, best first, with the conclusions as notes."""
@@ -473,8 +469,7 @@ def _exploration(  # noqa: PLR0917 - a search and its options
     qrels = only(search.truth, test)
     comparison = None
     if search.before is not None and search.before is not best and len(test) > 1 and all(map(len, runs.values())):
-        pair = {name: runs[name] for name in (_BEFORE, _BEST)}
-        comparison = compare(qrels, pair, search.measure, baseline=_BEFORE)
+        comparison = compare(qrels, {name: runs[name] for name in (_BEFORE, _BEST)}, search.measure, baseline=_BEFORE)
     bare = Exploration(
         measure=search.measure,
         method=method,

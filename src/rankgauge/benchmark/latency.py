@@ -20,6 +20,7 @@ from rankgauge.benchmark.journal import Response
 from rankgauge.benchmark.progress import Progress
 from rankgauge.core.files import write_atomically
 from rankgauge.corpus.collection import Query
+from rankgauge.formats.delimited import csv_line
 from rankgauge.retrievers.protocol import has_index
 
 _LEVEL = 0.95
@@ -123,13 +124,9 @@ class Latency:
         Raises:
             InputError: If the file cannot be written.
         """
-        import csv
-        import io
-
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([("query", "latency"), *self.seconds.items()])
+        rows = (("query", "latency"), *self.seconds.items())
         with write_atomically(path) as stream:
-            stream.write(text.getvalue().encode())
+            stream.writelines(csv_line(map(str, row)).encode() for row in rows)
 
 
 @lru_cache(maxsize=64)

@@ -280,8 +280,7 @@ class CheckedRun:
         numbers = table.query_numbers()
         place = np.arange(len(table)) - table.offsets[numbers]
         rows = np.flatnonzero(place < _TOP)[: _SAMPLE - len(self.sample)]
-        queries = table.queries.take(numbers[rows]).tolist()
-        self.sample += zip(queries, table.docs.take(rows).tolist(), strict=True)
+        self.sample += zip(table.queries.take(numbers[rows]).tolist(), table.docs.take(rows).tolist(), strict=True)
         return joined, in_32_bits
 
     def _join(self, table: PairTable) -> Joined:
@@ -339,8 +338,7 @@ class CheckedRun:
         self.turned += int((against & ~falling).sum())
         rows = np.flatnonzero(rising) + 1
         _, first = np.unique(query_of(table, rows), return_index=True)
-        shown = order[rows[first[:SHOWN]]]
-        self.contradicted.add(int(against.sum()), locations_of(table, shown, self.source))
+        self.contradicted.add(int(against.sum()), locations_of(table, order[rows[first[:SHOWN]]], self.source))
 
     def _add_own(self, table: PairTable) -> None:
         rows = self_retrieved_rows(table)

@@ -267,8 +267,7 @@ def _pairs_converted(source: TextSource, held: FileContent, source_format: str |
         tally = Tally(request.pairs_form)
         tag = next(iter(unread.tags), b"").decode("utf-8", "replace")
         tag = request.name or tag or (first.name if isinstance(first, Run) else "")
-        origin = (source.name, held.form, tag)
-        done = _written(chain([first], blocks), request, origin, tally)
+        done = _written(chain([first], blocks), request, (source.name, held.form, tag), tally)
         losses = [*unread_losses(tally, unread, layout, name=request.name), *column_losses(source, held, layout)]
         if format_named(held.form).dropped:
             losses.append(format_named(held.form).dropped)

@@ -445,8 +445,7 @@ def _relevant(judged: Qrels) -> dict[str, int]:
 
 
 def _finding(kind: FindingKind, message: str, examples: Sequence[str], of: int, *, count: int | None = None) -> Finding:
-    number = len(examples) if count is None else count
-    evidence = Evidence(count=number, of=of, examples=tuple(examples[:_EXAMPLES]))
+    evidence = Evidence(count=len(examples) if count is None else count, of=of, examples=tuple(examples[:_EXAMPLES]))
     return Finding(kind.code, kind.severity, message, kind.effect, kind.fix, evidence)
 
 

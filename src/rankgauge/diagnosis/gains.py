@@ -201,8 +201,7 @@ class Simulation:
         """Yield precision, recall, and success at several cut-offs, no deeper than the run."""
         deepest = max(len(query.docs) for query in self.queries)
         chosen = sorted({k for k in (*CUTOFFS, self.depth) if k <= deepest} | {self.k})
-        names = ("P", "R", "Success")
-        measures = [Measure(name)(k=k, rel=self.rel) for k in chosen for name in names]
+        measures = [Measure(name)(k=k, rel=self.rel) for k in chosen for name in ("P", "R", "Success")]
         heads = {query.query_id: query.docs[: chosen[-1]] for query in self.queries}
         means = list(self._evaluated(heads, measures).mean().values())
         for k, *row in zip(chosen, means[::3], means[1::3], means[2::3], strict=True):

@@ -58,8 +58,7 @@ class Band:
         """Return the band of a mean, lower bounds inclusive; None for NaN."""
         if math.isnan(mean):
             return None
-        bounds = (self.acceptable, self.good, self.excellent)
-        return LEVELS[sum(mean >= bound - TOLERANCE for bound in bounds)]
+        return LEVELS[sum(mean >= bound - TOLERANCE for bound in (self.acceptable, self.good, self.excellent))]
 
 
 @dataclass(frozen=True)
@@ -242,15 +241,12 @@ def slices(
         query = queries.get(ranked_query.query_id)
         return _range(0 if query is None else len(words(query.text)), _LENGTHS)
 
-    def relevant(ranked_query: RankedQuery) -> str:
-        return _range(len(ranked_query.relevant), _RELEVANT)
-
     cuts: list[tuple[str, Callable[[RankedQuery], str], list[str]]] = []
     if group_by is not None:
         cuts.append((group_by, field, sorted(set(map(field, ranked)))))
     if queries:
         cuts.append((OWN_CUTS[0], length, [label for _, label in _LENGTHS]))
-    cuts.append((OWN_CUTS[1], relevant, [label for _, label in _RELEVANT]))
+    cuts.append((OWN_CUTS[1], lambda query: _range(len(query.relevant), _RELEVANT), [label for _, label in _RELEVANT]))
     groups = (
         (by, label, _known(values[query.query_id] for query in ranked if label_of(query) == label))
         for by, label_of, labels in cuts

@@ -126,8 +126,7 @@ def _common_names(aligned: Alignment, wanted: Sequence[BoolArray]) -> list[IntAr
 
     A document marked in one run becomes marked in all runs.
     """
-    sizes = np.diff(aligned.offsets)
-    number = np.arange(len(aligned.rows)) - np.repeat(aligned.offsets[:-1], sizes)
+    number = np.arange(len(aligned.rows)) - np.repeat(aligned.offsets[:-1], np.diff(aligned.offsets))
     present = aligned.rows >= 0
     several = np.zeros(len(number), dtype=bool)
     for column, own in enumerate(wanted):

@@ -90,8 +90,7 @@ def plain_terms(text: str) -> frozenset[str]:
 
 
 def _terms(tokens: Iterable[str], stem: Callable[[str], str]) -> frozenset[str]:
-    plain = set(tokens) - _STOP
-    return frozenset(stem(word) if word.isascii() and word.isalpha() else word for word in plain)
+    return frozenset(stem(word) if word.isascii() and word.isalpha() else word for word in set(tokens) - _STOP)
 
 
 @cache

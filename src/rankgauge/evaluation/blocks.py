@@ -126,8 +126,7 @@ def _measure(joined: Joined, graded: Joined, numbers: IntArray, context: Context
         errors=np.zeros((queries, len(context.estimated)), order="F"),
         beyond=np.zeros((queries, len(plan.recalls)), dtype=bool, order="F"),
     )
-    of_joined = plan.columns if graded is joined else plan.of_judgments
-    _measure_columns(joined, of_joined, measured, context, describe=True)
+    _measure_columns(joined, plan.columns if graded is joined else plan.of_judgments, measured, context, describe=True)
     if graded is not joined:
         _measure_columns(graded, plan.of_grades, measured, context)
     if context.special is not None:
@@ -154,8 +153,7 @@ def _measure_columns(
             from rankgauge.measures.tie_means import estimate
 
             queries = joined.qrels.table.queries.take(measured.numbers[rows]).tolist()
-            measures = [context.measures[column] for column in estimated]
-            means, errors = estimate(block, queries, measures, policies)
+            means, errors = estimate(block, queries, [context.measures[column] for column in estimated], policies)
             for place, column in enumerate(estimated):
                 measured.values[:, column][rows] = means[:, place]
                 measured.errors[:, context.estimated.index(column)][rows] = errors[:, place]

@@ -139,10 +139,6 @@ class Profile:
             self.offer.check(measure)
         return self.steps(measure)
 
-    def case(self, case: Case) -> Case:
-        """Apply all deviations of the tool to a case."""
-        return apply_all(case, self.deviations(case.measure))
-
     def decimals(self, measure: Measure) -> int | None:
         """Return the number of decimals to which means of a measure are rounded, or None."""
         return None if measure.name in self.unrounded else self.digits

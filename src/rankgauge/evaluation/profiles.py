@@ -215,8 +215,7 @@ def _two_decimals(measure: Measure) -> tuple[Deviation, ...]:
     rounded = float(f"{measure.recall:.2f}")
     if rounded == measure.recall:
         return ()
-    why = "recall levels are passed with two decimals"
-    return (rewritten("two decimals", why, recall=rounded),)
+    return (rewritten("two decimals", "recall levels are passed with two decimals", recall=rounded),)
 
 
 # ---- ranx
@@ -324,8 +323,7 @@ def _sentence_transformers(measure: Measure) -> tuple[Deviation, ...]:
 
 def _only(offer: Offer, measure: Measure, word: str, value: str) -> None:
     """Check that a parameter is omitted or has the only value that the tool supports."""
-    actual = dict(measure.params).get(word, value)
-    if actual != value:
+    if dict(measure.params).get(word, value) != value:
         raise UnknownName(f"{offer.tool} has no {measure}", fix=f"{word} is always {value} there: omit it")
 
 
@@ -377,10 +375,6 @@ _SK = Offer(
         "RR": "label_ranking_average_precision_score averages over all relevant documents",
     },
 )
-
-
-def _sklearn(measure: Measure) -> tuple[Deviation, ...]:
-    return (RUN_QUERIES_ONLY, RETRIEVED_ONLY, EXPECTED_TIES, *_judged_ideal(_SK, measure))
 
 
 # ---- RAG frameworks: lists without scores
@@ -483,7 +477,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
             Profile(
                 "sklearn",
                 "scikit-learn 1.9",
-                _sklearn,
+                lambda measure: (RUN_QUERIES_ONLY, RETRIEVED_ONLY, EXPECTED_TIES, *_judged_ideal(_SK, measure)),
                 _SK,
                 beware="ndcg_score and dcg_score of the retrieved documents; a single document and negative "
                 "grades are rejected there",

@@ -468,8 +468,7 @@ def evaluation_class(data: Collection[str]) -> type[Evaluation]:
     """Return the class of an evaluation with these fields."""
     if "scores" not in data:
         return Evaluation
-    answer_class: type[Evaluation] = registered("answer_evaluation")()
-    return answer_class
+    return registered("answer_evaluation")()
 
 
 def findings_of_notes(notes: Iterable[str], known: Iterable[Finding] = ()) -> tuple[Finding, ...]:

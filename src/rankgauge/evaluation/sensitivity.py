@@ -33,8 +33,6 @@ from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 
-_SCHEMA = "rankgauge/ties/1"
-
 
 @dataclass(frozen=True)
 class TieSpan:
@@ -87,7 +85,7 @@ class TieReport(Result):
         (0.5, 0.5, 0.75, 1.0)
     """
 
-    _schema = _SCHEMA
+    _schema = "rankgauge/ties/1"
 
     run_name: str
     ties: Ties
@@ -518,8 +516,7 @@ def _ranks(measures: Sequence[Measure], values: _Means, name: str) -> tuple[int,
     ranks = []
     for column, measure in enumerate(measures):
         differences = np.array([other[column] - values[name][column] for other in values.values()])
-        better = measure.improvements(differences) > TOLERANCE
-        ranks.append(1 + int(np.count_nonzero(better)))
+        ranks.append(1 + int(np.count_nonzero(measure.improvements(differences) > TOLERANCE)))
     return tuple(ranks)
 
 

@@ -242,8 +242,7 @@ def _interpolated(query: MeasuredQuery) -> Calculation:
         reached = f"{many(whole, 'relevant document')} is reached with {needed}"
         steps = [f"recall {number(query.words['recall'])} of {reached}", f"{query.name} = {step}"]
     else:
-        levels = [_needed(tenth / 10, query) for tenth in range(11)]
-        points = [_highest(rows, count)[0] for count in levels]
+        points = [_highest(rows, _needed(tenth / 10, query))[0] for tenth in range(11)]
         value = sum(points) / 11
         steps = [
             "interpolated precision at recall 0, 0.1 ... 1:",

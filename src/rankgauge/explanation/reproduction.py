@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -263,7 +264,8 @@ class _Trials:
         self.values = np.array([given.values.get(query, np.nan) for query in self.rows], dtype=np.float64)
         self.strange = sum(query not in self.rows for query in given.values)
         self.every: list[_Trial] = []
-        self._last: tuple[tuple[str, ...], IntArray] = ((), np.zeros(0, dtype=np.int64))
+        # The measures of one evaluation follow each other.
+        self.places = lru_cache(maxsize=1)(self._places_of)
 
     def add(self, variant: Combination, measure: Measure, values: Values, kept: BoolArray) -> None:
         """Add a variant with its values and averaged queries."""
@@ -282,28 +284,22 @@ class _Trials:
     def close(self, values: Values, kept: BoolArray) -> BoolArray:
         """Return which values agree with the given values, to their decimals."""
         with np.errstate(invalid="ignore"):
-            agrees: BoolArray = np.abs(values - self.values) <= self.given.slack + _ROUNDING
-        return agrees & kept
+            return (np.abs(values - self.values) <= self.given.slack + _ROUNDING) & kept
 
     def aligned(self, evaluation: Evaluation, column: int) -> tuple[Values, BoolArray]:
         """Return the values of an evaluation as counted in the mean, and the averaged queries."""
         values = np.zeros(len(self.rows))
         kept = np.zeros(len(self.rows), dtype=bool)
         counted = counted_values(evaluation, column)
-        places = self.places(evaluation)
+        places = self.places(evaluation.query_ids)
         there = np.flatnonzero(~np.isnan(counted) & (places >= 0))
         values[places[there]] = counted[there]
         kept[places[there]] = True
         return values, kept
 
-    def places(self, evaluation: Evaluation) -> IntArray:
-        """Return the row of each query of an evaluation, -1 for other queries."""
-        ids, places = self._last
-        if evaluation.query_ids != ids:
-            ids = evaluation.query_ids
-            places = np.array([self.rows.get(query, -1) for query in ids], dtype=np.int64)
-            self._last = ids, places
-        return places
+    def _places_of(self, query_ids: tuple[str, ...]) -> IntArray:
+        """Return the row of each query, -1 for other queries."""
+        return np.array([self.rows.get(query, -1) for query in query_ids], dtype=np.int64)
 
 
 def _best_of(case: Case, given: GivenValues) -> tuple[Case, GivenValues, _Trials]:
@@ -356,7 +352,7 @@ def _add(trials: _Trials, variant: tuple[Combination, Measure], evaluation: Eval
     if len(both.deviations) == _MOST:
         return
     defined = kept.copy()
-    defined[trials.places(evaluation)[evaluation.undefined[:, column]]] = False
+    defined[trials.places(evaluation.query_ids)[evaluation.undefined[:, column]]] = False
     for deviation, fewer in zip(AVERAGED, (kept & trials.in_run, defined), strict=True):
         if fewer.any() and (fewer != kept).any():
             trials.add(_combine(both, Combination(deviation.name, (deviation,))), measure, values, fewer)

@@ -117,8 +117,7 @@ def _band(values: Values) -> float:
     if not (values != values[0]).any():
         # Exactly 0: the mean of equal numbers may differ from them in the last bit.
         return 0.0
-    variances = values.var(axis=0, ddof=1).tolist()
-    independent = _BAND * math.sqrt(2 * math.fsum(variances)) / queries
+    independent = _BAND * math.sqrt(2 * math.fsum(values.var(axis=0, ddof=1).tolist())) / queries
     means = [math.fsum(row) / queries for row in values.tolist()]
     seen = [abs(mean - other) for mean, other in combinations(means, 2)]
     return max(independent, float(np.quantile(seen, 0.95)))

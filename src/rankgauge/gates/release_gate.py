@@ -156,9 +156,9 @@ def gate(
         references.append(reference)
     checks += loss_checks(references, wanted, noise=known, truth=truth, rankings=rankings)
     checks += latency_checks(wanted.latency, latency)
-    stored_runs = [reference.stored for reference in references]
     settings = (
-        settings_change(evaluation, stored.settings, stored.run_name, evaluation.run_name) for stored in stored_runs
+        settings_change(evaluation, reference.stored.settings, reference.stored.run_name, evaluation.run_name)
+        for reference in references
     )
     changes = [*origins_of(evaluation.findings), *filter(None, settings)]
     return GateResult(

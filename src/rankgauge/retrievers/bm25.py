@@ -145,8 +145,7 @@ class BM25:
         if self._stemmer is None:
             return words
         with self._lock:
-            stems: list[str] = self._stemmer.stemWords(words)
-        return stems
+            return self._stemmer.stemWords(words)
 
 
 def _stemmer(language: Any) -> Any:

@@ -160,8 +160,7 @@ class Elasticsearch:
         waiting = dict(batch)
 
         def send() -> None:
-            lines = b"".join(waiting.values())
-            answer = self._endpoint.ask("POST", f"{self._index}/_bulk", lines, kind=_LINES)
+            answer = self._endpoint.ask("POST", f"{self._index}/_bulk", b"".join(waiting.values()), kind=_LINES)
             rows = list(_faults(answer, list(waiting)))
             refused = [(n, fault) for n, fault in rows if fault and fault.get("status") != 429]
             if refused:

@@ -241,8 +241,7 @@ def fuse_files(
         def tables() -> Iterator[PairTable]:
             nonlocal count
             for parts in blocks:
-                aligned = align([ranked(part, ties=ties) for part in parts])
-                fused = fuse_aligned(aligned, how, name=called, runs=names)
+                fused = fuse_aligned(align([ranked(part, ties=ties) for part in parts]), how, name=called, runs=names)
                 count += len(fused)
                 yield fused.table
 
@@ -356,8 +355,7 @@ def _normalized(table: PairTable, norm: str) -> FloatArray:
     sizes = np.diff(table.offsets)
     if norm == "rank":
         place = np.arange(len(values)) - table.offsets[query]
-        ranks: FloatArray = 1 - place / sizes[query]
-        return ranks
+        return 1 - place / sizes[query]
     filled = np.flatnonzero(sizes)
     highest, lowest = np.zeros(len(sizes)), np.zeros(len(sizes))
     highest[filled] = values[table.offsets[filled]]

@@ -354,10 +354,8 @@ class _Search:
 
     def best(self, queries: Iterable[bytes]) -> int:
         """Return the number of the best candidate on these queries; the first of ties."""
-        lower = self.measure.declaration.better == "lower"
-        means = [self.mean(number, queries) for number in range(len(self.candidates))]
-        worth = [-math.inf if math.isnan(m) else -m if lower else m for m in means]
-        return worth.index(max(worth))
+        means = np.array([self.mean(number, queries) for number in range(len(self.candidates))])
+        return int(np.argmax(np.nan_to_num(self.measure.improvements(means), nan=-np.inf)))
 
     def mean(self, candidate: int, queries: Iterable[bytes]) -> float:
         """Return the mean of a candidate over these queries, in the order of the judgments."""
@@ -390,11 +388,8 @@ class _Search:
                 f"{many(len(rest), 'query')} without judgments fused by {overall}, the best "
                 f"on {many(len(everything), 'query')}"
             )
-        tables = []
-        for how, queries in parts:
-            aligned = align([only(run, queries) for run in self.runs])
-            tables.append(self.fuse(aligned, how).table)
-        fused = PairTable.joined(tables)
+        aligned = ((align([only(run, queries) for run in self.runs]), how) for how, queries in parts)
+        fused = PairTable.joined([self.fuse(part, how).table for part, how in aligned])
         place = {query: number for number, query in enumerate(fused.queries.shown())}
         table = of_queries(fused, np.array([place[query] for query in known if query in place], dtype=np.int64))
         method = self.candidates[0].method

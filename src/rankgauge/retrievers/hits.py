@@ -99,9 +99,8 @@ def hits_of(found: Any, k: int) -> Hits:
     beyond = max(len(ids) - k, 0)
     if beyond:
         ids, scores = ids[:k], scores[:k]
-    if scores:
-        return Hits(ids, scores, True, repeated, beyond, ascending)  # noqa: FBT003 - field order
-    return Hits(ids, [float(n) for n in range(len(ids), 0, -1)], False, repeated, beyond)  # noqa: FBT003
+    by_rank = map(float, range(len(ids), 0, -1))
+    return Hits(ids, scores or list(by_rank), bool(scores), repeated, beyond, ascending)
 
 
 def rows_of_hits(result: Any, k: int = 0) -> tuple[list[str], list[float]]:

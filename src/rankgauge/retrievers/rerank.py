@@ -180,8 +180,7 @@ class CrossEncoderReranker:
         """Return a score for each text."""
         if not texts:
             return []
-        pairs = [(query, text) for text in texts]
-        scores = self._model.predict(pairs, batch_size=self._batch, show_progress_bar=False)
+        scores = self._model.predict([(query, text) for text in texts], batch_size=self._batch, show_progress_bar=False)
         if getattr(scores, "ndim", 1) != 1:
             raise InputError(
                 f"the cross-encoder returned {scores.shape[1]} numbers for each pair, expected one",
