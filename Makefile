@@ -5,7 +5,7 @@ SAMPLE := src/rankgauge/sample
 # Each process starts with its part of the files, and takes tests from others when it has none left.
 PARALLEL := --numprocesses auto --dist worksteal
 # Tests of scripts, pages, and tools for developers, which "make test-lowest" leaves out. It calls the
-# code with small inputs and fewer random examples; "make test" also reads the collections.
+# code with small inputs; "make test" also reads the collections.
 NOT_LOWEST := tests/benchmarks tests/tools tests/test_docs.py tests/test_fuzz.py \
 	tests/test_oracle_files.py tests/test_other_tools_page.py
 # The extras of the demos; a variable, because a comma would end an argument of $(call).
@@ -116,7 +116,7 @@ scale: .venv/dev.stamp .venv-spark/spark.stamp ## measure the tables of docs/how
 	.venv-spark/bin/python benchmarks/scale.py --spark --write docs/howto/scale.md
 
 test-lowest: .venv-lowest/lowest.stamp ## run the tests with the oldest supported libraries, without the compiled core
-	env -u RANKGAUGE_TEST_DATA RANKGAUGE_NATIVE=0 HYPOTHESIS_PROFILE=few .venv-lowest/bin/python -m pytest \
+	env -u RANKGAUGE_TEST_DATA RANKGAUGE_NATIVE=0 .venv-lowest/bin/python -m pytest \
 		$(PARALLEL) --quiet -m "not slow" $(addprefix --ignore=,$(NOT_LOWEST)) tests
 
 test-frames: .venv-frames/pandas2.stamp ## run the data frame tests with pandas 2

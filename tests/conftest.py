@@ -12,10 +12,9 @@ _CALM = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 # Deterministic examples, so that a failure means a change, not chance.
 settings.register_profile(
-    "default", max_examples=20, deadline=None, derandomize=True, database=None, suppress_health_check=_CALM
+    "default", max_examples=10, deadline=None, derandomize=True, database=None, suppress_health_check=_CALM
 )
 settings.register_profile("many", max_examples=300, deadline=None, print_blob=True, suppress_health_check=_CALM)
-settings.register_profile("few", settings.get_profile("default"), max_examples=10)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 

@@ -5,7 +5,7 @@ import string
 
 import pytest
 from growth import assert_linear
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from rankgauge.answers import (
     AnswerRecord,
@@ -354,7 +354,6 @@ WORDS = (
 )
 
 
-@settings(max_examples=300, deadline=None)
 @given(
     claim=st.lists(st.sampled_from(WORDS), min_size=1, max_size=5), text=st.lists(st.sampled_from(WORDS), max_size=25)
 )

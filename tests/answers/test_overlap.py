@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from rankgauge import list_measures
 from rankgauge.answers import AnswerRecord, AnswerSet, Citation, Context, context_spans, evaluate_answers, read_answers
@@ -75,7 +75,6 @@ WORDS = st.lists(
 ).map(" ".join)
 
 
-@settings(max_examples=200, deadline=None)
 @given(WORDS, WORDS)
 def test_overlap_is_that_of_the_definitions(answer, reference):
     record = answered(answer, reference)

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from rankgauge import parse
 from rankgauge.answers import AnswerRecord, Citation, Claim, ClaimSet, Context, JudgedAnswer, score
@@ -378,7 +378,6 @@ def completions(kind):
         ]
     ),
 )
-@settings(deadline=None, max_examples=150)
 def test_bounds_contain_every_completed_value(kind, name):
     found = score(parse(name), judged(**kind))
     assert found.reason or found.value == found.low == found.high or math.isnan(found.value)

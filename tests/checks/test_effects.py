@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from strategies import batch
 
 from rankgauge import Qrels, Run, parse
@@ -20,7 +20,6 @@ SMALL = st.dictionaries(
 )
 
 
-@settings(max_examples=20)
 @given(SMALL, SMALL)
 def test_ranks_reversed_rankings_are_those_of_the_negated_scores(qrels, run):
     run = {**run, "q1": run.get("q1", {"a": 0})}
@@ -33,7 +32,6 @@ def test_ranks_reversed_rankings_are_those_of_the_negated_scores(qrels, run):
 
 
 @pytest.mark.parametrize("name", ["nDCG@5", "AP", "P@3", "RR", "ERR@5", "Bpref", "R@4"])
-@settings(max_examples=20)
 @given(SMALL, SMALL)
 def test_no_order_of_equal_scores_is_outside_the_interval(name, qrels, run):
     run = {**run, "q1": run.get("q1", {"a": 0})}

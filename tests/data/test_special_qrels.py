@@ -1,7 +1,7 @@
 """Judgments with labels survive writing and reading."""
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from rankgauge.data import PreferenceQrels, SampledQrels, SubtopicQrels
 from rankgauge.errors import InputError, UnknownName
@@ -19,7 +19,6 @@ def nested(names, *levels):
     return found
 
 
-@settings(deadline=None, max_examples=20)
 @given(
     data=st.data(),
     form=st.sampled_from(["trec", "csv", "tsv", "json", "jsonl"]),

@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 from growth import assert_linear
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from rankgauge import FormatError
 from rankgauge.formats import sgml
@@ -34,7 +34,6 @@ def topic(key, title, text, blank=""):
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
 def test_the_layout_of_documents_and_topics_changes_nothing(tmp_path_factory, data):
     texts = data.draw(st.lists(st.tuples(_WORDS, _WORDS), min_size=1, max_size=5))
     made = data.draw(st.sampled_from([document, topic]))

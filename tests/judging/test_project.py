@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings as examples, strategies as st
+from hypothesis import given, strategies as st
 
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.judging import (
@@ -286,7 +286,6 @@ def test_racing_judges_all_finish_and_the_limit_holds(shared, where):
 # ---- settings
 
 
-@examples(deadline=None, max_examples=60)
 @given(
     given_settings=st.fixed_dictionaries(
         {},

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from growth import assert_linear
-from hypothesis import example, given, settings, strategies as st
+from hypothesis import example, given, strategies as st
 from jsonschema import Draft202012Validator
 
 from rankgauge.llm import ChatRequest
@@ -120,7 +120,6 @@ VALUES = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=200, deadline=None)
 @given(value=VALUES)
 @example(value={"entries": [{"id": "1", "vital": True}, {"id": "2", "vital": False}]})
 @example(value={"entries": [{"id": "1", "vital": 1}]})

@@ -13,7 +13,7 @@ from typing import Any
 import ir_measures
 import pytest
 import pytrec_eval
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from strategies import completed
 
 from rankgauge import UnknownName, list_measures, parse
@@ -538,7 +538,6 @@ _WORDS = st.sampled_from(
 )
 
 
-@settings(max_examples=400)
 @given(st.lists(_WORDS, max_size=6).map("".join) | st.text(max_size=30), st.sampled_from([None, *DIALECTS]))
 def test_any_text_is_parsed_or_refused_with_a_message(text: str, dialect: str | None) -> None:
     try:

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from tests.online_loops import START, Event, pairs, questions_of, random_events, write_events
 
 from rankgauge.core.abstention import abstains
@@ -70,7 +70,6 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("logs")
 
 
-@settings(max_examples=12, deadline=None)
 @given(seed=st.integers(0, 10**6), size=st.integers(1, 60), abstentions=st.booleans())
 def test_metrics_are_those_of_loops_over_the_events(folder, seed, size, abstentions):
     events = random_events(seed, size, abstentions=abstentions)
@@ -296,7 +295,6 @@ PARTS = (
 )
 
 
-@settings(max_examples=200, deadline=None)
 @given(text=st.lists(st.sampled_from(PARTS), max_size=6).map("".join))
 def test_the_database_passes_on_every_text_that_abstains(text):
     import duckdb

@@ -66,7 +66,6 @@ def printed(name, query, form):
     yield render(found, form)
 
 
-@settings(max_examples=15, deadline=None)
 @given(NAMES, IDS)
 @example("::error::x", "::error::y")
 @example("a\x1b[2J\nb", "\x9b31m")
@@ -89,7 +88,6 @@ def test_neither_do_files_that_are_printed(form, name, query):
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", text)
 
 
-@settings(max_examples=10, deadline=None)
 @given(NAMES, IDS)
 @example("::error::x%0A", "::error::y")
 def test_a_gate_writes_whole_xml_and_one_command_a_line(name, query):
@@ -106,7 +104,6 @@ def test_a_gate_writes_whole_xml_and_one_command_a_line(name, query):
     assert_safe(result.explanation())
 
 
-@settings(max_examples=10, deadline=None)
 @given(NAMES, IDS)
 @example("a\x1b\n::error::x", "\x9b")
 def test_a_history_prints_no_control_characters(tmp_path_factory, name, query):

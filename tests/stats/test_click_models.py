@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from rankgauge.errors import InputError
 from rankgauge.stats import expected_clicks, fit_position_model
@@ -240,7 +240,6 @@ def test_documents_that_never_move_are_refused():
         fit_position_model([0, 0], [1, 2], [10, 10], [0, 0])
 
 
-@settings(max_examples=100, deadline=None)
 @given(impressions)
 def test_any_counts_give_bounded_attractions_or_an_error(given_impressions):
     try:
