@@ -18,7 +18,7 @@ from rankgauge.core.pair_table import offsets_of
 from rankgauge.measures import compiled
 
 pytestmark = pytest.mark.skipif(native.core is None, reason="the compiled core was not built")
-SIZE = 4_000
+SIZE = 2_000
 
 
 def colliding_ids(count):

@@ -16,7 +16,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from peers import ir_measure
 from strategies import batch
 
@@ -145,7 +145,6 @@ def test_columns_of_text_are_the_list_of_their_values(column: Any, values: list[
 
 
 @pytest.mark.parametrize("column", OF_TEXT.values(), ids=OF_TEXT)
-@settings(max_examples=20, deadline=None)
 @given(
     values=st.lists(st.sampled_from(TEXT) | st.sampled_from(TEXT + ODD), max_size=5),
     sizes=st.lists(st.integers(1, 9), min_size=5, max_size=5),
@@ -212,7 +211,7 @@ def test_whole_numbers_of_every_width_are_written_to_the_end_of_their_range(kind
 @pytest.mark.parametrize("mixed", [False, True], ids=["together", "mixed"])
 def test_many_rows_are_those_of_the_list(*, mixed: bool) -> None:
     rng = random.Random(3)
-    rows = 150_000
+    rows = 30_000
     queries = rng.choices(["q", "q1", "x" * 8, "x" * 8 + "é", "y" * 40], k=rows)
     if not mixed:
         queries.sort()
@@ -244,7 +243,7 @@ FRAMES: dict[str, Callable[[pd.DataFrame], Any]] = {
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
 def test_ir_measures_agrees_on_the_same_frame(frame: Any) -> None:
     names = ["nDCG@10", "AP", "RR", "P@5", "R@20", "Success@5"]
-    made = batch(11, queries=300, grades=(0, 0, 1, 1, 2, 3), missing=False)
+    made = batch(11, queries=100, grades=(0, 0, 1, 1, 2, 3), missing=False)
     qrels, run = (
         pd.DataFrame(
             [(query, doc, value) for query, docs in side.items() for doc, value in docs.items()],
@@ -255,7 +254,7 @@ def test_ir_measures_agrees_on_the_same_frame(frame: Any) -> None:
     ours = evaluate(frame(qrels), frame(run), names)
     theirs = ir_measures.iter_calc([ir_measure(name) for name in names], qrels, run)
     found = {(metric.query_id, str(metric.measure)): metric.value for metric in theirs}
-    assert len(found) == 300 * len(names)
+    assert len(found) == 100 * len(names)
     for (query, name), value in found.items():
         # Without a relevant document they return 0 where rankgauge returns an undefined value.
         here = np.nan_to_num(ours.value(query, name))

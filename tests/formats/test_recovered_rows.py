@@ -16,7 +16,7 @@ def read(text):
     return [*recovered_rows(lines, "log.csv", ",")][1:]
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", range(60))
 def test_every_line_is_in_one_row_and_valid_tables_are_read_as_by_the_csv_module(seed):
     draw = random.Random(seed)
     pieces = ["a", ",", '"', '""', "\n", " ", "b c", "\n\n", "2026-05-01T12:00"]

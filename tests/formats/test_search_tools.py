@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -307,8 +308,9 @@ def grown(value: Any, leaf: Any) -> Iterator[Any]:
 @pytest.mark.parametrize("shape", [*SHAPES, "a response"])
 def test_a_shape_with_a_strange_part_is_read_or_refused(shape: str, tmp_path: Path) -> None:
     whole = SHAPES.get(shape) or response()
-    for leaf in (None, True, 3.5, "x", [], {}, [[]], [{}], {"x": []}):
-        for value in grown(whole, leaf):
+    for start, leaf in enumerate((None, True, 3.5, "x", [], {}, [[]], [{}], {"x": []})):
+        # Each part is replaced by a third of the leaves.
+        for value in itertools.islice(grown(whole, leaf), start % 3, None, 3):
             path = written(tmp_path / "a.json", value)
             for read in (read_qrels, read_run):
                 with contextlib.suppress(RankgaugeError):

@@ -102,7 +102,7 @@ def test_a_hundred_thousand_columns_take_linear_time(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="document 'd1' occurs 3 times"):
             read_qrels(path)
 
-    assert_linear(write, read, 12_500)
+    assert_linear(write, read, 4_000)
     path.write_text(f"{write(100_000)}\n")
     with pytest.raises(FormatError, match="'c7' and 99992 more; judgments need one of queries"):
         read_qrels(path)
