@@ -202,9 +202,15 @@ def _ask(retriever):
     retriever.search(QUERIES, 2)
 
 
-@pytest.mark.parametrize("status", [200, 400, 503])
-@pytest.mark.parametrize("form", [*FORMS, "echo"])
-@pytest.mark.parametrize("client", CLIENTS)
+# Every client repeats secrets in every form; the status changes from one form to the next.
+@pytest.mark.parametrize(
+    ("client", "form", "status"),
+    [
+        (client, form, (200, 400, 503)[(place + shift) % 3])
+        for shift, client in enumerate(CLIENTS)
+        for place, form in enumerate([*FORMS, "echo"])
+    ],
+)
 def test_no_message_contains_a_secret(client, form, status, monkeypatch):
     monkeypatch.setattr("time.sleep", lambda _: None)
     with serving(talking(form, status, CLIENTS[client])) as url:

@@ -44,6 +44,10 @@ def test_the_same_plot_gives_the_same_bytes_and_no_date(shape):
     svg = plot(shape).svg()
     assert svg == plot(shape).svg()
     assert not re.search(r"(?i)<dc:date|20[0-9]{2}-", svg)
+
+
+def test_the_same_plot_gives_the_same_pixels():
+    shape = next(iter(PANELS))
     assert plot(shape).png(dpi=40) == plot(shape).png(dpi=40)
 
 

@@ -226,12 +226,12 @@ def test_what_is_no_document_is_refused():
 SAME_STEMS = version("pystemmer") >= "3"
 
 
-@pytest.mark.parametrize("name", ["cranfield", "cisi"])
 @pytest.mark.parametrize(
-    ("run", "options"),
+    ("name", "run", "options"),
     [
-        ("bm25-lucene-k0.9-b0.4-stem", {}),
+        ("cranfield", "bm25-lucene-k0.9-b0.4-stem", {}),
         (
+            "cisi",
             "bm25-robertson-k1.5-b0.75-nostem",
             {"method": "robertson", "k1": 1.5, "b": 0.75, "stemmer": None, "stop_words": None},
         ),
