@@ -19,7 +19,7 @@ Judgments = dict[str, dict[str, int]]
 Scores = dict[str, dict[str, float]]
 
 # "make test-profiles" takes more.
-SEEDS = range(int(os.environ.get("SEEDS", "4")))
+SEEDS = range(int(os.environ.get("SEEDS", "2")))
 QUERIES = 30
 # One is not judged, and two are not in the run.
 JUDGED, BOTH = QUERIES - 1, QUERIES - 3

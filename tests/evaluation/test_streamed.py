@@ -175,7 +175,7 @@ def test_a_packed_file_is_read_in_blocks(tmp_path, qrels, streamed, queries):
 @pytest.mark.usefixtures("small_blocks")
 def test_a_truncated_compressed_file_is_reported_as_when_read_whole(tmp_path, qrels, cut):
     path = tmp_path / "a.run.gz"
-    packed = gzip.compress("".join(rows_of(60, 400)).encode())
+    packed = gzip.compress("".join(rows_of(40, 100)).encode())
     path.write_bytes(packed[: len(packed) - cut])
     with pytest.raises(RankgaugeError) as whole:
         read_run(path)

@@ -25,7 +25,7 @@ from rankgauge import (
     parse,
     unjudged_report,
 )
-from rankgauge.evaluation import Drawing
+from rankgauge.evaluation import Drawing, UnjudgedReport
 from rankgauge.evaluation.unjudged import Prior
 from rankgauge.measures.declaration import SPECIAL
 from rankgauge.measures.measure import Measure
@@ -36,12 +36,22 @@ ALL = [example(bare) for bare in list_measures() if bare.declaration.reads not i
 
 @pytest.fixture(scope="module")
 def made() -> Batch:
-    return batch(41, queries=60)
+    return batch(41, queries=30)
 
 
 def column(found: Evaluation, measure: Measure) -> dict[str, float]:
     values = found.per_query[:, found.measures.index(measure)]
     return dict(zip(found.query_ids, values.tolist(), strict=True))
+
+
+@pytest.fixture(scope="module")
+def removed(made: Batch) -> Evaluation:
+    return evaluate(made.qrels, made.run, ALL, unjudged="removed")
+
+
+@pytest.fixture(scope="module")
+def report(made: Batch) -> UnjudgedReport:
+    return unjudged_report(made.qrels, made.run, ALL)
 
 
 def same(value: float | None, other: float) -> bool:
@@ -54,8 +64,8 @@ def same(value: float | None, other: float) -> bool:
 
 
 @pytest.mark.parametrize("measure", ALL, ids=str)
-def test_removed_is_the_condensed_list_of_each_query(made: Batch, measure: Measure) -> None:
-    values = column(evaluate(made.qrels, made.run, [measure], unjudged="removed"), measure)
+def test_removed_is_the_condensed_list_of_each_query(made: Batch, removed: Evaluation, measure: Measure) -> None:
+    values = column(removed, measure)
     condensed = "judged_only" in measure.declaration.words
     changed = 0
     for query in made.qrels:
@@ -118,10 +128,12 @@ def _all_relevant(seen: Seen, measure: Measure, top: float) -> Seen:
 
 
 @pytest.mark.parametrize("measure", ALL, ids=str)
-def test_all_relevant_agrees_with_loops_using_the_top_grade(made: Batch, measure: Measure) -> None:
-    found = unjudged_report(made.qrels, made.run, [measure])
-    assert found.top == 4
-    values = dict(zip(found.none_relevant.query_ids, found.all_relevant[:, 0].tolist(), strict=True))
+def test_all_relevant_agrees_with_loops_using_the_top_grade(
+    made: Batch, report: UnjudgedReport, measure: Measure
+) -> None:
+    assert report.top == 4
+    found = report.all_relevant[:, report.none_relevant.measures.index(measure)]
+    values = dict(zip(report.none_relevant.query_ids, found.tolist(), strict=True))
     for query in made.qrels:
         wanted = by_loop(measure, _all_relevant(made.seen(query), measure, 4.0))
         assert same(wanted, values[query]), query

@@ -213,8 +213,8 @@ def test_small_losses_that_add_up_are_seen_by_the_anchor():
     release = Baseline.from_run(qrels, level(0), rules)
     last = release
     verdicts = []
-    for step in range(20):
-        run = level(step)
+    for bad in range(0, 20, 2):
+        run = level(bad)
         verdicts.append(gate(qrels, run, rules, baseline=last, anchor=release))
         last = Baseline.from_run(qrels, run, rules)
     assert {found.checks[0].verdict for found in verdicts} == {"IDENTICAL", "PASS"}
@@ -730,7 +730,7 @@ def test_external_values_are_gated():
 def test_a_run_without_a_loss_passes_the_testable_margin_with_a_power_of_80_percent():
     rng = np.random.default_rng(3)
     margin = margin_tested(non_inferiority(rng.normal(0, 0.1, 400), 0.02, lowest=-1.0), 400)
-    draws = rng.normal(0, 0.1, (300, 400))
+    draws = rng.normal(0, 0.1, (120, 400))
     passed = [non_inferiority(draw, margin, lowest=-1.0).not_inferior for draw in draws]
     assert 0.74 < np.mean(passed) < 0.92
 

@@ -87,12 +87,12 @@ class Case:
 
 @pytest.fixture(scope="module")
 def whole_grades() -> Case:
-    return Case(batch(20240229, queries=400, deepest=30))
+    return Case(batch(20240229, queries=200, deepest=30))
 
 
 @pytest.fixture(scope="module")
 def float_grades() -> Case:
-    return Case(batch(7, queries=250, grades=(-1, -2.5, 0, 0.5, 1, 1.5, 2, 2.25, 3.75, 4)))
+    return Case(batch(7, queries=120, grades=(-1, -2.5, 0, 0.5, 1, 1.5, 2, 2.25, 3.75, 4)))
 
 
 @pytest.fixture(scope="module")

@@ -256,10 +256,10 @@ def test_a_result_is_printed_shown_and_written(result):
     assert printed.strip()
     assert not printed.endswith("\n")
     assert printed in render(result) or type(result).__name__ == "Conversion"
-    for format in FORMATS:
-        assert render(result, format).endswith("\n"), format
-    assert "<table" in result._repr_html_()
-    assert result._repr_html_() == result.to_html() == render(result, "html")
+    rendered = {format: render(result, format) for format in FORMATS}
+    assert all(text.endswith("\n") for text in rendered.values())
+    assert "<table" in rendered["html"]
+    assert result._repr_html_() == result.to_html() == rendered["html"]
     assert "|" in result.to_markdown()
     assert "\\begin{tabular}" in result.to_latex()
     assert result.to_csv().count("\n") >= 1
