@@ -197,7 +197,14 @@ def test_only_the_seeded_bias_is_found(group, condition):
     assert verdict[group] == "more lenient"
     assert verdict["longer contexts"] == "cannot tell"
     assert {"longer claims", "the first context", "answers of a"} <= set(verdict)
-    same = calibrate(sets, human and verdicts(some, lambda _, n: S if n % 7 == 0 else N), human, draws=50).relations[0]
+
+
+def test_equal_verdicts_have_no_bias():
+    sets = answered(40, "a", 3), answered(40, "b", 3)
+    some = items(*sets)
+    human = verdicts(some, lambda _, n: S if n % 7 == 0 else N, "ann")
+    judge = verdicts(some, lambda _, n: S if n % 7 == 0 else N)
+    same = calibrate(sets, judge, human, draws=50).relations[0]
     assert {bias.verdict for bias in same.biases} == {"cannot tell"}
 
 

@@ -285,8 +285,11 @@ def test_a_run_that_is_killed_is_resumed_without_paying_twice(tmp_path, how):
         out, err = process().communicate(timeout=120)
         assert (err, out) == ("", f"{kept} {240 - kept} {{}}\n")
         done = len(server.bodies)
-        process().communicate(timeout=120)
-        assert len(server.bodies) == done
+        given = answers(questions=12, claims=20)
+        judge = ModelJudge(ChatModel(server.url, "small", cache=tmp_path / "r.db"))
+        with VerdictStore(tmp_path / "v.db") as store:
+            again = judge_answers(given, judge, store, **MEASURE)
+        assert (again.before, again.judged, len(server.bodies)) == (240, 0, done)
     # After the server has ended, it has read all requests; only the calls in progress (at most
     # four) are sent again.
     assert len(set(replied)) == CALLS

@@ -74,7 +74,7 @@ def judged_run(folder):
     return read_qrels(folder / "trec/qrels.txt"), Run.of(first, name=run.name)
 
 
-@pytest.fixture(params=COLLECTIONS)
+@pytest.fixture(params=["cranfield", "npl"])
 def good(request, data_folder):
     return judged_run(data_folder / request.param)
 

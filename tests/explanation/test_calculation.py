@@ -165,7 +165,7 @@ AVERAGED = (
 
 @pytest.mark.parametrize("name", AVERAGED)
 def test_a_mean_over_all_orders_of_ties_is_shown_as_one_ranking(name):
-    drawn = batch(14, queries=25)
+    drawn = batch(14, queries=12)
     truth, found = Qrels.of(drawn.qrels), Run.of(drawn.run)
     evaluation = evaluate(truth, found, name, ties="mean")
     for query in list(drawn.qrels):

@@ -17,7 +17,7 @@ def test_a_project_kept_open_knows_what_a_new_one_reads(tmp_path, seed):
     where = tmp_path / "judging.db"
     with filled(where, 3, 4, Settings(overlap=0.5, judges=2, repeats=0.1, budget=6)) as project:
         people = [project.add_judge(name)[0].id for name in "abc"]
-        for _ in range(60):
+        for _ in range(30):
             judge = rng.choice(people)
             task = project.next_task(judge)
             if task is not None:

@@ -618,9 +618,15 @@ def test_other_spellings_of_booleans_are_refused_with_the_mapping_to_write(tmp_p
     assert report.events == {"question": 6, "answer": 6, "abstention": 4}
 
 
-@pytest.mark.parametrize("kind", ["abstention", "handover"])
-@pytest.mark.parametrize("field", ["label", "value"])
-@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+@pytest.mark.parametrize(
+    ("kind", "field", "suffix"),
+    [
+        ("abstention", "label", ".csv"),
+        ("abstention", "value", ".jsonl"),
+        ("handover", "label", ".jsonl"),
+        ("handover", "value", ".csv"),
+    ],
+)
 def test_a_boolean_in_a_shared_column_says_whether_there_is_an_event(tmp_path, suffix, field, kind):
     words = ["true", "yes", "no", "false", "0", "", "00", "Falsch", "[]", "{}"]
     path = tmp_path / f"log{suffix}"
@@ -759,8 +765,10 @@ def test_cells_of_several_lines_are_one_row_and_their_lines_are_counted(tmp_path
     assert "9 lines" in str(report)
 
 
-@pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\n\n", "\r\r\n \n"])
-@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+@pytest.mark.parametrize(
+    ("suffix", "end"),
+    [*(("csv", end) for end in ("\n", "\r", "\r\n", "\n\n", "\r\r\n \n")), ("jsonl", "\r\n"), ("jsonl", "\r\r\n \n")],
+)
 def test_lines_may_have_any_end_and_blank_lines_between_them(tmp_path, monkeypatch, suffix, end):
     monkeypatch.setattr(sources, "BATCH_BYTES", 3000)
     monkeypatch.setattr(sources, "_PART", 512)
@@ -943,7 +951,7 @@ def imported(tmp_path_factory):
         return source, folder / "whole", import_log(source, folder / "whole", now=NOW)
 
 
-@pytest.mark.parametrize("after", [0, 3, 8])
+@pytest.mark.parametrize("after", [0, 5])
 def test_an_interrupted_import_goes_on_with_equal_results(tmp_path, monkeypatch, imported, after):
     """As if killed after any step: segments, rejected rows, and the manifest may be incomplete."""
     monkeypatch.setattr(sources, "BATCH_BYTES", 20_000)

@@ -316,14 +316,11 @@ def exported(*traces):
 
 
 @pytest.mark.parametrize("case", TRACES)
-@pytest.mark.parametrize("seed", range(2))
-def test_question_answer_and_documents_do_not_depend_on_the_order_of_spans(case, seed, tmp_path):
+def test_question_answer_and_documents_do_not_depend_on_the_order_of_spans(case, tmp_path):
     spans, question, latency = TRACES[case]
-    chance = random.Random(seed)
     rows = [(f"t{n}", [one]) for n in range(3) for one in spans]
     rows.append(("t9", [HEALTH]))
-    if seed:
-        chance.shuffle(rows)
+    random.Random(1).shuffle(rows)
     # Half of the spans are in another file.
     lines = [exported(row) for row in rows]
     write(tmp_path / "one.jsonl", *lines[::2])

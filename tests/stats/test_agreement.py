@@ -202,7 +202,7 @@ def test_with_the_units_needed_intervals_have_the_width_asked_for(alpha, none):
     shares = np.array([none, *[(1 - none) / 3] * 3])
     units = units_needed(0.1, shares, alpha)
     rng = np.random.default_rng(7)
-    first, second = (rng.choice(4, (2000, units), p=shares) for _ in range(2))
+    first, second = (rng.choice(4, (1000, units), p=shares) for _ in range(2))
     pairs = np.stack([first, np.where(rng.random(first.shape) < alpha, first, second)], axis=2)
     found = [krippendorff_alpha(study.astype(float), draws=0).value for study in pairs]
     assert 1.96 * np.std(found) == pytest.approx(0.1, rel=0.06)

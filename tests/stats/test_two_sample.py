@@ -185,7 +185,7 @@ def test_the_same_seed_gives_the_same_test():
     assert (first.p, first.areas, first.z) == (second.p, second.areas, second.z)
 
 
-@pytest.mark.parametrize("ours", [6, 30, 54])
+@pytest.mark.parametrize("ours", [6, 54])
 def test_false_alarms_are_rare_with_unequal_sizes_and_equal_points(ours):
     p = []
     for seed in range(120):
