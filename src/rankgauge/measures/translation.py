@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -57,8 +58,7 @@ def translate(text: str, dialect: str | None = None) -> tuple[str, ...] | None:
     own = tool in {"trec_eval", "pytrec_eval"}
     if own or tool is None:
         if text in NICKNAMES:
-            parts = (_expand_list(name, own=True) or (name,) for name in NICKNAMES[text])
-            return tuple(name for names in parts for name in names if _is_declared(name))
+            return tuple(name for part in NICKNAMES[text] for name in _expand_list(part, own=True) or (part,))
         many = _expand_list(text, own=own)
         if many is not None:
             return many
@@ -90,63 +90,36 @@ def _expand_list(text: str, *, own: bool) -> tuple[str, ...] | None:
     # P alone is our measure without its cut-off, unless the dialect is that of trec_eval.
     if not values or (not listed and not own and plain_key(name) in NAMES):
         return None
-    special = _SPECIAL.get(name)
+    special = _with_parameter(name, values)
     if special is not None:
-        return special(name, values)
-    return tuple(f"{name}_{cut}" for cut in values.split(",")) if f"{name}_" in TREC else None
+        return (special,)
+    parts = values.split(",")
+    if name == "iprec_at_recall":
+        return tuple(f"IPrec@{level}" for level in parts)
+    return tuple(f"{name}_{cut}" for cut in parts) if f"{name}_" in TREC else None
 
 
-def _gains(name: str, values: str) -> tuple[str, ...] | None:
-    """Translate ``ndcg.1=3.5,2=9``, which sets the gain of each grade."""
-    if "=" not in values:
-        return None
-    ours = TREC[name][0] if name in TREC else NAMES[plain_key(name)][0]
-    return (f"{ours}(gain={{{values.replace('=', ':')}}})",)
-
-
-def _levels(_name: str, values: str) -> tuple[str, ...]:
-    return tuple(f"IPrec@{level}" for level in values.split(","))
-
-
-def _persistence(_name: str, values: str) -> tuple[str, ...] | None:
-    """Translate ``rbp.p=0.8`` of trec_eval 10, but not ``rbp.95`` of ranx."""
-    return (f"RBP({values})",) if values.startswith("p=") else None
-
-
-def _set_f_weight(_name: str, values: str) -> tuple[str, ...]:
-    """Translate ``set_F.4``, whose parameter is the square of beta."""
-    try:
-        beta = math.sqrt(float(values))
-    except ValueError:
-        return (f"SetF(beta={values})",)
-    return (f"SetF(beta={beta:.15g})",)
-
-
-def _utility_weights(name: str, values: str) -> tuple[str, ...] | None:
-    """Translate ``utility.1,-1,0,0``: weights of hits, other retrieved documents, and misses.
-
-    The last weight must be 0: it is for documents neither relevant nor retrieved, which are in
-    neither run nor judgments.
-    """
-    weights = values.split(",")
-    if name not in TREC or len(weights) != 4 or weights[3].strip("-0."):
-        return None
-    hit, noise, miss, _ = weights
-    return (f"{TREC[name][0]}(hit={hit},miss={miss},noise={noise})",)
-
-
-# Names for which the part after the dot is not a list of cut-offs.
-_SPECIAL: Mapping[str, Callable[[str, str], tuple[str, ...] | None]] = {
-    "G": _gains,
-    "dcg": _gains,
-    "ndcg": _gains,
-    "ndcg_rel": _gains,
-    "Rndcg": _gains,
-    "rbp": _persistence,
-    "set_F": _set_f_weight,
-    "utility": _utility_weights,
-    "iprec_at_recall": _levels,
-}
+def _with_parameter(name: str, values: str) -> str | None:
+    """Return our name if the part after the dot is a parameter, not a list of cut-offs."""
+    match name:
+        # ndcg.1=3.5,2=9 sets the gain of each grade.
+        case "G" | "dcg" | "ndcg" | "ndcg_rel" | "Rndcg" if "=" in values:
+            ours = TREC[name][0] if name in TREC else NAMES[plain_key(name)][0]
+            return f"{ours}(gain={{{values.replace('=', ':')}}})"
+        # rbp.p=0.8 of trec_eval 10, but not rbp.95 of ranx.
+        case "rbp" if values.startswith("p="):
+            return f"RBP({values})"
+        # The parameter of set_F.4 is the square of beta.
+        case "set_F":
+            with suppress(ValueError):
+                values = f"{math.sqrt(float(values)):.15g}"
+            return f"SetF(beta={values})"
+        # Weights of hits, other retrieved documents, and misses. The last weight must be 0: it is for
+        # documents neither relevant nor retrieved, which are in neither run nor judgments.
+        case "utility" if re.fullmatch(r"[^,]*,[^,]*,[^,]*,[-0.]*", values):
+            hit, noise, miss, _ = values.split(",")
+            return f"Utility(hit={hit},miss={miss},noise={noise})"
+    return None
 
 
 def _readings(text: str) -> Iterator[ParsedName]:
@@ -177,9 +150,11 @@ def _translated(text: str, spelled: ParsedName, tool: str | None) -> str | None:
     key, params = plain_key(spelled.name), dict(spelled.params)
     for (of, word), names in FLAGS.items():
         if key == of and word in params:
-            name = names[params.pop(word).lower() == "true"]
-            return _compose_name(name, params, spelled.at) if _is_declared(name) else None
-    _drop_implied(text, key, params)
+            return _compose_name(names[params.pop(word).lower() == "true"], params, spelled.at)
+    # Remove parameters that have the only supported value.
+    for (of, word), implied in IMPLIED.items():
+        if key == of and word in params and params.pop(word) != implied.value:
+            raise UnknownName(f"{text!r} is not supported: {implied.why}", fix=implied.instead)
     # A parameter may make it another measure: numret(rel).
     key = next((f"{key}({word})" for word in params if f"{key}({word})" in _table()), key)
     if tool == "ranx" and key == "rbp" and spelled.at is not None and "p" not in params:
@@ -188,25 +163,15 @@ def _translated(text: str, spelled: ParsedName, tool: str | None) -> str | None:
     if tool is None and plain_key(spelled.name) in NAMES and "(" not in key:
         return _compose_name(spelled.name, params, spelled.at)
     rows = {name: row for name, row in _table().get(key, {}).items() if tool is None or name == tool}
-    if tool is not None and not rows:
+    if not rows:
         return None
-    meant = {row.means: row for row in rows.values()}
-    if len(meant) > 1:
+    row, *others = {row.means: row for row in rows.values()}.values()
+    if others:
         raise _ambiguous(text, spelled, rows)
-    for row in meant.values():
-        if not row.means:
-            raise UnknownName(f"{text!r} is not supported: {row.why}", fix=row.instead)
-        bare = row.bare and spelled.at is None and "k" not in params and "top_k" not in params
-        means = row.bare if bare and tool is not None else row.means
-        return _compose_name(means, params, spelled.at) if _is_declared(means) else None
-    return None
-
-
-def _drop_implied(text: str, key: str, params: dict[str, str]) -> None:
-    """Remove parameters that have the only supported value; raise an error for other values."""
-    for (of, word), implied in IMPLIED.items():
-        if key == of and word in params and params.pop(word) != implied.value:
-            raise UnknownName(f"{text!r} is not supported: {implied.why}", fix=implied.instead)
+    if not row.means:
+        raise UnknownName(f"{text!r} is not supported: {row.why}", fix=row.instead)
+    bare = row.bare and spelled.at is None and "k" not in params and "top_k" not in params
+    return _compose_name(row.bare if bare and tool is not None else row.means, params, spelled.at)
 
 
 def _compose_name(means: str, params: Mapping[str, str], at: str | None) -> str:
@@ -216,27 +181,10 @@ def _compose_name(means: str, params: Mapping[str, str], at: str | None) -> str:
     return name + (f"({inside})" if inside else "") + (f"@{at}" if at is not None else "")
 
 
-def _is_declared(name: str) -> bool:
-    """Return whether a measure with this name, ours or that of trec_eval, is declared."""
-    stem = re.split(r"[(@]", name, maxsplit=1)[0]
-    head = stem.rpartition("_")[0] + "_"
-    return plain_key(stem) in NAMES or stem in TREC or head in TREC
-
-
-def is_offered(spelling: Spelling) -> bool:
-    """Return whether the spelling denotes a declared measure, or says why there is none.
-
-    Example:
-        >>> is_offered(Spelling("mrr", "RR"))
-        True
-    """
-    return not spelling.means or _is_declared(spelling.means)
-
-
 def _ambiguous(text: str, spelled: ParsedName, rows: Mapping[str, Spelling]) -> UnknownName:
     by_meaning: dict[str, list[str]] = {}
     for tool, row in rows.items():
-        if row.means and _is_declared(row.means):
+        if row.means:
             name = _compose_name(row.means, spelled.params, spelled.at)
             by_meaning.setdefault(name, []).append("everyday usage" if tool == "people" else tool)
     message = ", ".join(f"{name} in {' and '.join(tools)}" for name, tools in by_meaning.items())
@@ -266,12 +214,13 @@ def no_such_name(spelled: ParsedName) -> UnknownName:
         fix: did you mean nDCG@10, RnDCG, or alpha_nDCG@10?
     """
     got = spelled.name
-    known: dict[str, str] = {}
-    for key, (name, params) in NAMES.items():
-        known[key] = _compose_name(name, {word: str(value) for word, value in params.items()}, None)
+    known = {
+        key: _compose_name(name, {word: str(value) for word, value in params.items()}, None)
+        for key, (name, params) in NAMES.items()
+    }
     for key, tools in _table().items():
         for row in tools.values():
-            if row.means and _is_declared(row.means):
+            if row.means:
                 known.setdefault(key, row.means)
     for twin, (name, *_) in TREC.items():
         known.setdefault(plain_key(twin), name)
@@ -315,7 +264,7 @@ def tool_names(tools: Iterable[str] = tuple(TOOLS)) -> Iterator[ToolName]:
     for name in tools:
         tool = TOOLS[name]
         has_cut = "{k}" in tool.shown
-        for row in filter(is_offered, tool.spellings):
+        for row in tool.spellings:
             # Parentheses contain a condition, not a part of the name.
             cut = row.cut and row.means and "(" not in row.name and _takes_cut(row.means)
             shown = row.name
