@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -14,13 +15,10 @@ from rankgauge.measures.tie_means import (
     chance_of_success,
     expected_ap,
     expected_first,
-    expected_gmap,
     expected_reciprocal,
 )
 
 _LEVELS = tuple(level / 10 for level in range(11))
-_RESIDUAL = ("RBPres", "RBP residual", "rbp_resid")
-_MULTIPLES = tuple(fifth / 5 for fifth in range(1, 11))
 
 
 @measure(trec="P_{k}", also=("Precision",), tie_mean="linear")
@@ -153,7 +151,7 @@ def AP(run: JudgedRun, *, k: int | None = None, rel: Level = 1, norm: str = "R")
     return total / run.divisor(rel)
 
 
-@measure(trec="gm_map", mean="geometric", also=("gm_map",), tie_mean=expected_gmap)
+@measure(trec="gm_map", mean="geometric", also=("gm_map",), tie_mean=partial(expected_ap, k=None, norm="R"))
 def GMAP(run: JudgedRun, *, rel: Level = 1) -> Values:
     r"""Average precision whose mean over queries is geometric (no value below 0.00001).
 
@@ -204,7 +202,7 @@ def Rprec(run: JudgedRun, *, rel: Level = 1) -> Values:
     return run.among(run.hits(rel), run.relevant(rel)) / run.divisor(rel)
 
 
-@measure(trec="Rprec_mult_{mult:.2f}", at="mult", curve=_MULTIPLES, tie_mean="linear")
+@measure(trec="Rprec_mult_{mult:.2f}", at="mult", curve=tuple(fifth / 5 for fifth in range(1, 11)), tie_mean="linear")
 def RprecMult(run: JudgedRun, *, mult: float, rel: Level = 1) -> Values:
     r"""Precision at a multiple of R: precision at rank mR, with R relevant documents.
 
@@ -339,7 +337,7 @@ def IPrecAvg(run: JudgedRun, *, rel: Level = 1, points: str = "up") -> Values:
 
 @measure(
     stated=("p",),
-    also={"rank-biased precision": {}} | {name: {"residual": True} for name in _RESIDUAL},
+    also={"rank-biased precision": {}} | {name: {"residual": True} for name in ("RBPres", "RBP residual", "rbp_resid")},
     tie_mean="linear",
     variants={("residual", True): {"better": "lower", "reads": "judged", "without": ("judged_only",)}},
 )

@@ -134,8 +134,7 @@ def nERR(run: JudgedRun, *, k: int | None = None, top: float = 4) -> Values:
     err = ERR(run, k=k, top=top)
     ranks = np.arange(1, run.ideal.shape[1] + 1)
     counted = run.ideal >= 0 if k is None else (run.ideal >= 0) & (ranks <= k)
-    best = _cascade(run.ideal, counted, ranks, top)
-    return ratio(err, best)
+    return ratio(err, _cascade(run.ideal, counted, ranks, top))
 
 
 @measure(reads="grades", also=("nCG",), tie_mean="linear")

@@ -18,12 +18,9 @@ from rankgauge.errors import InputError, UnknownName
 from rankgauge.measures.declaration import DECLARED, NAMES, TREC, Declaration, Kernel, Values
 
 _SMALLEST = 1e-5
-# Gains are checked for every integer grade up to this number.
-_SCALE = 100
 _DIGITS = re.compile(r"[0-9]+(\.[0-9]+)?")
 # One name of a list: commas in parentheses or before a number (P.5,10) are part of a name.
 _LISTED = re.compile(r"(?:[^(),]|\((?:[^()]|\([^()]*\))*\)|,(?!\s*[^\W\d]))+")
-_LONGEST_LIST = 5000
 
 # Parameter names of other tools.
 _WORDS = {"dcg": "gain", "gains": "gain", "cutoff": "k", "top_k": "k", "max_rel": "top", "beta": "p", "T": "goal"}
@@ -177,7 +174,8 @@ class Measure:
         # Grades without an entry are their own gain.
         gains = dict(gain)
         above = math.floor(max(gains)) + 1
-        grades = sorted({*gains, *map(float, range(min(above, _SCALE) + 1)), float(above)})
+        # Gains are checked for every integer grade up to 100.
+        grades = sorted({*gains, *map(float, range(min(above, 100) + 1)), float(above)})
         nondecreasing = all(gains.get(a, a) <= gains.get(b, b) for a, b in pairwise(grades))
         return self.declaration.monotone and nondecreasing
 
@@ -287,8 +285,7 @@ class Measure:
         """
         if skip_undefined or self.declaration.undefined == "skip":
             return values
-        counted: Values = np.nan_to_num(values, nan=0.0)
-        return counted
+        return np.nan_to_num(values, nan=0.0)
 
     def differences(self, values: Values, others: Values, *, skip_undefined: bool = False) -> Values:
         """Return the difference for each query, as used in means; NaN if either value is excluded.
@@ -444,7 +441,7 @@ def parse_all(text: str | Measure, dialect: str | None = None) -> tuple[Measure,
 def _parse_name(text: str, dialect: str | None) -> tuple[Measure, ...]:
     """Return the measures of a name; cached, since loops over runs parse the same names."""
     text = text.strip(", ")
-    parts = _LISTED.findall(text) if len(text) <= _LONGEST_LIST else []
+    parts = _LISTED.findall(text) if len(text) <= 5000 else []
     if len(parts) > 1 and ",".join(parts) == text:
         return tuple(measure for part in parts for measure in _parse_name(part, dialect))
     if dialect is not None:

@@ -16,8 +16,6 @@ from rankgauge.measures.declaration import measure
 if TYPE_CHECKING:
     from rankgauge.data.preference_qrels import PreferenceRun
 
-# Depth of the reference implementation.
-_FAR = 1000
 _MOST_RANKS = 10**6
 # Parts of the names in trec_eval.
 _COUNTS = {"preferences": "simp", "pairs": "pair", "groups": "avgjg", "balanced": "avgjg_Rnonrel"}
@@ -143,7 +141,7 @@ def _sum_of_groups(counts: IntArray) -> Values:
 
 
 @measure(reads="grades", stated=("p",), also=("Compatibility",))
-def Compat(run: JudgedRun, *, p: float = 0.95, k: int = _FAR, normalize: bool = True) -> Values:
+def Compat(run: JudgedRun, *, p: float = 0.95, k: int = 1000, normalize: bool = True) -> Values:
     r"""Compatibility: the highest rank-biased overlap with any ideal ranking.
 
     $$ Compat = \max_{I} \frac{RBO(I)}{RBO_I(I)}, \qquad RBO(I) =
@@ -162,6 +160,7 @@ def Compat(run: JudgedRun, *, p: float = 0.95, k: int = _FAR, normalize: bool = 
     Smucker, and Vtyurina (2020), Offline evaluation by maximum similarity to an ideal ranking,
     CIKM.
     """
+    # The default depth is that of the reference implementation.
     if k > _MOST_RANKS:
         raise InputError(f"Compat@{k} sums over {k:,} ranks", fix=f"write a cut-off of {_MOST_RANKS:,} or less")
     below, upto, whole = _overlaps(p, k)

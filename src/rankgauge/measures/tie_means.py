@@ -28,22 +28,12 @@ from rankgauge.measures.measure import Measure
 _CELLS = 1 << 17
 
 
-class _Groups(NamedTuple):
-    """One group of equal scores for each query.
+def _first_group(run: JudgedRun, rel: Level) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the group with the first relevant document of each query.
 
-    Attributes:
-        first: First rank, (Q,).
-        size: Number of documents, (Q,).
-        relevant: Number of relevant documents, (Q,); 0 if a query has no group.
+    Its first rank, its number of documents, and its number of relevant documents, (Q,) each; 0 relevant
+    ones if a query has none.
     """
-
-    first: IntArray
-    size: IntArray
-    relevant: IntArray
-
-
-def _first_group(run: JudgedRun, rel: Level) -> _Groups:
-    """Return the group with the first relevant document of each query."""
     hits = run.hits(rel)
     _, members = run.in_groups(hits)
     rows = np.arange(len(hits))
@@ -51,7 +41,7 @@ def _first_group(run: JudgedRun, rel: Level) -> _Groups:
     some = hits[rows, column]
     first = np.where(some, run.tie_first[rows, column], 1)
     last = np.where(some, run.tie_last[rows, column], 1)
-    return _Groups(first, last - first + 1, np.where(some, members[rows, column], 0))
+    return first, last - first + 1, np.where(some, members[rows, column], 0)
 
 
 def chance_of_success(run: JudgedRun, *, k: int, rel: Level) -> Values:
@@ -115,11 +105,6 @@ def expected_ap(run: JudgedRun, *, k: int | None, rel: Level, norm: str) -> Valu
     return np.where(whole > 0, value, np.nan)
 
 
-def expected_gmap(run: JudgedRun, *, rel: Level) -> Values:
-    """Return the mean of average precision, used in the geometric mean over queries."""
-    return expected_ap(run, k=None, rel=rel, norm="R")
-
-
 def _expected_precisions(run: JudgedRun, k: int | None, rel: Level) -> Values:
     """Return the mean precision at each relevant document, 0 below rank k, (Q, J)."""
     hits = run.hits(rel)
@@ -128,37 +113,20 @@ def _expected_precisions(run: JudgedRun, k: int | None, rel: Level) -> Values:
     last = np.where(hits, run.tie_last, 1)
     size = last - first + 1
     slots = size if k is None else np.clip(k - first + 1, 0, size)
+    # At place x of a group of n documents, m of them relevant, a relevant document has on average
+    # (x - 1) q other relevant documents of the group above it, with q = (m - 1) / (n - 1). This is
+    # the sum over the places above the cut-off of (above + 1 + (x - 1) q) / (first + x - 1), divided by n.
+    rate = (members - 1) / np.maximum(size - 1, 1)
     inverse = run.averaged().weights("inverse", _inverse_ranks, k)
-    added = _precisions_in(first, size, slots, above, members, inverse)
+    tied = (above + 1 - rate * first) * inverse + rate * (slots / size)
     # Untied documents: exactly the values of the kernel.
     alone = np.where(slots > 0, (above + 1) / first, 0.0)
-    return np.where(hits, np.where(size > 1, added, alone), 0.0)
+    return np.where(hits, np.where(size > 1, tied, alone), 0.0)
 
 
 def _inverse_ranks(ranks: int) -> Values:
     places = np.arange(ranks + 2)
     return np.where(places > 0, 1 / np.maximum(places, 1), 0.0)
-
-
-def _precisions_in(  # noqa: PLR0917 - six numbers of each group
-    first: IntArray, size: IntArray, slots: IntArray, above: IntArray, members: IntArray, inverse: Values
-) -> Values:
-    """Return the mean precision at a relevant document over the places of its group.
-
-    A relevant document at place x of its group has on average (x - 1) q other relevant documents of
-    the group above it, with q = (m - 1) / (n - 1). The result is the sum over the first `slots`
-    places x of (above + 1 + (x - 1) q) / (first + x - 1), divided by n.
-
-    Args:
-        first: First rank of the group.
-        size: Number of documents in the group, n.
-        slots: Number of places above the cut-off.
-        above: Number of relevant documents above the group.
-        members: Number of relevant documents in the group, m.
-        inverse: Sum of 1 / rank over the places above the cut-off, divided by n.
-    """
-    rate = (members - 1) / np.maximum(size - 1, 1)
-    return (above + 1 - rate * first) * inverse + rate * (slots / size)
 
 
 class _Split(NamedTuple):
