@@ -259,16 +259,23 @@ class Qrels(Pairs):
         low: FloatArray = values[values < 1]
         return low[low != 0] if len(low) else low
 
-    @property
+    @cached_property
     def judgments(self) -> int:
         """Number of judgments."""
         return len(self.table)
 
+    @cached_property
+    def highest(self) -> FloatArray:
+        """(Q,) highest grade of each query; -inf without judgments."""
+        offsets = self.table.offsets
+        highest = np.full(len(self), -np.inf)
+        filled = np.flatnonzero(np.diff(offsets))
+        highest[filled] = np.maximum.reduceat(self.table.values, offsets[filled])
+        return highest
+
     def lacking(self, level: float) -> npt.NDArray[np.bool_]:
         """Return which queries lack a grade of at least `level`, (Q,)."""
-        enough = self.table.query_numbers()[self.table.values >= level]
-        lack: npt.NDArray[np.bool_] = np.bincount(enough, minlength=len(self)) == 0
-        return lack
+        return self.highest < level
 
     @cached_property
     def ideal(self) -> tuple[FloatArray, IntArray]:
@@ -361,16 +368,14 @@ def judged_number(qrels: Qrels, query: Any) -> int:
     Raises:
         MismatchError: If the query is not judged.
     """
-    wanted = id_bytes(query, "query id")
-    number = qrels.query_index.get(wanted)
-    if number is not None:
-        return number
-    shown = show_id(wanted)
-    if shown not in qrels.query_ids:
+    number = qrels._number(query)  # noqa: SLF001 - one module
+    if number is None:
         raise MismatchError(
-            f"query '{shown}' is not judged", where="queries", fix=f"judged queries include: {some(qrels.query_ids)}"
+            f"query '{show_id(id_bytes(query, 'query id'))}' is not judged",
+            where="queries",
+            fix=f"judged queries include: {some(qrels.query_ids)}",
         )
-    return qrels.query_ids.index(shown)
+    return number
 
 
 def fingerprint(source: Any) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core.ids import Ids, IntArray
-from rankgauge.core.pair_table import FloatArray, PairTable, heads_of, offsets_of, ranges_of
+from rankgauge.core.pair_table import PairTable, heads_of, offsets_of, ranges_of
 from rankgauge.core.progress import report
 from rankgauge.core.text import many
 from rankgauge.data.qrels import Qrels
@@ -32,9 +32,6 @@ from rankgauge.formats.pieces import PairFile
 _T = TypeVar("_T")
 _BITS = 9
 _COUNT = 1 << _BITS
-# Levels of recursive splitting: a bucket that is still too large contains a query that is.
-_LEVELS = 4
-_ONE = 0.9
 _MIX = np.uint64(0xA0761D6478BD642F)
 _SPARE = 8
 # Share of memory for the raw bytes of a bucket (evaluating it takes far more), and their maximum:
@@ -96,8 +93,9 @@ class Buckets:
         waiting: list[int] = []
         for bucket in np.flatnonzero(self._sizes).tolist():
             size = int(self._sizes[bucket])
-            # A bucket with nearly all rows contains one large query, which cannot be split.
-            if most < size < _ONE * self._sizes.sum() and self._level < _LEVELS:
+            # A bucket with nearly all rows, or still too large after four splits, contains one large
+            # query, which cannot be split.
+            if most < size < 0.9 * self._sizes.sum() and self._level < 4:
                 rows = np.flatnonzero(self._segments[:, 0] == bucket)
                 ends = np.cumsum(_bytes_of(self._segments[rows])) // _PIECE
                 pieces = map(self._read, np.split(rows, np.flatnonzero(np.diff(ends)) + 1))
@@ -206,8 +204,7 @@ def _ids_of(parts: Iterable[npt.NDArray[np.generic]], lengths: IntArray) -> Ids:
 
 
 def _bytes_of(segments: IntArray) -> IntArray:
-    sizes: IntArray = segments[:, 2:] @ np.array([16, 12, 1, 1])
-    return sizes
+    return segments[:, 2:] @ np.array([16, 12, 1, 1])
 
 
 def _split(piece: Positioned, level: int, end: int) -> tuple[IntArray, list[memoryview]]:
@@ -269,33 +266,29 @@ class StoredQrels:
 
     def _store(self, tables: Iterable[Positioned]) -> None:
         self._files = temporary_file(self), temporary_file(self), temporary_file(self)
-        names, positions, sizes, widths, highest, low = [], [], [], [], [], [np.zeros(0)]
+        parts = []
         notes: dict[str, None] = {}
         for table, places in tables:
             qrels = Qrels(table)  # refuses invalid judgments
             offsets = table.offsets
-            names.append(table.queries.compact())
-            positions.append(places)
-            sizes.append(np.diff(offsets))
-            widths.append(np.diff(offsets_of(table.docs.lengths)[offsets]))
-            highest.append(_highest(table))
-            low.append(qrels.low_grades)
+            sizes = np.diff(offsets), np.diff(offsets_of(table.docs.lengths)[offsets])
+            parts.append((table.queries.compact(), places, *sizes, qrels.highest, qrels.low_grades))
             notes.update(dict.fromkeys(table.notes))
             columns = table.values.astype("<f8"), table.docs.lengths.astype("<i4"), table.docs.bytes()
             for file, column in zip(self._files, columns, strict=True):
                 write_all(file, [column.data.cast("B")])
-        order = np.argsort(np.concatenate(positions), kind="stable")
+        names, *numbers = zip(*parts, strict=True)
+        positions, rows, width, highest, self.low_grades = map(np.concatenate, numbers)
+        order = np.argsort(positions, kind="stable")
         self.queries = Ids.joined(names)
         if (order[1:] < order[:-1]).any():
             self.queries = self.queries.take(order)
-        rows, width = np.concatenate(sizes), np.concatenate(widths)
         # For each query, the offsets of its rows and of the bytes of its documents, and their
         # numbers.
         self._starts = offsets_of(rows)[:-1][order], offsets_of(width)[:-1][order]
         self._counts = rows[order].astype(np.int32), width[order]
         self.judgments = int(rows.sum())
-        self.highest = np.concatenate(highest)[order]
-        self.low_grades = np.concatenate(low)
+        self.highest = highest[order]
         self.notes = tuple(notes)
         # Hash a copy, so that the hashes are not cached with `queries`.
         hashes = self.queries.take(slice(None)).hashes()
@@ -387,7 +380,12 @@ class StoredQrels:
             source=self.source,
             notes=self.notes,
         )
-        return _Outline(whole, self)
+        outline = _Outline(whole)
+        # Cached properties of all judgments, of which the table has only a part.
+        for name in ("query_ids", "judgments", "low_grades", "highest"):
+            vars(outline)[name] = getattr(self, name)
+        vars(outline)["stored"] = self
+        return outline
 
 
 class _Outline(Qrels):
@@ -395,35 +393,6 @@ class _Outline(Qrels):
 
     stored: StoredQrels
 
-    def __init__(self, table: PairTable, stored: StoredQrels) -> None:
-        super().__init__(table)
-        object.__setattr__(self, "stored", stored)
-
-    @cached_property
-    def query_ids(self) -> tuple[str, ...]:
-        return self.stored.query_ids
-
     def number_of(self, query: bytes) -> int | None:
         number = int(self.stored.numbers_of(Ids.of([query]))[0])
         return None if number < 0 else number
-
-    @property
-    def judgments(self) -> int:
-        return self.stored.judgments
-
-    @cached_property
-    def low_grades(self) -> FloatArray:
-        return self.stored.low_grades
-
-    def lacking(self, level: float) -> npt.NDArray[np.bool_]:
-        lack: npt.NDArray[np.bool_] = self.stored.highest < level
-        return lack
-
-
-def _highest(table: PairTable) -> FloatArray:
-    """Return the highest value of each query."""
-    sizes = np.diff(table.offsets)
-    highest = np.full(len(sizes), -np.inf)
-    filled = sizes > 0
-    highest[filled] = np.maximum.reduceat(table.values, table.offsets[:-1][filled])
-    return highest
