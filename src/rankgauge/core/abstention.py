@@ -60,7 +60,6 @@ _END = re.compile(
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 _WORD = re.compile(r"(?<!\w)\w{1,6}$")
 _NUMBER = re.compile(r"[ \t]*+[0-9]++")
-_LONGEST = 2  # maximum number of sentences in an abstention
 # The answer continues if the last match captures the group.
 _TURN = re.compile(r"\b(?:(however|nevertheless|but)|not|cannot)\b|n't\b", re.IGNORECASE)
 _ABSTAINS = re.compile(
@@ -138,9 +137,7 @@ def abstains(answer: str) -> bool:
     sentences = split_sentences(answer.replace("’", "'"))  # noqa: RUF001
     if not sentences:
         return True
-    return (
-        len(sentences) <= _LONGEST and _ABSTAINS.match(sentences[0]) is not None and not any(map(_goes_on, sentences))
-    )
+    return len(sentences) <= 2 and _ABSTAINS.match(sentences[0]) is not None and not any(map(_goes_on, sentences))
 
 
 def _goes_on(sentence: str) -> bool:

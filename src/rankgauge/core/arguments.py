@@ -12,8 +12,6 @@ from typing import Any
 from rankgauge.core.grammar import plain_key
 from rankgauge.errors import InputError, UnknownName
 
-_LEAST_MEMORY = 64_000_000
-
 
 def is_number(value: Any) -> bool:
     """Return whether a value is a number within the range of floats (booleans are not)."""
@@ -60,7 +58,7 @@ def memory_size(value: Any) -> int:
         raise InputError(f"memory={value!r:.60} is not a size", where="memory", fix=fix)
     amount, unit, binary = match.groups()
     size = int(float(amount) * (1024 if binary else 1000) ** " KMGT".index(unit.upper() or " "))
-    if size < _LEAST_MEMORY:
+    if size < 64_000_000:
         raise InputError(f"memory={value!r:.60} is too small: at least 64MB is needed", where="memory", fix=fix)
     return size
 

@@ -28,8 +28,7 @@ def total(high: FloatArray, low: FloatArray | None = None) -> FloatArray:
         back = more - result
         rest += (result - (more - back)) + (term - back) + column.imag
         result = more
-    exact: FloatArray = result + rest
-    return exact
+    return result + rest
 
 
 def as_integer(values: FloatArray) -> int:

@@ -103,16 +103,12 @@ def _word(value: Any) -> str:
     return value
 
 
-_EXPONENTIAL = {"exp", "exponential", "exp-log2", "burges"}
-_LINEAR = {"linear", "log2"}
-
-
 def _gain(value: Any) -> str | tuple[tuple[float, float], ...]:
     if isinstance(value, str):
         text = value.strip()
-        if text.lower() in _LINEAR:
+        if text.lower() in {"linear", "log2"}:
             return "linear"
-        if text.lower() in _EXPONENTIAL:
+        if text.lower() in {"exp", "exponential", "exp-log2", "burges"}:
             return "exp"
         if not (text.startswith("{") and text.endswith("}")):
             raise ValueError(value)
@@ -262,26 +258,17 @@ def split_name(text: str) -> ParsedName:
         ParsedName(name='RR', params={'rel': '2'}, at='10')
     """
     match = _NAME.fullmatch(text) if len(text) <= LONGEST else None
-    if match is None:
-        raise _no_name(text)
-    params: dict[str, str] = {}
-    rest = match["params"] or ""
-    while rest:
-        part = _PART.match(rest)
-        if part is None or part["word"] in params:
-            raise _no_name(text)
-        params[part["word"]] = part["value"].strip("'\"")
-        rest = rest[part.end() :]
+    inside = (match and match["params"]) or ""
+    parts = list(_PART.finditer(inside))
+    params = {part["word"]: part["value"].strip("'\"") for part in parts}
+    if match is None or len(params) < len(parts) or "".join(part[0] for part in parts) != inside:
+        shown = ascii(text)[1:-1]
+        shown = shown if len(shown) <= 60 else shown[:57] + "..."
+        raise UnknownName(
+            f"{shown!r} is not the name of a measure",
+            fix="write Name@k or Name(param=value)@k, such as nDCG@10 or RR(rel=2)@10",
+        )
     return ParsedName(match["name"], params, match["at"])
-
-
-def _no_name(text: str) -> UnknownName:
-    shown = ascii(text)[1:-1]
-    shown = shown if len(shown) <= 60 else shown[:57] + "..."
-    return UnknownName(
-        f"{shown!r} is not the name of a measure",
-        fix="write Name@k or Name(param=value)@k, such as nDCG@10 or RR(rel=2)@10",
-    )
 
 
 def format_name(name: str, params: Iterable[tuple[str, Value]], at: str) -> str:

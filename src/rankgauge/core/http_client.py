@@ -31,9 +31,8 @@ Result = TypeVar("Result")
 # Maximum size of a decompressed response in bytes.
 MAX_BYTES = 64 * 2**20
 _MAX_FAULT = 2**16  # maximum size of an error response, which is only quoted
-_TOO_MANY = 429
 # Status codes for which a retry may succeed: timeouts, rate limits, temporary server errors.
-RETRYABLE = frozenset({408, 425, _TOO_MANY, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
+RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 _FIXES = {
     401: "set the key: name its environment variable in key_env",
     403: "use a key with this permission: name its environment variable in key_env",

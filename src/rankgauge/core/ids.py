@@ -29,9 +29,6 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 Blame: TypeAlias = Callable[[int, str, str], InputError]
 
 _WORD = 8
-# Spare bytes after the ids that the compiled core packs.
-_MARGIN = 16
-_LINE_FEED = 10
 # Mask n keeps the first n bytes of a little-endian word.
 _MASKS = np.array([(1 << (8 * n)) - 1 for n in range(_WORD)] + [2**64 - 1], dtype=np.uint64)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -45,8 +42,6 @@ _AT_ONCE = 1 << 17
 _MANY = 10_000
 _LONG = 128
 _SHOWN = 60
-# Longer numbers are not counters, and are slow to parse.
-_DIGITS = 19
 _SAMPLE_SIZE = 10_000
 _LEAVE = "remove the row, or give it an id"
 _EXPECTED = "text, a whole number, or bytes"
@@ -64,7 +59,7 @@ class Frozen:
     """Base of dataclasses whose `__post_init__` makes arrays and mappings read-only: unpickled ones are writable."""
 
     def __post_init__(self) -> None:
-        raise NotImplementedError
+        """Make arrays and mappings read-only."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -217,7 +212,7 @@ class Ids(Frozen):
         if native.core is not None:
             data, starts, lengths = self.columns()
             size = int(lengths.sum())
-            packed = np.empty(size + _MARGIN, dtype=np.uint8)
+            packed = np.empty(size + 16, dtype=np.uint8)  # the compiled core needs spare bytes
             native.core.pack_ids(data, starts.copy(), lengths, 0, len(self), packed, 0)
             return packed[:size]
         return np.frombuffer(b"".join(self.tolist()), dtype=np.uint8)
@@ -459,7 +454,8 @@ def renumbered(value: bytes, step: int) -> bytes:
         >>> renumbered(b"009", 1), renumbered(b"d9", 1)
         (b'010', b'd9')
     """
-    if not value.isdigit() or len(value) >= _DIGITS:
+    # Longer numbers are not counters, and are slow to parse.
+    if not value.isdigit() or len(value) >= 19:
         return value
     moved = b"%d" % (int(value) + step)
     return moved.zfill(len(value)) if len(value) > 1 and value.startswith(b"0") else moved
@@ -563,7 +559,7 @@ def _text_lines(rows: list[Any]) -> Ids | None:
     if not rows or not text.isascii():
         return None
     data = np.frombuffer(text.encode("ascii") + bytes(_WORD), dtype=np.uint8)
-    ends = np.flatnonzero(data[:-_WORD] == _LINE_FEED)
+    ends = np.flatnonzero(data[:-_WORD] == ord("\n"))
     if len(ends) != len(rows) - 1:
         return None
     starts = np.concatenate([[0], ends + 1])

@@ -16,7 +16,6 @@ Unjudged: TypeAlias = Literal["not relevant", "removed"]
 
 # Policies for ties that need relevance judgments.
 BY_GRADE = frozenset({"best", "worst", "mean"})
-_MOST_DRAWS = {"draws": 1_000_000, "seed": 2**63 - 1}
 
 
 @dataclass(frozen=True)
@@ -63,8 +62,8 @@ class Policies:
         }
         for name, choices in allowed.items():
             option(name, getattr(self, name), choices)
-        for name, most in _MOST_DRAWS.items():
-            integer(name, getattr(self, name), least=0, most=most)
+        integer("draws", self.draws, least=0, most=1_000_000)
+        integer("seed", self.seed, least=0, most=2**63 - 1)
         if self.draws == 1:
             raise InputError("draws=1 gives no standard error", where="policies", fix="draw more: draws=1000")
         if self.seed and not self.draws:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from rankgauge.core.arguments import known_name
+
 NEXT_STEPS = {
     "gate: FAIL with losses": ("Fix the run, starting with the {units} that lost most; do not replace the baseline."),
     "gate: FAIL without losses": ("Fix the run, starting with the checks that failed; do not replace the baseline."),
@@ -149,8 +151,5 @@ def use_case(name: str) -> UseCase:
         >>> use_case("qa").measures
         ('RR', 'Success@1')
     """
-    if name not in USE_CASES:
-        from rankgauge.errors import UnknownName
-
-        raise UnknownName.of("use case", name, USE_CASES)
+    known_name("use case", name, USE_CASES)
     return USE_CASES[name]

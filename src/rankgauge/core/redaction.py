@@ -86,7 +86,6 @@ _VALUE_FOLLOWS = (
     r"(?:[\s\"'\\:=,(\[]|%\w\w|&#?\w+;){{0,8}}(?:b['\"])?$"
 )
 _BLANK = b" \t\r\n\\"
-_BEFORE = 60  # number of characters before a short value that are searched for its name
 
 _lock = threading.Lock()
 _known: weakref.WeakSet[Secrets] = weakref.WeakSet()
@@ -284,7 +283,7 @@ def _is_word(before: str, after: str, *beside: bytes) -> bool:
 
 def _is_value(text: str, start: int, end: int, names: tuple[str, ...]) -> bool:
     """Return whether a short value is in quotes, or follows its name or a word for a secret."""
-    before, after = text[max(start - _BEFORE, 0) : start], text[end : end + 1]
+    before, after = text[max(start - 60, 0) : start], text[end : end + 1]
     quoted = before.endswith(("'", '"')) and after in {"'", '"', "\\"}
     return quoted or _value_follows(names).search(before) is not None
 
@@ -304,7 +303,6 @@ _PERSONAL_DATA = (
 )
 _NUMBER = re.compile(r"(?<![\w.])\+?\(?\d(?:[ ()./-]{0,2}\d){6,30}(?!\w)")
 _DATE = re.compile(r"\d{4}([./-])\d{1,2}\1\d{1,2}|\d{1,2}([./-])\d{1,2}\2\d{4}|\d{4} ?[/-] ?\d{4}")
-_DIGITS = 8  # digits of a telephone, customer, or card number; 7 after a plus sign
 
 
 def scrub(text: str) -> str:
@@ -327,6 +325,7 @@ def scrub(text: str) -> str:
 def _number(match: re.Match[str]) -> str:
     whole = match.group()
     digits = sum(character.isdigit() for character in whole)
-    if _DATE.fullmatch(whole) or digits < _DIGITS - whole.startswith("+"):
+    # Numbers of telephones, customers, and cards have at least 8 digits; 7 after a plus sign.
+    if _DATE.fullmatch(whole) or digits < 8 - whole.startswith("+"):
         return whole
     return "[number]"

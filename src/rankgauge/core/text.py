@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Sequence
 
 SHOWN = 3
-_EXACT = 1e-12  # ignored rounding errors of sums
 # Maximum length of a message and of a word in it, and the length of the end that is kept.
 _TEXT, _WORD = (1500, 200), (300, 40)
 _LONG_WORD = re.compile(rf"\S{{{_WORD[0] + 1},}}")
@@ -73,7 +72,8 @@ class Ratio(float):
     def __format__(self, form: str) -> str:
         """Format with decimals (``.3f``) or as a percentage (``.0%``)."""
         shown, limit = format(float(self), form), round(self) if math.isfinite(self) else 0
-        if shown.lstrip("-") != format(abs(limit), form) or abs(self - limit) <= _EXACT:
+        # Rounding errors of sums are ignored.
+        if shown.lstrip("-") != format(abs(limit), form) or abs(self - limit) <= 1e-12:
             return shown
         step = float(f"1e-{form[1:-1]}") / (100 if form[-1] == "%" else 1)
         inside = limit + math.copysign(step, self - limit)
