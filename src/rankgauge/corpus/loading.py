@@ -13,6 +13,7 @@ from rankgauge.core.libraries import library
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError
 from rankgauge.formats.archives import Archive
+from rankgauge.formats.columns import JUDGMENTS
 from rankgauge.formats.datasets import (
     COLLECTION,
     FETCHED,
@@ -21,22 +22,22 @@ from rankgauge.formats.datasets import (
     got_from,
     hub_judgments,
     ir_dataset,
-    ir_judgments,
     judged_rows,
     no_split,
     one_split,
     splits_in,
 )
 from rankgauge.formats.folders import (
+    QUERIES,
     TEXTS,
     FileSet,
     documents_in,
     files_in_archive,
     files_in_folder,
     judgments_named,
-    queries_in,
     splits_of,
 )
+from rankgauge.formats.mappings import from_rows
 from rankgauge.formats.questions import read_questions
 from rankgauge.formats.readers import read_source
 from rankgauge.formats.texts import Faults, RowReader, TextReader, TextRow, TextSource, kept, row_of
@@ -139,7 +140,7 @@ class _Loader:
     def folder(self, files: FileSet) -> Loaded:
         """Load a collection from a folder or archive."""
         documents, notes = documents_in(files, self.faults)
-        asked = queries_in(files)
+        asked = files.first(QUERIES)
         if asked is None and not documents:
             if any(PurePosixPath(name).suffix.lower() in TEXTS for name in files.names):
                 raise InputError(
@@ -197,7 +198,7 @@ class _Loader:
             documents = kept(rows, self.faults)
         if hasattr(data, "queries_iter"):
             queries = kept(RowReader(lambda: map(_ir_row, data.queries_iter()), shown, _text), self.faults)
-        qrels = Qrels(ir_judgments(data.qrels_iter())) if hasattr(data, "qrels_iter") else None
+        qrels = Qrels(from_rows(data.qrels_iter(), JUDGMENTS)) if hasattr(data, "qrels_iter") else None
         return Loaded(documents, queries, qrels, shown.partition(":")[2])
 
     def hub(self, source: Any) -> Loaded:

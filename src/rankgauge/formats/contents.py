@@ -12,12 +12,12 @@ from rankgauge.errors import InputError
 from rankgauge.formats import sgml
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout, columns_of
 from rankgauge.formats.json_files import Nested
-from rankgauge.formats.lines import COLUMNAR, is_columnar, is_content, opened_bytes, read_bytes, start_of
+from rankgauge.formats.lines import COLUMNAR, UTF8_BOM, is_columnar, is_content, opened_bytes, read_bytes, start_of
 from rankgauge.formats.questions import may_be_questions
 from rankgauge.formats.readers import first_object
 from rankgauge.formats.registry import FORMATS, Content, format_of
 from rankgauge.formats.rows import PairInput
-from rankgauge.formats.texts import IDS, QUESTIONS, TextSource
+from rankgauge.formats.texts import IDS, QUESTIONS, TEXTS, TextSource
 from rankgauge.formats.trec import is_line
 
 _SAID = {"qrels": "judgments", "run": "a run", "queries": "queries", "documents": "documents"}
@@ -39,7 +39,6 @@ _OF_FORM = {
 _GRADES = {"relevance", "rel", "grade", "label", "judgment", "rating"}
 _SCORES = {"sim", "similarity", "rank"}
 _BEIR = ("query-id", "corpus-id", "score")
-_TEXTS = {"text", "contents", "body", "abstract", "query", "question"}
 _OF_QUERY = {"query_id", "qid", "query-id", *QUESTIONS}
 _OF_DOCUMENT = {"docno", "doc_id", "docid", "corpus-id", "title", "contents", "body", "abstract"}
 _OF_QUESTIONS: tuple[Content, ...] = ("qrels", "queries")
@@ -104,7 +103,7 @@ def _possible(source: TextSource, form: str | None) -> _Possible:
                 return _by_columns(columns), text, columns
     with source.open() as stream:
         head = read_bytes(stream, source.name, _HEAD)
-    head = head.removeprefix(b"\xef\xbb\xbf")
+    head = head.removeprefix(UTF8_BOM)
     whole = head[: head.rfind(b"\n") + 1] or head
     lines = [line.strip(b"\r\n") for line in whole.splitlines() if is_content(line)]
     if not lines:
@@ -129,7 +128,7 @@ def _by_columns(columns: tuple[str, ...]) -> tuple[Content, ...]:
     """Return the kinds of content with these columns or keys."""
     names = tuple(name.strip().strip('"').lower() for name in columns)
     kinds = _pairs_by_columns(names)
-    if kinds or not set(names) & set(IDS) or not set(names) & _TEXTS:
+    if kinds or set(names).isdisjoint(IDS) or set(names).isdisjoint(TEXTS):
         return kinds
     asked, of_document = set(names) & _OF_QUERY, set(names) & _OF_DOCUMENT
     if bool(asked) == bool(of_document):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from rankgauge.core.libraries import library
@@ -30,14 +30,13 @@ def read_dataset(source: str, layout: Layout, split: str | None = None) -> PairT
             fix="pass the run: a file with a score for each retrieved document",
         )
     if prefix == "ir_datasets":
-        table = ir_judgments(ir_rows(source, split))
+        table = from_rows(ir_rows(source, split), JUDGMENTS)
         text = "its judgments"
     else:
         hub = library("datasets", extra="huggingface", of=COLLECTION)
         configs = got_from(lambda: hub.get_dataset_config_names(name), source, "check the name")
         judged = hub_judgments(name, configs)
-        chosen = one_split(judged, split, source, [TEST])
-        table = judged_rows(chosen)
+        table = judged_rows(one_split(judged, split, source, [TEST]))
         several = splits_in(judged)
         text = f"its judgments{f' of the split {split or TEST}' if len(several) > 1 else ''}"
         others = [other for other in several if other != (split or TEST)]
@@ -83,11 +82,6 @@ def ir_rows(source: str, split: str | None = None) -> list[Any]:
             fix="choose a part with judgments, listed at https://ir-datasets.com",
         )
     return got_from(lambda: list(data.qrels_iter()), source, FETCHED)
-
-
-def ir_judgments(rows: Iterable[Any]) -> PairTable:
-    """Return the judgments of a dataset of ir_datasets as a table."""
-    return from_rows(((row.query_id, row.doc_id, row.relevance) for row in rows), JUDGMENTS)
 
 
 def hub_judgments(name: str, configs: Sequence[str]) -> Any:

@@ -18,6 +18,7 @@ from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.archives import Archive
 from rankgauge.formats.columns import RUN, Layout
+from rankgauge.formats.datasets import TEST
 from rankgauge.formats.lines import Source
 from rankgauge.formats.questions import Grades, may_be_questions, read_questions
 from rankgauge.formats.registry import unpacked
@@ -52,17 +53,6 @@ def pages_of(folder: Path, not_texts: Collection[str] = ()) -> tuple[list[str], 
     return sorted(pages), others
 
 
-def page_reader(folder: Path, pages: Sequence[str]) -> RowReader:
-    """Return a reader of a folder with one document per file; its id is the path, with ``/``.
-
-    The title comes from the front matter, else from the first heading, else from the file name. A
-    heading at the very beginning is not repeated in the text.
-    """
-    stamp = partial(_stats, folder, pages)
-    size, _ = stamp()
-    return RowReader(partial(iter, pages), os.fspath(folder), partial(_read, folder), pages.__getitem__, size, stamp)
-
-
 def _read(folder: Path, page: str) -> TextRow:
     path = folder / page
     try:
@@ -95,6 +85,11 @@ def _stats(folder: Path, pages: Sequence[str]) -> tuple[int, int]:
 
 
 def _row(page: str, text: str) -> TextRow:
+    """Return a document in a file of its own; its id is the path, with ``/``.
+
+    The title comes from the front matter, else from the first heading, else from the file name. A
+    heading at the very beginning is not repeated in the text.
+    """
     path = PurePosixPath(page)
     named = " ".join(_JOINTS.split(path.stem)).strip() or path.name
     if path.suffix.lower() not in _MARKDOWN:
@@ -124,12 +119,12 @@ _DOCUMENTS = (
     *(f"{stem}{end}" for stem in ("corpus", "documents", "docs", "collection") for end in _ENDINGS),
     *(f"{stem}{end}" for stem in ("corpus", "documents", "docs") for end in _MARKED),
 )
-_QUERIES = (
+# Names of files of queries, best first.
+QUERIES = (
     *(f"{stem}{end}" for stem in ("queries", "questions", "topics") for end in _ENDINGS),
     *(f"topics{end}" for end in (*_MARKED, ".txt")),
 )
 _FOLDER = "qrels"
-_SPLIT = "test"
 # File names that mark an archive as a collection.
 _TEXTS = ("corpus.", "queries.", "documents.")
 _PARTS = ("corpus.", "collection.", "docs.", "documents.", "queries.", "questions.", "topics.")
@@ -218,8 +213,8 @@ def judgments_named(files: FileSet, split: str | None) -> str | None:
             where=files.name,
             fix=f"there are: {', '.join(splits)}" if splits else f"use qrels/{split}.tsv",
         )
-    if split is not None or _SPLIT in splits:
-        return splits[split or _SPLIT]
+    if split is not None or TEST in splits:
+        return splits[split or TEST]
     if len(splits) > 1:
         raise InputError(
             f"there are judgments of {len(splits)} splits, and none is called test",
@@ -231,11 +226,6 @@ def judgments_named(files: FileSet, split: str | None) -> str | None:
     return files.first(_FLAT)
 
 
-def queries_in(files: FileSet) -> str | None:
-    """Return the name of the query file, if any."""
-    return files.first(_QUERIES)
-
-
 def documents_in(files: FileSet, faults: Faults | None = None) -> tuple[Mapping[str, TextRow], tuple[str, ...]]:
     """Read documents from one file, or from the text files of a folder; also return notes."""
     corpus = files.first(_DOCUMENTS)
@@ -243,12 +233,14 @@ def documents_in(files: FileSet, faults: Faults | None = None) -> tuple[Mapping[
         return kept(TextReader(files.source(corpus)), faults), ()
     if files.folder is None:
         return {}, ()
-    pages, others = pages_of(files.folder, {*_QUERIES, *_FLAT})
-    notes: tuple[str, ...] = ()
-    if pages and others:
-        kinds = ", ".join(sorted({PurePosixPath(name).suffix or name for name in others})[:5])
-        notes = (f"{many(len(others), 'non-text file')} skipped: {kinds}",)
-    return (kept(page_reader(files.folder, pages), faults) if pages else {}), notes
+    pages, others = pages_of(files.folder, {*QUERIES, *_FLAT})
+    if not pages:
+        return {}, ()
+    stamp, read = partial(_stats, files.folder, pages), partial(_read, files.folder)
+    reader = RowReader(partial(iter, pages), files.name, read, pages.__getitem__, stamp()[0], stamp)
+    kinds = ", ".join(sorted({PurePosixPath(name).suffix or name for name in others})[:5])
+    notes = (f"{many(len(others), 'non-text file')} skipped: {kinds}",)
+    return kept(reader, faults), notes if others else ()
 
 
 def judgments_in_folder(path: Source, split: str | None = None) -> _Judgments:
@@ -272,7 +264,7 @@ def _judgments(files: FileSet, split: str | None) -> _Judgments | None:
         others = ", ".join(name for name, file in splits_of(files).items() if file != chosen)
         also = f"; there are also: {others}" if others else ""
         return files.source(chosen), [f"{files.name}: judgments from {chosen}{also}"]
-    asked = queries_in(files)
+    asked = files.first(QUERIES)
     if asked is None or not may_be_questions(files.source(asked)):
         return None
     _, grades = read_questions(files.source(asked), documents_in(files)[0])

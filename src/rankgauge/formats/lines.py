@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 Source: TypeAlias = str | os.PathLike[str]
 
 AROUND = 32  # spare bytes around a text, so that 64-bit words can be read at any position
-_UTF8_BOM = b"\xef\xbb\xbf"
+UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16 = ("UTF-16 text", "save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE")
-_ZIP = ("a zip archive", "unpack it, and name a file in it")
 _ZIPPED = (b"PK\x03\x04", b"PK\x05\x06")
 _FRAME = "read the file with pandas or polars, and pass the data frame"
 _WRITE = "write the pairs with their grades or scores as CSV or Parquet"
@@ -37,7 +36,7 @@ _NAMED_COLUMNAR = format_named("parquet").suffixes + format_named("arrow").suffi
 _STRANGE: tuple[tuple[bytes, str, str], ...] = (
     (b"\xff\xfe", *_UTF16),
     (b"\xfe\xff", *_UTF16),
-    *((start, *_ZIP) for start in _ZIPPED),
+    *((start, "a zip archive", "unpack it, and name a file in it") for start in _ZIPPED),
     (COLUMNAR[0], "a Parquet file", _FRAME),
     (COLUMNAR[1], "an Arrow file", _FRAME),
     (COLUMNAR[2], "an Arrow stream", _FRAME),
@@ -66,8 +65,6 @@ _STRANGE_LATER = (
     (_TAR_AT, b"ustar", "a tar archive", "unpack it (tar -xf FILE), and name a file in it"),
 )
 _LOOK = 16
-_BREAKS = (b"\n", b"\r")
-_PACKED = io.DEFAULT_BUFFER_SIZE
 # Exceptions raised while reading or decompressing files.
 _FAULTS = (BrokenPackError, OSError)
 _PART = 1 << 18
@@ -86,7 +83,7 @@ def mistaken_for(start: bytes) -> str:
     packing = _packing(start)
     if packing is not None:
         return f"{packing.name} data"
-    if start.startswith(_UTF8_BOM):
+    if start.startswith(UTF8_BOM):
         return "a byte order mark"
     return next((what for magic, what, _ in _STRANGE if start.startswith(magic)), "")
 
@@ -273,9 +270,9 @@ def numbered_lines(stream: Iterable[bytes], name: str) -> Iterator[tuple[int, by
             for line in raw.splitlines(keepends=True) if lone else (raw,):
                 if whole:
                     number += 1
-                    if number == 1 and line.startswith(_UTF8_BOM):
-                        line = line[len(_UTF8_BOM) :]  # noqa: PLW2901 - the same line
-                whole = line.endswith(_BREAKS)
+                    if number == 1:
+                        line = line.removeprefix(UTF8_BOM)  # noqa: PLW2901 - the same line
+                whole = line.endswith((b"\n", b"\r"))
                 yield number, line
     except _FAULTS as error:
         raise _fault(error, name, number, line) from None
@@ -312,7 +309,7 @@ class KeptStream(io.BytesIO):
         self._fault: Exception | None = None
         try:
             # Same block size as reading by lines: both must read the same bytes before an error.
-            while part := cast("io.BufferedReader", stream).read1(_PACKED):
+            while part := cast("io.BufferedReader", stream).read1(io.DEFAULT_BUFFER_SIZE):
                 self.write(part)
         except _FAULTS as error:
             self._fault = error

@@ -16,7 +16,18 @@ from rankgauge.formats.delimited import DELIMITERS, named_cells, numbered_rows
 from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import numbered_lines
 from rankgauge.formats.registry import format_of, unpacked
-from rankgauge.formats.texts import IDS, QUESTIONS, Faults, TextRow, TextSource, add_fault, id_of, located, read_texts
+from rankgauge.formats.texts import (
+    IDS,
+    QUESTIONS,
+    Faults,
+    TextReader,
+    TextRow,
+    TextSource,
+    add_fault,
+    id_of,
+    located,
+    read_texts,
+)
 
 _ASKED = (*QUESTIONS, "text", "title")
 _RELEVANT = (
@@ -40,8 +51,6 @@ _SEPARATOR = re.compile(r"[;|\n]")
 _OTHERS = re.compile(r"[;|\t]")
 # A file with this name is not a table of id and text.
 _QUESTIONS = re.compile(r"questions\.[a-z]+$")
-_SIMILAR = 0.5
-_MISSPELLED = 0.86
 _EXAMPLE = "question,relevant and a line: how long do refunds take,refunds.md;orders/faq.md"
 
 # Query id to document id to grade.
@@ -73,14 +82,21 @@ def read_questions(source: TextSource, documents: Mapping[str, Any], faults: Fau
         if column is not None:
             continue
         for name in names:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=_MISSPELLED)
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.86)
             if near:
                 raise FormatError(
                     f"unknown column {name!r}", path=source.name, line=1, fix=f"did you mean {near[0]!r}?"
                 )
     if _column(names, _ASKED) is None or (_relevant(names) is None and _column(names, _OWN_IDS) is not None):
-        return {row.id: row for row in read_texts(source, faults)}, None
-    return _Answers(source.name, documents, faults).of(named_rows(source, faults))
+        return {row.id: row for row in read_texts(TextReader(source), faults)}, None
+    answers = _Answers(documents)
+    for number, row in named_rows(source, faults):
+        try:
+            answers.add(row)
+        except InputError as error:
+            add_fault(located(error, source.name, number), faults)
+    judged = {query: grades for query, grades in answers.grades.items() if grades}
+    return answers.queries, judged if judged or answers.has_documents else None
 
 
 def may_be_questions(source: TextSource) -> bool:
@@ -101,26 +117,17 @@ def may_be_questions(source: TextSource) -> bool:
 class _Answers:
     """Collector of questions and their relevant documents."""
 
-    def __init__(self, name: str, documents: Mapping[str, Any], faults: Faults | None) -> None:
-        self._name, self._documents, self._faults = name, documents, faults
-        self._queries: dict[str, TextRow] = {}
+    def __init__(self, documents: Mapping[str, Any]) -> None:
+        self._documents = documents
         self._keys: dict[str, str] = {}
-        self._grades: dict[str, dict[str, float]] = {}
+        self.queries: dict[str, TextRow] = {}
+        self.grades: dict[str, dict[str, float]] = {}
         # A column for documents, even if empty, means that the file contains the judgments.
-        self._named = False
+        self.has_documents = False
 
-    def of(self, rows: Iterator[tuple[int, dict[str, Any]]]) -> Questions:
-        for number, row in rows:
-            try:
-                self._add(row)
-            except InputError as error:
-                add_fault(located(error, self._name, number), self._faults)
-        judged = {query: grades for query, grades in self._grades.items() if grades}
-        return self._queries, judged if judged or self._named else None
-
-    def _add(self, row: dict[str, Any]) -> None:
+    def add(self, row: dict[str, Any]) -> None:
         asked, relevant = _column(row, _ASKED), _relevant(row)
-        self._named |= relevant is not None
+        self.has_documents |= relevant is not None
         own, grade = _column(row, _OWN_IDS), _column(row, _GRADES)
         text = "" if asked is None else row[asked]
         if not isinstance(text, str) or not text.strip():
@@ -137,10 +144,10 @@ class _Answers:
         grades = self._documents_of(None if relevant is None else row[relevant])
         if grade is not None and relevant is not None and row[grade] not in {None, ""}:
             grades = dict.fromkeys(grades, _grade(row[grade]))
-        known = self._queries.setdefault(key, TextRow(key, "", text, fields))
+        known = self.queries.setdefault(key, TextRow(key, "", text, fields))
         if known.text != text:
             raise InputError(f"question {key!r} occurs before with another text", fix="give each question a unique id")
-        self._grades.setdefault(key, {}).update(grades)
+        self.grades.setdefault(key, {}).update(grades)
 
     def _documents_of(self, value: Any) -> dict[str, float]:
         if value is None:
@@ -223,7 +230,7 @@ def named_rows(source: TextSource, faults: Faults | None) -> Iterator[tuple[int,
 def _similar(key: str, name: str) -> bool:
     """Return whether two paths have similar file names, apart from the extension."""
     a, b = (PurePosixPath(path).stem.casefold() for path in (key, name))
-    return difflib.SequenceMatcher(None, a, b).ratio() >= _SIMILAR
+    return difflib.SequenceMatcher(None, a, b).ratio() >= 0.5
 
 
 def _word(column: str) -> str:

@@ -20,6 +20,7 @@ from rankgauge.formats.delimited import DELIMITERS, named_cells
 from rankgauge.formats.frames import frame_columns, is_frame, is_null, listed, short
 from rankgauge.formats.json_files import json_document, objects
 from rankgauge.formats.lines import (
+    UTF8_BOM,
     Source,
     is_columnar,
     is_content,
@@ -36,9 +37,6 @@ from rankgauge.formats.registry import format_of
 # Location of a row, for messages, and the row.
 NamedRow: TypeAlias = tuple[str, Mapping[str, Any]]
 
-_BOM = b"\xef\xbb\xbf"
-
-
 # Names of each field; messages recommend the first.
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "query_id", "qid", "question_id"),
@@ -51,9 +49,6 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
 _BESIDE = ("query", "query_text", "question", "question_text", "retriever")
 _PART_OF = {name: part for part, names in FIELDS.items() for name in names}
 _KNOWN = (*_PART_OF, *_BESIDE)
-# Similarity of a misspelled name; `retrieved_at` is below it, so it is not taken for `retrieved`.
-_NEAR = 0.86
-_PAIR, _TRIPLE = 2, 3
 _SHOWN = 5
 _EXAMPLE = '{"id": "q1", "retrieved": ["d2", "d1"], "relevant": ["d1"]}'
 _ID = (str, bytes, int, np.integer)
@@ -137,7 +132,7 @@ def stream_rows(stream: BinaryIO, name: str, containers: Sequence[str] = ()) -> 
         for line, cells in named_cells(numbered_lines(stream, name), name, DELIMITERS[form]):
             # An empty cell counts as missing.
             yield f"{name}, line {line}", {key: cell or None for key, cell in cells.items()}
-    elif form != "jsonl" and (form == "json" or start.removeprefix(_BOM).lstrip()[:1] == b"["):
+    elif form != "jsonl" and (form == "json" or start.removeprefix(UTF8_BOM).lstrip()[:1] == b"["):
         data = json_document(numbered_lines(stream, name), name, "a list of records")
         if isinstance(data, dict):
             for place, row in _of_mapping(data, name, containers):
@@ -213,9 +208,7 @@ def read_records(source: Any) -> RecordRows:
     """Read the records of a file, of a list of mappings, tuples, or objects, or of columns."""
     name = source_name(source, "records")
     unread: dict[str, None] = {}
-    rows = []
-    for place, raw in _raw(source, name):
-        rows.append(_record(_parts(raw, place, unread), place))
+    rows = tuple(_record(_parts(raw, place, unread), place) for place, raw in _raw(source, name))
     if not rows:
         raise InputError("there are no records", where=name, fix=f"pass at least one: {_EXAMPLE}")
     notes: tuple[str, ...] = ()
@@ -223,14 +216,14 @@ def read_records(source: Any) -> RecordRows:
         some = ", ".join(repr(key) for key in list(unread)[:_SHOWN])
         more = ", ..." if len(unread) > _SHOWN else ""
         notes = (f"{name}: unknown fields ignored: {some}{more}",)
-    return RecordRows(tuple(rows), name, notes)
+    return RecordRows(rows, name, notes)
 
 
 def _raw(source: Any, name: str) -> Iterator[tuple[str, Any]]:
     """Yield each unparsed record with its location."""
     if isinstance(source, str | os.PathLike):
         with opened_bytes(source) as stream:
-            begins = start_of(stream).removeprefix(b"\xef\xbb\xbf").lstrip()
+            begins = start_of(stream).removeprefix(UTF8_BOM).lstrip()
             if begins and not begins.startswith((b"{", b"[")) and format_of(name) != "json":
                 # TREC, CSV, or another format without fields for both sides.
                 raise FormatError(
@@ -255,7 +248,7 @@ def _fields_of(raw: Any, place: str) -> Mapping[str, Any]:
     names = ["retrieved", "relevant", "relevance_scores"]
     if raw and isinstance(raw[0], _ID):
         names.insert(0, "id")
-    if not _PAIR <= len(raw) - ("id" in names) <= _TRIPLE:
+    if len(raw) - ("id" in names) not in {2, 3}:
         raise InputError(
             f"got {raw!r:.60}, expected a record",
             where=place,
@@ -273,10 +266,12 @@ def _parts(named: Mapping[Any, Any], place: str, unread: dict[str, None]) -> Par
     for key, value in named.items():
         part = _PART_OF.get(key) if isinstance(key, str) else None
         if part is None and key not in _BESIDE and str(key) not in unread:
-            near = difflib.get_close_matches(str(key).lower(), _KNOWN, n=1, cutoff=_NEAR)
+            # `retrieved_at` is less similar to `retrieved`, so it is not taken for a misspelling.
+            near = difflib.get_close_matches(str(key).lower(), _KNOWN, n=1, cutoff=0.86)
             if near:
-                fix = f"did you mean {near[0]!r}?"
-                raise UnknownName(f"unknown field of a record: {str(key)!r:.60}", where=place, fix=fix)
+                raise UnknownName(
+                    f"unknown field of a record: {str(key)!r:.60}", where=place, fix=f"did you mean {near[0]!r}?"
+                )
             unread[str(key)] = None
         elif part is not None and not is_null(value):
             if part in parts:
@@ -344,12 +339,10 @@ def _record(parts: Parts, place: str) -> Record:
 def _ranking(parts: Parts, place: str) -> tuple[list[Any], list[Any] | None]:
     """Return the retrieved documents, and their scores if any."""
     key, value = parts["retrieved"]
-    docs: list[Any]
-    scores: list[Any] | None = None
     pairs = labelled(value, place)
-    if isinstance(value, Mapping):
-        docs, scores = list(value), list(value.values())
-    elif pairs is not None:
+    pairs = (list(value), list(value.values())) if isinstance(value, Mapping) else pairs
+    scores: list[Any] | None = None
+    if pairs is not None:
         docs, scores = pairs
     elif isinstance(value, AbstractSet):
         raise InputError(
@@ -359,7 +352,7 @@ def _ranking(parts: Parts, place: str) -> tuple[list[Any], list[Any] | None]:
         )
     else:
         docs = _list(value, key, place, ids=True)
-        if docs and all(isinstance(pair, tuple) and len(pair) == _PAIR for pair in docs):
+        if docs and all(isinstance(pair, tuple) and len(pair) == 2 for pair in docs):
             docs, scores = [doc for doc, _ in docs], [score for _, score in docs]
     if "scores" not in parts:
         return docs, scores
@@ -398,16 +391,15 @@ def _list(value: Any, key: str, place: str, *, ids: bool = False) -> list[Any]:
 
 
 def _graded(key: str, value: Any, place: str) -> list[tuple[Any, Any]]:
-    pairs: list[Any]
     labels = labelled(value, place)
     if isinstance(value, Mapping):
         # Data frames fill missing cells with None.
-        pairs = [(doc, grade) for doc, grade in value.items() if grade is not None]
+        pairs: list[Any] = [(doc, grade) for doc, grade in value.items() if grade is not None]
     elif labels is not None:
         pairs = list(zip(*labels, strict=True))
     else:
         pairs = _list(value, key, place)
-    if not all(isinstance(pair, tuple) and len(pair) == _PAIR for pair in pairs):
+    if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
         raise InputError(
             f"{key!r} is a list of {type(pairs[0]).__name__}, expected a grade by document id",
             where=place,

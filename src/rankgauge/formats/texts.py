@@ -13,7 +13,7 @@ import os
 import threading
 from array import array
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -28,6 +28,7 @@ from rankgauge.formats import classic_formats, sgml
 from rankgauge.formats.delimited import DELIMITERS, check_header, check_width, rows_of
 from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import (
+    UTF8_BOM,
     Source,
     blank_runs,
     decoded,
@@ -44,21 +45,14 @@ from rankgauge.formats.registry import TEXT_FORMATS, format_of, packing_of
 # Names of each part; messages recommend the first.
 IDS = ("_id", "id", "doc_id", "docno", "docid", "query_id", "qid", "query-id", "corpus-id")
 QUESTIONS = ("question", "query")
-_TEXTS = ("text", "contents", "body", "abstract", "query", "question")
-_TITLES = ("title", "heading")
+TEXTS = ("text", "contents", "body", "abstract", "query", "question")
+TITLES = ("title", "heading")
 _EXAMPLE = '{"_id": "d1", "title": "...", "text": "..."}'
-_CELLS = 3
 # Modules for texts with markup: `pieces()` splits a file, `parts_of()` reads a piece.
 _MARKED: Mapping[str, Any] = {"sgml": sgml, "smart": classic_formats}
-_BOM = b"\xef\xbb\xbf"
-_SHOWN = 5
-# Typical compression ratio of text.
-_PACKED = 4
 # Sources with fewer bytes are kept in memory.
 _SMALL = 32 << 20
 
-# Line number, offset, and content of a piece: a line, cells, or a marked-up text.
-_Piece: TypeAlias = tuple[int, int, Any]
 _Lines: TypeAlias = Iterator[tuple[int, int, bytes]]
 
 
@@ -87,7 +81,7 @@ class Faults:
     def add(self, error: FormatError) -> None:
         """Add a fault."""
         self.count += 1
-        if len(self.first) < _SHOWN:
+        if len(self.first) < 5:
             self.first.append(f"{error.where}: {error.what}")
 
 
@@ -146,7 +140,8 @@ class TextReader:
         self._given = None if form is None else {"json": "jsonl", "trec": "sgml"}.get(form, form)
         self.source = source
         self.name, self.seekable = source.name, False
-        self.size = source.size and source.size * (_PACKED if packing_of(source.name) else 1)
+        # Compressed text has about a quarter of the size.
+        self.size = source.size and source.size * (4 if packing_of(source.name) else 1)
         self._form = ""
         # Column names of a table with a header, or number of cells in a table without one. Passes
         # may overlap, because each finds the same values.
@@ -159,8 +154,8 @@ class TextReader:
         with self.source.open() as stream:
             self.seekable = is_plain_file(stream) and bool(self.source.path)
             head = start_of(stream)
-            start = len(_BOM) if is_plain_file(stream) and head.startswith(_BOM) else 0
-            head = head.removeprefix(_BOM)
+            start = len(UTF8_BOM) if is_plain_file(stream) and head.startswith(UTF8_BOM) else 0
+            head = head.removeprefix(UTF8_BOM)
             marked = sgml.begins(head) if self._given is None else self._given == "sgml"
             lines = self._lines(stream, start, parts=marked)
             first = next((line for line in lines if line[-1].strip()), None)
@@ -187,16 +182,14 @@ class TextReader:
 
     def stamp(self) -> object:
         """Return size and modification time of the file; None for standard input."""
-        if not self.source.path:
-            return None
-        try:
-            status = Path(self.source.path).stat()
-        except OSError:
-            return None
-        return status.st_size, status.st_mtime_ns
+        with suppress(OSError):
+            status = os.stat(self.source.path)  # noqa: PTH116 - fails for the empty path of standard input
+            return status.st_size, status.st_mtime_ns
+        return None
 
     def _parsed(self, lines: _Lines, faults: Faults | None, *, head: bool) -> Iterator[Placed]:
-        pieces: Iterator[_Piece] = (line for line in lines if line[-1].strip())
+        # Line number, offset, and content: a line, cells, or a marked-up text.
+        pieces: Iterator[tuple[int, int, Any]] = (line for line in lines if line[-1].strip())
         if self._form in _MARKED:
             pieces = _MARKED[self._form].pieces(lines)
         elif self._form == "csv":
@@ -240,7 +233,7 @@ class TextReader:
         if self._form not in DELIMITERS:
             return False
         columns = [cell.strip().lower() for cell in self._cells(piece, number)]
-        known = any(cell in IDS for cell in columns) and any(cell in _TEXTS for cell in columns)
+        known = any(cell in IDS for cell in columns) and any(cell in TEXTS for cell in columns)
         if known:
             check_header(columns, self.name, number)
             self._columns = columns
@@ -255,8 +248,8 @@ class TextReader:
             check_width(cells, self._columns, name, (number, by))
             return row_of(dict(zip(self._columns, cells, strict=False)))
         width = len(cells)
-        if not 1 < width <= _CELLS or width != (self._width or width):
-            wanted = f", as the first line: {self._width}" * (1 < self._width <= _CELLS)
+        if width not in {2, 3} or width != (self._width or width):
+            wanted = f", as the first line: {self._width}" * (self._width in {2, 3})
             raise FormatError(
                 f"the line has {many(width, 'field')}, expected id and text, or id, title, and text{wanted}",
                 path=name,
@@ -266,8 +259,7 @@ class TextReader:
                 + (', and quotes around a text with a comma: "a, b"' if by == "," else "")
                 + ", or write JSON lines",
             )
-        title = cells[1] if len(cells) == _CELLS else ""
-        return TextRow(id_of(cells[0].strip()), title, cells[-1], {})
+        return TextRow(id_of(cells[0].strip()), cells[1] if width == 3 else "", cells[-1], {})
 
 
 class RowReader:
@@ -314,14 +306,9 @@ class RowReader:
 Reader: TypeAlias = TextReader | RowReader
 
 
-def read_texts(source: Source | TextSource, faults: Faults | None = None) -> Iterator[TextRow]:
-    """Yield the texts of a file; a duplicate id is a fault."""
-    text_source = source if isinstance(source, TextSource) else TextSource.of(source)
-    return _each_once(TextReader(text_source), faults)
-
-
-def _each_once(reader: Reader, faults: Faults | None = None) -> Iterator[TextRow]:
-    """Yield the texts of a reader like :func:`read_texts`."""
+def read_texts(source: Source | Reader, faults: Faults | None = None) -> Iterator[TextRow]:
+    """Yield the texts of a file or a reader; a duplicate id is a fault."""
+    reader = TextReader(TextSource.of(source)) if isinstance(source, str | os.PathLike) else source
     seen: dict[str, int] = {}
     for placed in reader.rows(faults):
         key = placed.row.id
@@ -347,14 +334,14 @@ def _no_text(name: str) -> FormatError:
 def row_of(row: Mapping[str, Any]) -> TextRow:
     """Build a text from an object with the usual keys."""
     key = next((key for key in IDS if key in row), None)
-    body = next((key for key in _TEXTS if key in row), None)
+    body = next((key for key in TEXTS if key in row), None)
     if key is None or body is None:
-        wanted, names = ("id", IDS) if key is None else ("text", _TEXTS)
+        wanted, names = ("id", IDS) if key is None else ("text", TEXTS)
         raise InputError(
             f"there is no {wanted}: the keys are {', '.join(map(repr, row))}",
             fix=f"name it {names[0]!r}, as in {_EXAMPLE}",
         )
-    title = next((key for key in _TITLES if key in row), None)
+    title = next((key for key in TITLES if key in row), None)
     fields = {k: v for k, v in row.items() if k not in {key, body, title}}
     return TextRow(
         id=id_of(row[key]), title="" if title is None else _text(row[title]), text=_text(row[body]), fields=fields
@@ -554,5 +541,5 @@ class StoredTexts(Mapping[str, Any]):
 def kept(reader: Reader, faults: Faults | None = None) -> Mapping[str, TextRow]:
     """Load texts into memory if they are small or can be read only once, else use their file."""
     if reader.size is None or reader.size <= _SMALL:
-        return {row.id: row for row in _each_once(reader, faults)}
+        return {row.id: row for row in read_texts(reader, faults)}
     return StoredTexts(reader, faults)

@@ -24,6 +24,7 @@ from rankgauge.core.arguments import option
 from rankgauge.core.files import write_atomically
 from rankgauge.core.ids import show_id
 from rankgauge.core.pair_table import PairTable
+from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats import sgml
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
@@ -39,7 +40,7 @@ from rankgauge.formats.registry import (
     packing_of,
     target_format,
 )
-from rankgauge.formats.texts import IDS, TextRow
+from rankgauge.formats.texts import IDS, TEXTS, TITLES, TextRow
 
 # Extensions of formats that are not text; a text file must not have such a name.
 _NOT_WRITTEN = frozenset(
@@ -65,16 +66,9 @@ _NOT_WRITTEN = frozenset(
         ".zip",
     }
 )
-# The earliest date in a zip archive; a fixed date makes output reproducible.
-_DATE = (1980, 1, 1, 0, 0, 0)
-
-
-_TITLE_WORDS = {"title", "heading"}
-_TEXT_WORDS = ("text", "contents", "body", "abstract", "query", "question")
 # Many CSV readers, including Python's, reject longer cells.
 _LONGEST_CELL = 131_072
 _BREAKS = re.compile(r"[\t\r\n]+")
-_INSIDE_TOPIC = ("description", "narrative")
 _LOSSLESS = "write JSON lines, which keep everything, or accept and count the losses: --lossy (lossy=True)"
 
 
@@ -107,8 +101,7 @@ def write_tables(
 
     packing = packing_of(name)
     if packing is not None:
-        fix = f"remove {packing.suffix} from the name"
-        raise InputError(f"{form} is already compressed", where=name, fix=fix)
+        raise InputError(f"{form} is already compressed", where=name, fix=f"remove {packing.suffix} from the name")
     with written(target) as stream:
         write_columns(_checked_tables(tables, layout, format_named(form), name), layout, form, stream)
 
@@ -171,17 +164,13 @@ def _checked_tables(tables: Iterable[PairTable], layout: Layout, form: Format, n
             )
         repeats = table.repeats() if form.unique else []
         if repeats:
-            fix = f"keep one of them, or write another format than {form.name}"
-            raise table.repeat_error(repeats[0], fix=fix)
+            raise table.repeat_error(repeats[0], fix=f"keep one of them, or write another format than {form.name}")
         yield table
 
 
 @contextmanager
-def written(target: Source, *, private: bool = False) -> Iterator[BinaryIO]:
-    """Open a temporary file that replaces the target if the block ends without an error.
-
-    Only the owner can read a `private` file.
-    """
+def written(target: Source) -> Iterator[BinaryIO]:
+    """Open a temporary file that replaces the target if the block ends without an error."""
     if target == "-":
         import tempfile
 
@@ -193,7 +182,7 @@ def written(target: Source, *, private: bool = False) -> Iterator[BinaryIO]:
     name = source_name(target)
     packing = packing_of(name)
     try:
-        with write_atomically(target, private=private) as raw:
+        with write_atomically(target) as raw:
             if packing is None:
                 yield raw
                 return
@@ -216,7 +205,7 @@ def write_collection(target: Source, parts: Mapping[str, Iterable[bytes]]) -> No
 
     with written(target) as stream, ZipFile(stream, "w") as archive:
         for name, chunks in parts.items():
-            member = ZipInfo(name, _DATE)
+            member = ZipInfo(name)  # with its fixed date, which makes output reproducible
             member.compress_type = ZIP_DEFLATED
             member.external_attr = 0o644 << 16
             with archive.open(member, "w", force_zip64=True) as inside:
@@ -272,17 +261,15 @@ class LossCounter:
     def messages(self) -> Iterator[str]:
         """Yield a sentence for each kind of loss."""
         for what, count in self.counts.items():
-            texts = "1 text" if count == 1 else f"{count} texts"
-            yield f"{what} of {texts}, first {self.first[what]!r}: {self.form} cannot store it"
+            yield f"{what} of {many(count, 'text')}, first {self.first[what]!r}: {self.form} cannot store it"
 
 
 def text_lines(
     texts: Callable[[], Iterable[TextRow]], form: str, kind: str, loss_counter: LossCounter
 ) -> Iterator[bytes]:
     """Yield the encoded lines of a file of texts, one text at a time; `texts` may be called twice."""
-    write: Callable[[TextRow], str]
     if form == "jsonl":
-        write = _json_line
+        write: Callable[[TextRow], str] = _json_line
     elif form == "trec":
         make = _topic if kind == "queries" else _document
         write = partial(_marked, make=make, loss_counter=loss_counter)
@@ -317,7 +304,7 @@ def _unwritable(row: TextRow, why: str, loss_counter: LossCounter) -> InputError
 def _object(row: TextRow) -> dict[str, Any]:
     item: dict[str, Any] = {"_id": row.id}
     # Without a title key, such a field would be read as the title.
-    if row.title or _TITLE_WORDS & row.fields.keys():
+    if row.title or row.fields.keys() & TITLES:
         item["title"] = row.title
     return item | {"text": row.text} | {k: v for k, v in row.fields.items() if k not in item}
 
@@ -340,7 +327,7 @@ class _Table:
             titled = titled or bool(row.title)
             fields.update(dict.fromkeys(row.fields))
         # Without a title column, a heading among the fields would be read as the title.
-        self._titled = titled or bool(_TITLE_WORDS & fields.keys())
+        self._titled = titled or bool(fields.keys() & TITLES)
         # Whether each field can be read back under its name.
         self._known: dict[str, bool] = {}
         taken = {"_id", "text", "title"}
@@ -372,7 +359,7 @@ class _Table:
             self._counter.add(f"a text of more than {_LONGEST_CELL} characters", row)
         line = self._joined(cells)
         bare = self._form == "tsv" and not self.header()
-        like_header = row.id.lower() in IDS and row.text.strip().lower() in _TEXT_WORDS
+        like_header = row.id.lower() in IDS and row.text.strip().lower() in TEXTS
         like_header = like_header or sgml.begins(row.id.encode("utf-8", "replace"))
         if not line.strip() or (bare and (row.id != row.id.strip() or like_header)):
             raise _unwritable(row, "it would be read as another line", self._counter)
@@ -421,7 +408,7 @@ def _document(row: TextRow) -> str:
 def _topic(row: TextRow) -> str:
     parts = [f"<top>\n\n<num> Number: {html.escape(row.id, quote=False)}\n"]
     parts.append(f"<title> {html.escape(row.text, quote=False)}\n\n")
-    for name in _INSIDE_TOPIC:
+    for name in ("description", "narrative"):
         value = row.fields.get(name)
         if isinstance(value, str) and value:
             label = name.capitalize()
