@@ -24,9 +24,6 @@ from rankgauge.formats.registry import PACKINGS, BrokenPackError
 
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _CHECK = "unzip -t FILE"
-# Stored, deflate, and bzip2: they need little memory, whatever the archive claims.
-_METHODS = (0, 8, 12)
-_LOCKED = 1
 _SHOWN = 8
 _BROKEN = (
     zipfile.BadZipFile,
@@ -147,11 +144,12 @@ class Archive:
                 path=shown,
                 fix="write it again, each file once",
             )
-        if info.flag_bits & _LOCKED:
+        if info.flag_bits & 1:
             raise InputError(
                 "this archive member is encrypted", where=shown, fix="unpack it (unzip FILE), and name the result"
             )
-        if info.compress_type not in _METHODS:
+        # Stored, deflate, and bzip2 need little memory, whatever the archive claims.
+        if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2}:
             raise FormatError(
                 f"this archive member is compressed by method {info.compress_type}, which is not supported",
                 path=shown,

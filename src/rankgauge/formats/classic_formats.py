@@ -18,7 +18,6 @@ from rankgauge.formats.columns import read_number, wrong_number
 from rankgauge.formats.lines import decoded
 from rankgauge.formats.rows import Rows
 
-_SMART = 4
 _END = b"/"
 _SECTION = re.compile(r"^\.([A-Z])(?:[ \t]+(.*))?$", re.MULTILINE)
 # Sections with text; others, such as references, are ignored.
@@ -28,7 +27,7 @@ _NAMES = {"A": "author", "B": "source", "K": "keywords", "N": "note"}
 def begins_smart(line: bytes) -> bool:
     """Return whether this is a line of SMART judgments: in TREC format, its document would be 0."""
     fields = line.split()
-    return len(fields) == _SMART and fields[2] == b"0" and fields[3].strip(b"0") == b"."
+    return len(fields) == 4 and fields[2] == b"0" and fields[3].strip(b"0") == b"."
 
 
 def begins_npl(line: bytes) -> bool:
@@ -42,14 +41,13 @@ def read_smart(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
         fields = line.split()
         if not fields:
             continue
-        if len(fields) != _SMART or b"".join(fields[2:]).strip(b"0.") != b"":
+        if len(fields) != 4 or b"".join(fields[2:]).strip(b"0.") != b"":
             what = f"got {many(len(fields), 'field')}, expected: query document 0 0.000000"
             fix = "use lines of SMART only, or judgments of TREC: q1 0 d1 2"
             rows.refuse(number, what, fix, text=line)
             continue
         rows.add(number, fields[0], fields[1], 1.0)
-    message = f"{rows.name}: read as SMART judgments: each listed pair is relevant (grade 1)"
-    return rows.table().with_notes(message, source=rows.name)
+    return rows.table().with_notes(f"{rows.name}: read as SMART judgments: each listed pair is relevant (grade 1)")
 
 
 def read_npl(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
@@ -77,8 +75,9 @@ def read_npl(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
             line=begun,
             fix="write / after the documents; judgments of TREC have lines such as: q1 0 d1 2",
         )
-    message = f"{rows.name}: read as rlv-ass judgments: each listed document is relevant (grade 1)"
-    return rows.table().with_notes(message, source=rows.name)
+    return rows.table().with_notes(
+        f"{rows.name}: read as rlv-ass judgments: each listed document is relevant (grade 1)"
+    )
 
 
 def begins_text(line: bytes) -> bool:
@@ -150,5 +149,4 @@ def read_letor(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
             rows.refuse(number, what, fix, column=1, text=line)
             continue
         rows.add(number, fields[1][4:], doc, grade)
-    note = f"{rows.name}: read as LETOR judgments: the document is the text after #"
-    return rows.table().with_notes(note, source=rows.name)
+    return rows.table().with_notes(f"{rows.name}: read as LETOR judgments: the document is the text after #")

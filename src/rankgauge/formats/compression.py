@@ -7,6 +7,7 @@ when needed: even those in the standard library are missing from some Python bui
 from __future__ import annotations
 
 import io
+import re
 import sys
 import zlib
 from collections.abc import Callable
@@ -22,7 +23,6 @@ _HARMLESS = 64 << 20
 # Limit of working memory for decompression, in bytes; xz -9 needs half of it.
 _MEMORY = 128 << 20
 _WINDOW = 27  # the same as a power of 2
-_TOO_MUCH = ("memory", "Memory", "window", "Window")
 _TAKEN = io.DEFAULT_BUFFER_SIZE
 # zstd can expand four bytes to 128 kB; this step limits output for a library without another limit.
 _SIP = 1 << 10
@@ -137,7 +137,7 @@ class _Members:
             try:
                 part = self._one.decompress(data, size)
             except self._faults as error:
-                if any(word in str(error) for word in _TOO_MUCH):
+                if re.search("memory|window", str(error), re.IGNORECASE):
                     raise FormatError(
                         f"unpacking needs more than {_MEMORY >> 20} MiB of memory",
                         path=self._name,
@@ -160,11 +160,8 @@ class _Members:
         return BrokenPackError(f"{self._packing.name} data", f"{self._packing.program} -t FILE")
 
 
-# A factory of decompressors, and the exceptions they raise.
-_Made = tuple[Callable[[], Any], tuple[type[Exception], ...]]
-
-
-def _decompressors(packing: Packing, name: str) -> _Made:
+def _decompressors(packing: Packing, name: str) -> tuple[Callable[[], Any], tuple[type[Exception], ...]]:
+    """Return a factory of decompressors, and the exceptions they raise."""
     match packing.name:
         case "bzip2":
             bz2 = _library("bz2", packing, name)
@@ -252,8 +249,6 @@ def packed(raw: BinaryIO, packing: Packing, name: str) -> Any:
         case "zstd" if sys.version_info >= (3, 14):
             return _library("compression.zstd", packing, name).ZstdFile(raw, "wb", level=level)
         case "zstd":
-            compressor = _library("zstandard", packing, name).ZstdCompressor(level=level)
-            return compressor.stream_writer(raw, closefd=False)
+            return _library("zstandard", packing, name).ZstdCompressor(level=level).stream_writer(raw, closefd=False)
         case _:
-            frame = _library("lz4.frame", packing, name)
-            return frame.LZ4FrameFile(raw, mode="wb", compression_level=level)
+            return _library("lz4.frame", packing, name).LZ4FrameFile(raw, mode="wb", compression_level=level)

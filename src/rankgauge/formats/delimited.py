@@ -33,16 +33,14 @@ from rankgauge.formats.columns import (
 from rankgauge.formats.fast_trec import FieldLines, Shape
 from rankgauge.formats.lines import decoded, report_read, shorten
 from rankgauge.formats.registry import BrokenPackError
-from rankgauge.formats.rows import Rows, by_query, rank_number, score_lines, text_pairs
+from rankgauge.formats.rows import Rows, by_query, number_or_nan, score_lines, text_pairs
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
-_QUOTES = 'close the quote; inside quotes write a quote twice: "the ""best"" one"'
 # Ids that a spreadsheet or data frame has rewritten as numbers.
 _ROUNDED = re.compile(r"\d(\.\d+)?[eE]\+?\d+")
 _DECIMAL = re.compile(r"\d+\.0+")
 # Longest row of plain cells, and the most cells that the compiled core can tell apart.
 _LONGEST, _WIDEST = 1 << 16, 64
-_MOST_LINES = 10_000  # of a row
 _LINE, _POINT, _ZERO, _E, _LOWER = (*b"\n.0e", 32)
 
 
@@ -94,7 +92,7 @@ def _pieces(  # noqa: C901 - one kind of row after another
             continue
         rows.add(number, row[query], row[doc], grade)
         if ranks:
-            rows.ranks.append(rank_number(row[rank]))
+            rows.ranks.append(number_or_nan(row[rank]))
         if rows.full:
             yield table()
             rows.clear()
@@ -231,8 +229,7 @@ def _header(header: list[str], rows: Rows) -> tuple[Columns, tuple[int, int, int
     if columns is None:
         what, fix = wrong_columns(header, rows.layout)
         names, mark, more = fix.partition("; ")
-        fix = f"{names}, in the first line{mark}{more}"
-        raise FormatError(what, path=rows.name, line=1, fix=fix)
+        raise FormatError(what, path=rows.name, line=1, fix=f"{names}, in the first line{mark}{more}")
     check_header(header, rows.name, read=columns.read)
     query, doc, value = map(header.index, columns.read)
     return columns, (query, doc, value)
@@ -349,7 +346,7 @@ def _next_row(lines: Iterable[tuple[int, bytes]], name: str, by: str) -> Recover
     taken: list[tuple[int, bytes]] = []
 
     def texts() -> Iterator[str]:
-        for number, line in itertools.islice(lines, _MOST_LINES):
+        for number, line in itertools.islice(lines, 10_000):  # a row has fewer lines
             taken.append((number, line))
             yield decoded(line, name, number).replace("\0", " ")
 
@@ -403,7 +400,8 @@ def named_cells(
 
 def quoting_error(error: csv.Error, name: str, number: int) -> FormatError:
     """Return the error for a row that cannot be split into cells."""
-    what, fix = f"the cells cannot be separated: {error}", _QUOTES
+    what = f"the cells cannot be separated: {error}"
+    fix = 'close the quote; inside quotes write a quote twice: "the ""best"" one"'
     if "unexpected end" in str(error):
         what = "a quote that opens in this row is not closed: its cell contains all lines below"
     elif "expected after" in str(error):

@@ -40,8 +40,6 @@ from rankgauge.formats.registry import QRELS_FORMATS, RUN_FORMATS, InFormat, for
 from rankgauge.formats.writers import written
 
 _FORMATS = tuple(name for name in QRELS_FORMATS if name in RUN_FORMATS)
-_LIBRARY = "ir_datasets:"
-_FOUR = 4
 _OWN = ("query", "document", "grade")
 
 # Cells of each column by name, and the line number of each row if known.
@@ -84,19 +82,12 @@ class WideRows(NamedTuple):
     lines: IntArray | None  # line number of each row, if known
 
 
-def row_place(rows: WideRows, *places: int) -> str:
-    """Return the location of rows, for a message."""
-    if rows.lines is None:
-        return rows.source
-    return f"{rows.source}, lines " + " and ".join(str(int(rows.lines[row])) for row in places)
-
-
 def wide_rows(source: Any, wide: Wide, form: str | None = None) -> WideRows:
     """Read the columns of special judgments."""
     if isinstance(source, InFormat):
         source, form = source.path, form or source.format
     name = JUDGMENTS.name
-    if isinstance(source, str) and source.startswith(_LIBRARY):
+    if isinstance(source, str) and source.startswith("ir_datasets:"):
         name, (cells, lines) = source, _of_memory(ir_rows(source), wide)
     elif isinstance(source, str | os.PathLike):
         name, (cells, lines) = source_name(source), _of_file(source, wide, form)
@@ -317,7 +308,7 @@ def subtopic_advice(path: str, lines: Sequence[int]) -> str:
     with suppress(InputError), opened(path) as stream:
         for number, line in itertools.islice(numbered_lines(stream, path), max(lines)):
             parts = line.split()
-            if number in lines and len(parts) == _FOUR:
+            if number in lines and len(parts) == 4:
                 seconds.append(parts[1].decode("utf-8", "replace"))
     if len(set(seconds)) < len(lines):
         return ""

@@ -28,11 +28,7 @@ from rankgauge.formats.trec import as_read, places_of, rank_place
 _PIECE = 1 << 20
 _BLOCK = 1 << 23
 _TAB, _LINE, _RETURN, _BLANK, _COMMENT = 9, 10, 13, 32, 35
-_SPACE = b" \t\n\r\v\f"
 _LOOK = 1 << 12
-_ASCII = 128
-_SPARE = 1 << 10
-_SPARE_BYTES = 16
 _Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 
@@ -61,7 +57,7 @@ def quick_table(lines: FieldLines, origin: PairInput, *, size: int) -> PairTable
         buffer.drop(buffer.stop)
     if not rows.count:
         return None
-    stop = rows.used + _SPARE_BYTES
+    stop = rows.used + 16  # spare bytes
     packed[rows.used : stop] = 0
     return rows.table(packed[:stop], lines.number, origin.name).with_notes(*lines.notes)
 
@@ -158,7 +154,7 @@ class _Buffer:
         # The last field nearly always ends shortly before the end of the lines.
         for look in (_LOOK, len(data)):
             first = max(AROUND, end - look)
-            tail = data[first:end].tobytes().rstrip(_SPACE)
+            tail = data[first:end].tobytes().rstrip()
             if tail:
                 break
         else:
@@ -280,7 +276,7 @@ class _Rows:
         steps = np.diff(self._numbers[max(self.count - 1, 0) : here.stop])
         self.grouped = self.grouped and not (steps < 0).any()
         self.count = here.stop
-        self.ascii = self.ascii and int(data[start:stop].max()) < _ASCII
+        self.ascii = self.ascii and int(data[start:stop].max()) < 128
         return True
 
     def _scan(self, data: _Bytes, span: tuple[int, int], shape: Shape) -> bool:
@@ -334,7 +330,7 @@ class _Rows:
         wanted = self.count + more
         if wanted <= len(self._starts):
             return
-        guessed = int(1.02 * wanted * max(self._size / self._read, 1.0)) + _SPARE
+        guessed = int(1.02 * wanted * max(self._size / self._read, 1.0)) + 1024
         for name in ("_numbers", *self._columns()):
             old = getattr(self, name)
             new = np.empty(guessed, dtype=old.dtype)

@@ -56,7 +56,6 @@ _POLARS_TEXT = (*_POLARS_PLAIN, "Categorical", "Enum")
 # Four decimal digits at a time, as ASCII.
 _DIGITS = 4
 _POWERS = 10 ** np.arange(20, dtype=np.uint64)
-_MINUS = ord("-")
 
 
 def from_columns(
@@ -465,5 +464,5 @@ def _written(numbers: npt.NDArray[Any]) -> Ids:
         negative = np.flatnonzero(numbers < 0)
         starts[negative] -= 1
         lengths[negative] += 1
-        data[starts[negative]] = _MINUS
+        data[starts[negative]] = ord("-")
     return Ids(data, starts, lengths)

@@ -13,8 +13,8 @@ from rankgauge.formats.columns import RUN, Columns, Layout, columns_of, number_t
 from rankgauge.formats.frames import from_columns, short
 from rankgauge.formats.lines import shorten
 from rankgauge.formats.mappings import from_mapping
-from rankgauge.formats.rows import PairInput, Rows, by_query, rank_number, score_lines, text_pairs
-from rankgauge.formats.search_tools import shaped
+from rankgauge.formats.rows import PairInput, Rows, by_query, number_or_nan, score_lines, text_pairs
+from rankgauge.formats.search_tools import json_text, shaped
 
 Lines = Iterable[tuple[int, bytes]]
 _JSON = {list: "a list", str: "a text", int: "a number", float: "a number", bool: "true or false", type(None): "null"}
@@ -23,11 +23,6 @@ _INNER = {
     "run": ("results", "hits", "ranking", "docs", "documents", "ctxs", "passages"),
     "judgments": ("judgments", "judgements", "ratings", "qrels"),
 }
-# Keys for the document id within a query.
-_IDS = ("id", "_id")
-_PAIR = 2
-# Same output as json.dumps, which creates a new encoder per call with non-default options.
-_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def json_line_pieces(  # noqa: C901 - one shape of an object after another
@@ -68,7 +63,7 @@ def json_line_pieces(  # noqa: C901 - one shape of an object after another
             rows.refuse(number, f"there is no {error}", f"add {error} to every line")
             continue
         if rows.with_ranks and "rank" in value and not columns.has_ranks:
-            rows.ranks.append(rank_number(value["rank"]))
+            rows.ranks.append(number_or_nan(value["rank"]))
     if not rows.ended:
         yield table()
 
@@ -103,8 +98,7 @@ def read_json(lines: Lines, rows: Rows) -> PairTable:
     value = json_document(lines, name, f"one object: {layout.mapping}")
     result = shaped(value, rows.origin)
     if result is not None:
-        table = from_mapping(result.rankings, rows.origin)
-        return table.with_notes(*result.notes)
+        return from_mapping(result.rankings, rows.origin).with_notes(*result.notes)
     if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
         return _of_objects(value, rows)
     if not isinstance(value, dict):
@@ -132,8 +126,7 @@ def _of_objects(records: list[dict[str, Any]], rows: Rows) -> PairTable:
     if not parts:
         return rows.table()  # raises the error
     queries, docs, values = map(list, zip(*parts, strict=True))
-    table = from_columns(queries, docs, values, rows.origin, columns=nested.columns)
-    return table.with_notes(nested.note())
+    return from_columns(queries, docs, values, rows.origin, columns=nested.columns).with_notes(nested.note())
 
 
 def json_document(lines: Lines, name: str, wanted: str) -> Any:
@@ -226,7 +219,7 @@ class Nested:
     def _listed(self, query: Any, held: list[Any], line: int) -> list[tuple[Any, Any]]:
         if held and all(isinstance(document, dict) for document in held):
             return [self._named(document, line) for document in held]
-        if held and all(isinstance(document, list) and len(document) == _PAIR for document in held):
+        if held and all(isinstance(document, list) and len(document) == 2 for document in held):
             return [(doc, number) for doc, number in held]
         if any(isinstance(document, dict | list) for document in held):
             raise self._fault(
@@ -248,7 +241,7 @@ class Nested:
             query, document, _ = self._layout.columns
             keys = [key for key in entry if key != query]
             columns = columns_of((query, *keys), self._layout)
-            known = next((key for key in _IDS if key in entry), None)
+            known = next((key for key in ("id", "_id") if key in entry), None)
             if columns is None and known is not None:
                 columns = columns_of((query, document, *keys), self._layout)
                 columns = None if columns is None else columns._replace(doc=known)
@@ -276,21 +269,21 @@ def json_by_query(tables: Iterable[PairTable], layout: Layout, *_: object) -> It
             numbers = f"{{{lines[:-2].decode()}}}"
         else:
             pairs = text_pairs(table, rows)
-            numbers = _json({doc: plain_number(value, layout) for doc, value in pairs})
-        yield f"{before}{_json(query)}: {numbers}"
+            numbers = json_text({doc: plain_number(value, layout) for doc, value in pairs})
+        yield f"{before}{json_text(query)}: {numbers}"
         before = ",\n"
     yield "{}\n" if before == "{" else "}\n"
 
 
 def json_lines(tables: Iterable[PairTable], layout: Layout, *_: object) -> Iterator[bytes | str]:
     """Write one JSON object per row, query by query."""
-    query_key, doc_key, value_key = map(_json, layout.columns)
+    query_key, doc_key, value_key = map(json_text, layout.columns)
     for query, table, rows in by_query(tables):
-        start = f"{{{query_key}: {_json(query)}, {doc_key}: "
+        start = f"{{{query_key}: {json_text(query)}, {doc_key}: "
         middle = f", {value_key}: "
         lines = None
         if layout is RUN:
             lines = score_lines(table, rows, (f'{start}"', f'"{middle}', "}\n"))
         yield lines or "".join(
-            f"{start}{_json(doc)}{middle}{number_text(value, layout)}}}\n" for doc, value in text_pairs(table, rows)
+            f"{start}{json_text(doc)}{middle}{number_text(value, layout)}}}\n" for doc, value in text_pairs(table, rows)
         )

@@ -19,7 +19,6 @@ from rankgauge.formats.columns import JUDGMENTS, RUN, Columns, Layout, columns_o
 from rankgauge.formats.frames import blame_row, from_columns, listed, short
 from rankgauge.formats.rows import PairInput, finite
 
-_PAIR = 2
 # Mappings with more entries are documents by query, never columns of a table.
 _WIDE = 64
 
@@ -115,8 +114,8 @@ def _parts(value: Any, layout: Layout, where: str) -> tuple[Any, Any]:
     docs = _documents(value, layout, where, ordered=layout is RUN)
     listed = [issubclass(kind, tuple | list) for kind in set(map(type, docs))]
     if any(listed):
-        if not all(listed) or set(map(len, docs)) != {_PAIR}:
-            other = next(d for d in docs if not isinstance(d, tuple | list) or len(d) != _PAIR)
+        if not all(listed) or set(map(len, docs)) != {2}:
+            other = next(d for d in docs if not isinstance(d, tuple | list) or len(d) != 2)
             raise InputError(
                 f"got {short(other)}, expected a pair (document, {layout.value})",
                 where=where,
@@ -190,10 +189,11 @@ def from_rankings(data: Any) -> PairTable:
         )
     data = _read_once(data, source)
     queries = Ids.of(list(data), "query id", blame_row(source, "query"))
-    parts = []
-    for number, value in enumerate(data.values()):
-        docs = _documents(value, JUDGMENTS, _place(source, queries, number), ordered=True)
-        parts.append((docs, range(len(docs), 0, -1)))
+    rankings = [
+        _documents(value, JUDGMENTS, _place(source, queries, number), ordered=True)
+        for number, value in enumerate(data.values())
+    ]
+    parts = [(docs, range(len(docs), 0, -1)) for docs in rankings]
     return _of_parts(queries, parts, PairInput(JUDGMENTS, source), unique=False)
 
 

@@ -33,10 +33,6 @@ _PARQUET, _FILE = b"PAR1", b"ARROW1"
 _AHEAD, _DICTIONARY, _BATCH, _FIELDS = 8, 2, 3, 4
 # Minimum memory per row: two id offsets and a number.
 _ROW = 40
-# Files with fewer bytes per row repeat document ids, or claim rows that they do not have.
-_SAID_AGAIN = 3
-_PIECE = 1 << 14
-_BUFFER = 1 << 20
 _PLAIN = (
     "string",
     "large_string",
@@ -81,8 +77,9 @@ class _ColumnarFile:
             start = self._content = read_bytes(stream, name)
             self.size = len(start)
         if not start:
-            fix = "write it again; perhaps writing was interrupted"
-            raise FormatError("the file is empty (0 bytes)", path=name, fix=fix)
+            raise FormatError(
+                "the file is empty (0 bytes)", path=name, fix="write it again; perhaps writing was interrupted"
+            )
         self.is_parquet = start.startswith(_PARQUET)
         self._has_footer = start.startswith(_FILE)
 
@@ -149,8 +146,9 @@ class _ColumnarFile:
             raise FormatError(what, path=self.name, fix=fix)
         for column in columns.read:
             if names.count(column) > 1:
-                fix = "give each column a unique name"
-                raise FormatError(f"two columns are named {column!r}", path=self.name, fix=fix)
+                raise FormatError(
+                    f"two columns are named {column!r}", path=self.name, fix="give each column a unique name"
+                )
             kind = str(kinds[names.index(column)])
             inner = kind.removeprefix("dictionary<values=")
             if not inner.startswith(_PLAIN):
@@ -186,8 +184,9 @@ def read_columnar(stream: BinaryIO, origin: PairInput, *, part: bool = False) ->
                 names, metadata = _parquet_columns(file, origin.layout)
                 file.check_size(_plain_size(metadata))
                 # With dictionary encoding, a repeated id is stored once. (Metadata of single columns
-                # is not read: pyarrow would abort on a broken file.)
-                repeated = names[:2] if file.size < _SAID_AGAIN * metadata.num_rows else names[:1]
+                # is not read: pyarrow would abort on a broken file.) Files with few bytes per row
+                # repeat document ids, or claim rows that they do not have.
+                repeated = names[:2] if file.size < 3 * metadata.num_rows else names[:1]
                 with file.parquet(metadata=metadata, read_dictionary=repeated) as opened:
                     table = opened.read(columns=names)
                 # Text may not be UTF-8.
@@ -197,8 +196,7 @@ def read_columnar(stream: BinaryIO, origin: PairInput, *, part: bool = False) ->
                     batches = list(_record_batches(file, reader))
                     table = pa.Table.from_batches(batches, schema=None if batches else reader.schema)
             # Each chunk has a fixed cost.
-            small = _PIECE * table.column(0).num_chunks > table.num_rows
-            frame = table.combine_chunks() if small else table
+            frame = table.combine_chunks() if table.column(0).num_chunks << 14 > table.num_rows else table
     # Columns were chosen among all names, but only these were read.
     pairs = from_frame(frame, origin, columns=file.columns)
     if not len(pairs) and not part:
@@ -255,8 +253,7 @@ def columnar_pieces(stream: BinaryIO, origin: PairInput, rows: int, *, part: boo
 
 def no_rows(origin: PairInput) -> FormatError:
     """Return the error for a file or folder without rows."""
-    fix = f"use rows of {', '.join(origin.layout.columns)}"
-    return FormatError("there are no rows", path=origin.name, fix=fix)
+    return FormatError("there are no rows", path=origin.name, fix=f"use rows of {', '.join(origin.layout.columns)}")
 
 
 def column_names(stream: BinaryIO, name: str) -> tuple[str, ...]:
@@ -290,7 +287,8 @@ def _parquet_columns(file: _ColumnarFile, layout: Layout) -> tuple[list[str], An
 def _parquet_batches(file: _ColumnarFile, layout: Layout, rows: int) -> Iterator[Any]:
     names, metadata = _parquet_columns(file, layout)
     # Without a buffer, the column of a whole row group is read at once, however large it is.
-    with file.parquet(metadata=metadata, read_dictionary=names[:1], pre_buffer=False, buffer_size=_BUFFER) as opened:
+    options = {"read_dictionary": names[:1], "pre_buffer": False, "buffer_size": 1 << 20}
+    with file.parquet(metadata=metadata, **options) as opened:
         before = 0
         for batch in opened.iter_batches(rows, columns=names, use_threads=False):
             before += batch.num_rows

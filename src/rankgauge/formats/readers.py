@@ -39,7 +39,7 @@ from rankgauge.formats.lines import (
 from rankgauge.formats.mappings import from_mapping
 from rankgauge.formats.registry import FORMATS, QRELS_FORMATS, RUN_FORMATS, InFormat, format_named, format_of, load
 from rankgauge.formats.rows import OnError, PairInput, Rows
-from rankgauge.formats.trec import THIRD_COLUMNS, is_line, places_of, read_third_column, read_trec
+from rankgauge.formats.trec import THIRD_COLUMNS, is_line, places_of, read_third_column, trec_pieces
 
 if TYPE_CHECKING:
     from rankgauge.formats.questions import Grades
@@ -54,8 +54,6 @@ _MEASURE = (
 _PRINTED = rb"(?P<name>" + _MEASURE + rb")(?P<pad> *)\t(?P<query>\S+)\t\S+\s*$"
 _DEVIATIONS = rb"(?P<query>\S+) (?P<name>" + _MEASURE + rb") -?\d+\.\d+ -?\d+\.\d+\s*$"
 
-# Number of lines searched for content; they stay in memory.
-_HEAD = 1 << 12
 # Formats with fields separated by white space, or (cells) by single tabs.
 CELLS = "cells"
 FIELDS = ("trec", CELLS, *THIRD_COLUMNS)
@@ -179,8 +177,11 @@ def read_table(
         if parts:
             return _read_parts(parts, origin)
         if layout is RUN:
-            fix = "name a file in it, or a folder with nothing but .parquet files"
-            raise InputError("this is a folder", where=origin.name, fix=fix)
+            raise InputError(
+                "this is a folder",
+                where=origin.name,
+                fix="name a file in it, or a folder with nothing but .parquet files",
+            )
         from rankgauge.formats.folders import judgments_in_folder
 
         chosen, notes = judgments_in_folder(source, split)
@@ -269,7 +270,8 @@ def read_stream(stream: BinaryIO, origin: PairInput, form: str | None = None) ->
     rest = text.lines if origin.on_error is None else _up_to_fault(text.lines, rows)
     lines: Iterator[tuple[int, bytes]] = itertools.chain(text.head, rest)
     if text.form in FIELDS:
-        return text.whole(read_trec(lines, rows, text.separator))
+        (table,) = trec_pieces(lines, rows, text.separator)
+        return text.whole(table)
     if text.form in _NAMED and text.asks:
         from rankgauge.formats.questions import may_be_questions, read_questions
         from rankgauge.formats.texts import TextSource
@@ -396,10 +398,10 @@ def _up_to_fault(lines: Iterator[tuple[int, bytes]], rows: Rows) -> Iterator[tup
 
 
 def head_of(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    """Yield lines through the first one with content, up to a limit."""
+    """Yield lines through the first one with content, at most 4,096, which stay in memory."""
     for number, line in lines:
         yield number, line
-        if number == _HEAD or is_content(line):
+        if number == 4096 or is_content(line):
             return
 
 

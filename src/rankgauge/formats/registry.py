@@ -268,18 +268,12 @@ PACKINGS = (
 )
 
 
+@dataclass(eq=False)
 class BrokenPackError(Exception):
-    """Compressed data is corrupt or truncated.
+    """Compressed data is corrupt or truncated."""
 
-    Attributes:
-        what: The kind of compressed data.
-        check: The command that checks a file.
-    """
-
-    def __init__(self, what: str, check: str) -> None:
-        super().__init__(what, check)
-        self.what = what
-        self.check = check
+    what: str  # kind of compressed data
+    check: str  # command that checks a file
 
 
 def packing_of(name: str) -> Packing | None:

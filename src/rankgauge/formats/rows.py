@@ -30,7 +30,7 @@ from rankgauge.formats.columns import (
 from rankgauge.formats.lines import shorten
 
 # Rows written at a time: their Python objects take far more memory than the text.
-_AT_ONCE = 1 << 16
+AT_ONCE = 1 << 16
 
 
 class RowFault(NamedTuple):
@@ -120,8 +120,7 @@ class Rows:
         if self.on_error is not None:
             self._drop_faults(self.on_error)
         if not self.lines:
-            fix = f"pass rows of {', '.join(self.layout.columns)}"
-            raise FormatError("there are no rows", path=self.name, fix=fix)
+            raise FormatError("there are no rows", path=self.name, fix=f"pass rows of {', '.join(self.layout.columns)}")
         ranks = np.array(self.ranks) if self.ranks else None
         return table_of(
             Ids.of(self.queries, "query id", self._blame(places[0])),
@@ -225,10 +224,10 @@ def finite(table: PairTable, origin: PairInput) -> PairTable:
     ).with_notes(*table.notes, source=table.source)
 
 
-def rank_number(value: Any) -> float:
-    """Return a rank as a number; NaN if it is not one."""
+def number_or_nan(value: Any) -> float:
+    """Return a number, or NaN if the value is not one."""
     try:
-        return read_number(value.encode() if isinstance(value, str) else str(value).encode())
+        return read_number(value if isinstance(value, bytes) else str(value).encode())
     except ValueError:
         return math.nan
 
@@ -239,7 +238,7 @@ def by_query(tables: Iterable[PairTable], *, whole: bool = False) -> Iterator[tu
         ends = table.offsets.tolist()
         for number, query in enumerate(id_texts(table.queries)):
             start, stop = ends[number], ends[number + 1]
-            step = max(stop - start, 1) if whole else _AT_ONCE
+            step = max(stop - start, 1) if whole else AT_ONCE
             for first in range(start, max(stop, start + 1), step):
                 yield query, table, slice(first, min(first + step, stop))
 

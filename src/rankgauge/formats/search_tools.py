@@ -20,8 +20,8 @@ from rankgauge.formats.frames import short
 from rankgauge.formats.rows import PairInput, by_query, text_pairs
 
 _SHOWN = 3
-_INDEX = "documents"
-_json = json.JSONEncoder(ensure_ascii=False).encode
+# Same output as json.dumps, which creates a new encoder per call with non-default options.
+json_text = json.JSONEncoder(ensure_ascii=False).encode
 
 
 @dataclass
@@ -293,7 +293,7 @@ def rank_eval_request(tables: Iterable[PairTable], layout: Layout, *_: object) -
     """Write the body of a ``_rank_eval`` request."""
     # Elasticsearch requires a query, which only the user knows.
     query = '"id": %s, "request": {"query": {"match_all": {}}}'
-    rating = f'    {{"_index": "{_INDEX}", "_id": %s, "rating": %s}}'
+    rating = '    {"_index": "documents", "_id": %s, "rating": %s}'
     yield '{"requests": [\n'
     yield from _rated_lists(tables, layout, query, rating)
     yield '\n], "metric": {"dcg": {"k": 10, "normalize": true}}}\n'
@@ -311,6 +311,6 @@ def _rated_lists(tables: Iterable[PairTable], layout: Layout, query: str, rating
     between = ""
     for name, table, rows in by_query(tables, whole=True):
         docs = text_pairs(table, rows)
-        ratings = ",\n".join([rating % (_json(doc), number_text(v, layout)) for doc, v in docs])
-        yield f'{between}  {{{query % _json(name)}, "ratings": [\n{ratings}\n  ]}}'
+        ratings = ",\n".join([rating % (json_text(doc), number_text(v, layout)) for doc, v in docs])
+        yield f'{between}  {{{query % json_text(name)}, "ratings": [\n{ratings}\n  ]}}'
         between = ",\n"

@@ -17,12 +17,9 @@ _MARK = re.compile(rb"<(/?)(doc|topic|top)(?=[\s/>])|<!--|-->", re.IGNORECASE)
 _COMMENT, _COMMENT_END = b"<!--", b"-->"
 # The beginning of a tag or delimiter at the end of a partial line.
 _CUT = re.compile(rb"(<[^\s<>]{0,7}|--?)\Z")
-_LONGEST_MARK = 8
 # Allowed between documents besides comments and blanks; old files end with Ctrl-Z.
 _DOCTYPE = re.compile(rb"<!doctype\b[^\[>]*(?:\[.*?\]\s*)?>", re.IGNORECASE | re.DOTALL)
 _BETWEEN = re.compile(rb"</?[a-z][^<>]*>|<[!?][^<>]*>|[\s\x1a]+", re.IGNORECASE)
-_LONGEST_GAP = 1 << 16
-_LONGEST_STRAY = 80
 _OUTSIDE = re.compile(rb"\s*<(\?xml|!|topics?\b|top\b|doc\b|docs\b|root\b|webtrack|xml\b)", re.IGNORECASE)
 _ATTRIBUTES = re.compile(r"""(?<![\w-])([\w-]+)\s*=\s*("[^"]*"|'[^']*')""")
 _NAME = r"[^\W\d][\w.:-]*"
@@ -113,7 +110,7 @@ def pieces(lines: Iterable[tuple[int, int, bytes]]) -> Iterator[tuple[int, int, 
             comment = token
         elif not token.element or token.element != (token if begun is None else begun).element:
             # Of a gap, the beginning is enough for a message.
-            if begun is not None or (size < _LONGEST_GAP and (kept or not token.data.isspace())):
+            if begun is not None or (size < 1 << 16 and (kept or not token.data.isspace())):
                 kept.append(token)
                 size += len(token.data)
         elif begun is not None:
@@ -147,7 +144,7 @@ def _tokens(lines: Iterable[tuple[int, int, bytes]]) -> Iterator[_Token]:
                 yield _Token(number, first + at, data[at : mark.start()])
             yield _Token(number, first + mark.start(), mark[0], mark)
             at = mark.end()
-        cut = _CUT.search(data, max(at, len(data) - _LONGEST_MARK))
+        cut = _CUT.search(data, max(at, len(data) - 8))
         tail = b"" if cut is None else cut[0]
         end = offset + len(line)
         if at < len(data) - len(tail):
@@ -163,7 +160,7 @@ def _stray(gap: list[_Token], *, closed: bool) -> Iterator[tuple[int, int, bytes
     at = data.find(b">") + 1 if closed and data.lstrip().startswith(b">") else 0
     while (blank := _BETWEEN.match(data, at)) is not None:
         at = blank.end()
-    part = data[at : at + _LONGEST_STRAY]
+    part = data[at : at + 80]
     for token in gap:
         if part and at < len(token.data):
             yield token.number, token.offset + at, part

@@ -137,21 +137,15 @@ def _numbered(span: Mapping[str, Any], pattern: str) -> list[dict[str, str]]:
     return [documents[number] for number in sorted(documents)]
 
 
-def text_of(spans: Sequence[Mapping[str, Any]], key: str, names: Sequence[str]) -> str | None:
-    """Return the first value of an attribute; for a JSON object, the value under a known key."""
-    for span in spans:
-        value = span.get(key)
-        if is_null(value):
-            continue
-        text = str(value)
-        if not text.lstrip().startswith("{"):
-            return text
-        try:
-            held = json.loads(text)
-        except (ValueError, RecursionError):
-            return text
+def text_of(span: Mapping[str, Any], key: str, names: Sequence[str]) -> str | None:
+    """Return the value of an attribute; for a JSON object, the value under a known key."""
+    if is_null(span.get(key)):
+        return None
+    text = str(span[key])
+    with suppress(ValueError, RecursionError):
+        held = json.loads(text) if text.lstrip().startswith("{") else {}
         return next((str(held[name]) for name in names if held.get(name)), text)
-    return None
+    return text
 
 
 def json_value(text: Any) -> Any:
@@ -173,14 +167,14 @@ def kind_of(span: Mapping[str, Any]) -> str:
 
 def question_of(span: Mapping[str, Any]) -> str | None:
     """Return the input of a span: a question, or the last message of the user."""
-    asked = text_of([span], "input.value", QUESTION) or first_of(span, _QUERY)
+    asked = text_of(span, "input.value", QUESTION) or first_of(span, _QUERY)
     asked = asked or _message(span, _ASKED, last="user")
     return None if asked is None else str(asked)
 
 
 def answer_of(span: Mapping[str, Any]) -> str | None:
     """Return the output of a span."""
-    return text_of([span], "output.value", ANSWER) or _message(span, _ANSWERED)
+    return text_of(span, "output.value", ANSWER) or _message(span, _ANSWERED)
 
 
 def retrieved_of(span: Mapping[str, Any]) -> list[dict[str, str]] | None:
@@ -416,21 +410,18 @@ def records_of_spans(rows: Iterable[Row]) -> tuple[list[Row], str]:
 
 def _trace(spans: Sequence[Mapping[str, Any]], marks: Sequence[SpanMark], ends: TraceEnds) -> dict[str, Any]:
     by_mark = dict(zip(map(id, marks), spans, strict=True))
-    order = sorted(range(len(spans)), key=lambda n: marks[n].end or marks[n].start or 0)
-    ordered = [spans[n] for n in order]
-    parents = {mark.key: mark.parent for mark in marks}
-    searches = [marks[n] for n in order if _documents(retrieved_of(spans[n]))]
-    outermost = [by_mark[id(mark)] for mark in _outermost(searches, parents)]
-    retrieved = [document for span in outermost for document in _documents(retrieved_of(span))]
-    rerankings = [_documents(documents_of(span, RERANKED)) for span in ordered]
-    reranked = [documents for documents in rerankings if documents]
-    contexts = reranked[-1] if reranked else retrieved
+    ordered = sorted(marks, key=lambda mark: mark.end or mark.start or 0)
+    documents = {id(mark): _documents(retrieved_of(by_mark[id(mark)])) for mark in ordered}
+    searches = _outermost([mark for mark in ordered if documents[id(mark)]], {mark.key: mark.parent for mark in marks})
+    retrieved = [document for mark in searches for document in documents[id(mark)]]
+    rerankings = [_documents(documents_of(by_mark[id(mark)], RERANKED)) for mark in ordered]
+    contexts = next(filter(None, reversed(rerankings)), retrieved)
     record: dict[str, Any] = {
         "question": None if ends.question is None else question_of(by_mark[id(ends.question)]),
         "answer": None if ends.answer is None else answer_of(by_mark[id(ends.answer)]),
         "contexts": list({tuple(sorted(context.items())): context for context in contexts}.values()),
     }
-    if reranked and all("id" in document for document in retrieved):
+    if any(rerankings) and all("id" in document for document in retrieved):
         record["ranking"] = list(dict.fromkeys(document["id"] for document in retrieved))
     return record
 

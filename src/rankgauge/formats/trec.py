@@ -22,21 +22,15 @@ from rankgauge.core.ids import Ids, IntArray, show_id
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import inflect, many
 from rankgauge.errors import FormatError, InputError
-from rankgauge.formats.columns import JUDGMENTS, RUN, Layout, number_text, read_number, wrong_number
+from rankgauge.formats.columns import JUDGMENTS, RUN, Layout, number_text, wrong_number
 from rankgauge.formats.lines import is_content, mistaken_for
-from rankgauge.formats.rows import Rows, score_lines
+from rankgauge.formats.rows import AT_ONCE, Rows, number_or_nan, score_lines
 
 # Indices of query, document, and number, by number of fields.
 _PLACES = {"judgments": {4: (0, 2, 3), 3: (0, 1, 2)}, "run": {6: (0, 2, 4), 5: (0, 2, 4), 3: (0, 1, 2)}}
 _RUN, _TAGLESS = 6, 5
-# Index of the rank next to the score, by number of fields.
-_RANKS = {"run": {6: 3, 5: 3}}
 # Three-column formats and their columns.
 THIRD_COLUMNS = {"msmarco": "query document rank", "trec3": "query document score"}
-# Rows written at a time.
-_AT_ONCE = 1 << 16
-# Number of lines that determine the usual number of fields when errors are reported.
-_LOOK = 1000
 
 
 def places_of(fields: Sequence[bytes], layout: Layout) -> tuple[int, int, int] | None:
@@ -50,27 +44,21 @@ def places_of(fields: Sequence[bytes], layout: Layout) -> tuple[int, int, int] |
 
 def rank_place(width: int, layout: Layout) -> int:
     """Return the index of the rank in lines with `width` fields; -1 if there is none."""
-    return _RANKS.get(layout.name, {}).get(width, -1)
+    return 3 if layout is RUN and width in {_RUN, _TAGLESS} else -1
 
 
 def is_line(fields: list[bytes], layout: Layout) -> bool:
     """Return whether these fields are a valid line: the right count, and a number in its place."""
     places = places_of(fields, layout)
-    return places is not None and not math.isnan(_number(fields[places[2]]))
-
-
-def read_trec(lines: Iterable[tuple[int, bytes]], rows: Rows, separator: bytes | None = None) -> PairTable:
-    """Read numbered lines with fields separated by white space, or by `separator`."""
-    (table,) = trec_pieces(lines, rows, separator)
-    return table
+    return places is not None and not math.isnan(number_or_nan(fields[places[2]]))
 
 
 def trec_pieces(
     lines: Iterable[tuple[int, bytes]], rows: Rows, separator: bytes | None = None, *, like: bytes = b""
 ) -> Iterator[PairTable]:
-    """Read lines like :func:`read_trec`; yield a table whenever the rows are full.
+    """Read numbered lines with fields separated by white space, or by `separator`.
 
-    The lines have as many fields as `like`, if it is given.
+    Yield a table whenever the rows are full. The lines have as many fields as `like`, if it is given.
     """
     layout = rows.layout
     lines, width, places = _usual_fields(lines, rows, separator, like)
@@ -89,7 +77,7 @@ def trec_pieces(
                 continue
             width, places = len(parts), line_places
         query, doc, column = places
-        value = _number(parts[column])
+        value = number_or_nan(parts[column])
         if not math.isfinite(value):
             what, fix = wrong_number(parts[column].decode("utf-8", "backslashreplace"), layout)
             not_finite = fix == layout.fix
@@ -99,7 +87,7 @@ def trec_pieces(
             continue
         rows.add(number, parts[query], parts[doc], value)
         if rows.with_ranks and (rank := rank_place(width, layout)) >= 0:
-            rows.ranks.append(_number(parts[rank]))
+            rows.ranks.append(number_or_nan(parts[rank]))
         if rows.full:
             yield _table_of(rows, places, 0)
             rows.clear()
@@ -109,13 +97,11 @@ def trec_pieces(
 
 def _table_of(rows: Rows, places: tuple[int, int, int], longer: int) -> PairTable:
     if not rows.lines:
-        fix = f"use lines such as: {rows.layout.example}"
-        raise FormatError("there are no lines", path=rows.name, fix=fix)
+        raise FormatError("there are no lines", path=rows.name, fix=f"use lines such as: {rows.layout.example}")
     table = rows.table(places=(places[0] + 1, places[1] + 1, places[2] + 1))
     if longer:
         have = inflect(longer, "has", "have")
-        text = f"{rows.name}: {many(longer, 'line')} {have} text after the tag, which is not read"
-        table = table.with_notes(text)
+        table = table.with_notes(f"{rows.name}: {many(longer, 'line')} {have} text after the tag, which is not read")
     return as_read(table, rows.name)
 
 
@@ -128,7 +114,7 @@ def _usual_fields(
     """Return the lines, the field count of `like`, or with `on_error` the usual one, and the indices to read."""
     fitting: dict[int, tuple[int, int, int]] = {0: (0, 0, 0)}
     lines = iter(lines)
-    head = [] if rows.on_error is None else list(itertools.islice(lines, _LOOK))
+    head = [] if rows.on_error is None else list(itertools.islice(lines, 1000))
     widths: Counter[int] = Counter()
     for line in (like, *(line for _, line in head)):
         parts = line.strip().split(separator)
@@ -145,8 +131,8 @@ def _tag_has_blank(parts: Sequence[bytes]) -> bool:
     return (
         parts[1].upper() == b"Q0"
         and parts[3].isdigit()
-        and not math.isnan(_number(parts[4]))
-        and math.isnan(_number(parts[5]))
+        and not math.isnan(number_or_nan(parts[4]))
+        and math.isnan(number_or_nan(parts[5]))
     )
 
 
@@ -155,15 +141,7 @@ def as_read(table: PairTable, name: str) -> PairTable:
     strange = table.queries.not_text() + table.docs.not_text()
     if not strange:
         return table.with_notes(source=name)
-    text = f"{name}: {many(strange, 'id')} not in UTF-8: compared byte by byte"
-    return table.with_notes(text, source=name)
-
-
-def _number(field: bytes) -> float:
-    try:
-        return read_number(field)
-    except ValueError:
-        return math.nan
+    return table.with_notes(f"{name}: {many(strange, 'id')} not in UTF-8: compared byte by byte", source=name)
 
 
 def _miscounted(parts: list[bytes], width: int, layout: Layout) -> tuple[str, str]:
@@ -178,7 +156,7 @@ def _miscounted(parts: list[bytes], width: int, layout: Layout) -> tuple[str, st
     elif layout is RUN and len(parts) == 2:
         fix += "; for lines of query and document only, best first, number the documents of each query: "
         fix += "awk '{print $1, $2, ++n[$1]}'"
-    elif layout is JUDGMENTS and len(parts) == _TAGLESS and not math.isnan(_number(parts[-1])):
+    elif layout is JUDGMENTS and len(parts) == _TAGLESS and not math.isnan(number_or_nan(parts[-1])):
         fix += (
             "; judgments of a sample (query 0 document stratum grade) require a measure for "
             "samples, such as infNDCG; preferences (query group subgroup document grade) a "
@@ -242,8 +220,8 @@ def trec_lines(tables: Iterable[PairTable], layout: Layout, tag: str = "") -> It
                 order = start + np.argsort(-values, kind="stable")
             named = query.decode("latin-1")
             # Write queries with many documents in parts, to save memory.
-            for first in range(0, stop - start, _AT_ONCE):
-                last = min(first + _AT_ONCE, stop - start)
+            for first in range(0, stop - start, AT_ONCE):
+                last = min(first + AT_ONCE, stop - start)
                 rows = slice(start + first, start + last) if order is None else order[first:last]
                 if layout is RUN:
                     yield _run_lines(table, rows, (f"{named} Q0 ", end), first + 1)
@@ -259,8 +237,7 @@ def _refuse_queries(queries: Ids, *, first: bool) -> None:
         if query.startswith(b"#"):
             raise _unwritable(query, "query id", "such a line is a comment")
         if first and mistaken_for(query + b" "):
-            text = f"the file would be read as {mistaken_for(query + b' ')}"
-            raise _unwritable(query, "query id", text)
+            raise _unwritable(query, "query id", f"the file would be read as {mistaken_for(query + b' ')}")
         first = False
 
 
@@ -271,9 +248,8 @@ def _run_lines(table: PairTable, rows: slice | IntArray, around: tuple[str, str]
         if lines is not None:
             return lines
     pairs = zip(_doc_texts(table, rows), table.values[rows].tolist(), strict=True)
-    ranked = enumerate(pairs, first)
-    text = "".join([f"{start}{doc} {rank} {value!r}{end}" for rank, (doc, value) in ranked])
-    return text.encode("latin-1")
+    texts = [f"{start}{doc} {rank} {value!r}{end}" for rank, (doc, value) in enumerate(pairs, first)]
+    return "".join(texts).encode("latin-1")
 
 
 def msmarco_lines(tables: Iterable[PairTable], *_: object) -> Iterator[bytes]:
