@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 from urllib.parse import unquote
 
 import numpy as np
@@ -14,8 +13,6 @@ import numpy as np
 from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable
 
-# Matches of fewer new ids than this fraction of those already matching count as chance.
-_CHANCE = 50
 _ZEROS = re.compile(r"(?<!\d)0+(?=\d)")
 _POINT = re.compile(r"^(-?\d+)\.0+$")
 _PREFIX = re.compile(r"^.*[_:/#|\-\s](?=[^_:/#|\-\s]+$)")
@@ -32,7 +29,6 @@ _POINTS = re.compile(r"(?m)^-?\d+\.0+$")
 _MARKS = re.compile(r"[_:/#|\-.]|[^\S\n]")
 _WORDS = re.compile(r"(?m)^[A-Za-z]+[0-9]+$")
 _NUMBERS = re.compile(r"(?m)^[0-9]+$")
-_Turn: TypeAlias = Callable[[str], str]
 
 
 @dataclass(frozen=True)
@@ -40,7 +36,7 @@ class Way:
     """A transformation that removes a difference in spelling."""
 
     by: str  # description: `"without leading zeros"`
-    turn: _Turn  # transforms an id
+    turn: Callable[[str], str]  # transforms an id
     # Whether it can change any of these ids, one per line; checked first, since most ids are
     # spelled in one way only.
     possible: Callable[[str], object] = lambda _: True
@@ -80,16 +76,12 @@ def _is_cased(ids: str) -> bool:
     return ids.casefold() != ids
 
 
-def _is_escaped(ids: str) -> bool:
-    return "%" in ids
-
-
 def _is_numbered(ids: str) -> bool:
     return bool(_WORDS.search(ids) and _NUMBERS.search(ids))
 
 
 def _is_varied(ids: str) -> bool:
-    return bool(_BLANKS.search(ids) or _ZEROS.search(ids) or _POINTS.search(ids)) or _is_cased(ids) or _is_escaped(ids)
+    return "%" in ids or _is_cased(ids) or bool(_BLANKS.search(ids) or _ZEROS.search(ids) or _POINTS.search(ids))
 
 
 _WAYS = (
@@ -97,7 +89,7 @@ _WAYS = (
     Way("in the same case", str.casefold, _is_cased),
     Way("without leading zeros", _zeros, _ZEROS.search, sure=True),
     Way("without .0 at the end", _point, _POINTS.search, sure=True),
-    Way("without %-escapes", unquote, _is_escaped, sure=True),
+    Way("without %-escapes", unquote, re.compile("%").search, sure=True),
     Way("without spaces, case, leading zeros, .0, and %-escapes", _all, _is_varied),
     Way("without the prefix", lambda text: _PREFIX.sub("", text), _MARKS.search, both=False),
     Way("without the word before the number", lambda text: _WORD.sub("", text), _is_numbered, both=False),
@@ -132,7 +124,8 @@ def way_of(
         known = _known(way, theirs)
         # A result shared by many ids identifies none of them: 12#3 and 47#3 without a prefix.
         matched = len({other for value in ours for other in _candidates(way, known, value)})
-        least = 1 if way.sure else max(1, met // _CHANCE)
+        # Matches of fewer new ids than a fraction of those already matching count as chance.
+        least = 1 if way.sure else max(1, met // 50)
         if matched >= least and matched > most:
             best, most = way, matched
     # Removing parts of ids can match by chance; it must explain nearly all ids.

@@ -30,8 +30,6 @@ from rankgauge.data.run import Run
 
 # Cells per block: small enough for the CPU cache, large enough to amortize NumPy calls.
 CELLS = 1 << 17
-# Upper bound of sort keys.
-_MOST = 2**63
 _T = TypeVar("_T", bound=np.generic)
 
 
@@ -82,9 +80,8 @@ def ranked(run: Run, *, ties: Order = "trec", depth: int | None = None) -> Run:
     ties = order_of(ties)
     table = run.without_repeats("error").table
     depth = None if depth is None else min(integer("depth", depth, least=0), len(table))
-    order: IntArray | None
     if native.core is None:
-        order = table.best_first(by_id=ties == "trec")[0]
+        order: IntArray | None = table.best_first(by_id=ties == "trec")[0]
     else:
         columns = *table.docs.columns(), np.ascontiguousarray(table.values), table.offsets
         rows = native.core.rank_rows(*columns, ties == "trec")
@@ -308,13 +305,12 @@ def join(qrels: Qrels, run: Run, *, ties: str) -> Joined:
     """
     table, of_run = run.table, _judged_numbers(qrels, run)
     retrieved = np.diff(table.offsets)
-    ranks: Sequence[IntArray]
     if native.core is not None and qrels.judged is not None:
         docs = (*table.docs.columns(), table.docs.hashes())
         values = np.ascontiguousarray(table.values)
         judged_buffer, places = native.core.join(qrels.judged, *docs, values, table.offsets, of_run, ties == "trec")
         judged_rows = np.frombuffer(judged_buffer, np.int64)
-        ranks = [*np.frombuffer(places, np.int64).reshape(-1, 3).T]
+        ranks: Sequence[IntArray] = [*np.frombuffer(places, np.int64).reshape(-1, 3).T]
     else:
         rows, judged_rows = match(qrels, run)
         ranks = ranks_of(table, rows, ties)
@@ -324,7 +320,7 @@ def join(qrels: Qrels, run: Run, *, ties: str) -> Joined:
 def _order(numbers: IntArray, ranks: IntArray) -> IntArray:
     """Return the order by number, then by rank."""
     most = int(ranks.max(initial=0)) + 1
-    if most * (int(numbers.max(initial=0)) + 1) < _MOST:
+    if most * (int(numbers.max(initial=0)) + 1) < 2**63:
         # A single key is usually sorted already, which a stable sort detects.
         return np.argsort(numbers * most + ranks, kind="stable")
     return np.lexsort((ranks, numbers))

@@ -43,8 +43,6 @@ _T = TypeVar("_T")
 Ends: TypeAlias = npt.NDArray[np.float64 | np.int32]
 # Sizes of the sample of ids: rankings, documents per ranking, and queries without judgments.
 RANKINGS, DOCUMENTS, UNKNOWN = 50, 20, 5_000
-_INT_32 = 2.0**31
-_NO_STEPS = np.zeros((0, 4))
 # Number of rankings plus judged documents that are measured together, to limit memory.
 _AT_ONCE = 1 << 17
 
@@ -253,7 +251,7 @@ def join_dicts(run: Any, judgments: Judgments) -> JoinedBlock | None:
     if native.core is None or type(run) is not dict or not all(type(ranking) is dict for ranking in run.values()):
         return None
     names, pools = qrels.texts
-    steps = _NO_STEPS if judgments.program is None else judgments.program
+    steps = np.zeros((0, 4)) if judgments.program is None else judgments.program
     deepest = max(qrels.largest_pool, max(map(len, run.values()), default=0))
     columns = (qrels.table.values, qrels.table.offsets, *qrels.ideal, discount_table(deepest))
     measured = native.core.measure_dicts(run, names, pools, columns, steps, (RANKINGS, DOCUMENTS), ties == "trec")
@@ -406,7 +404,7 @@ def _ends(joined: Joined) -> Ends:
         end = last - joined.tie_last[rows] + joined.rank[rows] - joined.tie_first[rows]
         ends[hits, 6], ends[hits, 7] = joined.rank[rows[first]], np.minimum.reduceat(end, first)
     # Saves half the memory; the integers are unchanged.
-    return ends.astype(np.int32) if ends.max(initial=0) < _INT_32 else ends
+    return ends.astype(np.int32) if ends.max(initial=0) < 2**31 else ends
 
 
 def _first_documents(table: PairTable, joined: Joined) -> dict[int, Sequence[str | bytes]]:

@@ -24,8 +24,6 @@ _T = TypeVar("_T")
 
 # Greater than any cutoff, and safe to add 1 to.
 UNRANKED = 2**62
-# From this number of rows on, adding whole columns is faster than adding along rows.
-_TALL = 64
 
 
 @lru_cache(maxsize=64)
@@ -53,13 +51,12 @@ def discounts(ranks: IntArray, b: float | None = None) -> FloatArray:
 def _of_ranks(ranks: IntArray, table: Callable[[int], FloatArray]) -> FloatArray:
     """Return the table entry for each rank; that of rank 0 for padding."""
     ranked = np.where(ranks < UNRANKED, ranks, 0)
-    result: FloatArray = table(int(ranked.max(initial=0)))[ranked]
-    return result
+    return table(int(ranked.max(initial=0)))[ranked]
 
 
 def best_grade(pool: FloatArray) -> FloatArray:
     """Return the highest grade of each query as a level, (Q, 1); infinite if none is above 0."""
-    highest: FloatArray = pool.max(axis=1, keepdims=True)
+    highest = pool.max(axis=1, keepdims=True)
     return np.where(highest > 0, highest, np.inf)
 
 
@@ -86,8 +83,7 @@ class Cached:
     @staticmethod
     def count(flags: BoolArray) -> IntArray:
         """Return the number of flags set in each row, (Q,); cheaper than `np.count_nonzero`."""
-        counts: IntArray = np.add.reduce(flags, axis=1, dtype=np.int64)
-        return counts
+        return np.add.reduce(flags, axis=1, dtype=np.int64)
 
     @staticmethod
     def total(values: npt.NDArray[Any]) -> FloatArray:
@@ -96,10 +92,9 @@ class Cached:
         Kernels add numbers only this way: other NumPy sums add in an order that depends on the
         padding, so that the last bit of a value would depend on other queries in the block.
         """
-        if len(values) < _TALL:
-            result: FloatArray = np.cumsum(values, axis=1, dtype=np.float64)[:, -1]
-            return result
-        # The same additions, one column at a time for all rows.
+        if len(values) < 64:
+            return np.cumsum(values, axis=1, dtype=np.float64)[:, -1]
+        # The same additions, one column at a time for all rows, are faster for many rows.
         first, *others = values.T
         result = first.astype(np.float64)
         for column in others:

@@ -23,7 +23,6 @@ from rankgauge.formats.extra_columns import Wide, WideRows
 from rankgauge.formats.lines import Source
 from rankgauge.formats.registry import InFormat
 
-_ORDINARY = "ordinary judgments read as preferences: of two documents the one of the higher grade is preferred"
 _ONLY = b"0"
 _MAPPING = '{"q1": {"group": {"d1": 2, "d2": 1}}}'
 
@@ -51,8 +50,7 @@ class _Group(NamedTuple):
 
     def matrix(self) -> BoolArray:
         """Return whether each document is preferred to each other one, (n, n)."""
-        by_grade: BoolArray = self.grade[:, None] > self.grade[None, :]
-        return by_grade if self.over is None else self.over
+        return self.grade[:, None] > self.grade[None, :] if self.over is None else self.over
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -129,7 +127,11 @@ class PreferenceQrels(SpecialQrels):
             table.source or "judgments",
             table.lines,
         )
-        return cls._made(rows, query, table.queries, *table.notes, f"{rows.source}: {_ORDINARY}")
+        note = (
+            f"{rows.source}: ordinary judgments read as preferences: of two documents the one of the higher grade "
+            "is preferred"
+        )
+        return cls._made(rows, query, table.queries, *table.notes, note)
 
     @classmethod
     def _made(cls, rows: WideRows, query: IntArray, queries: Ids, *notes: str) -> Self:

@@ -198,22 +198,15 @@ def _by_record(
     rows: Sequence[Record], docs: Sequence[Sequence[Any]], values: Iterable[float], *, fault: str, fix: str
 ) -> list[dict[bytes, float]]:
     """Return document id to value for each record; `fault` describes a repeated document."""
-    pairs = zip(_packed(rows, docs, "document id").tolist(), values, strict=False)
+    ids, numbers = iter(_packed(rows, docs, "document id").tolist()), iter(values)
     maps = []
     for row, own in zip(rows, docs, strict=True):
-        maps.append(dict(itertools.islice(pairs, len(own))))
-        if len(maps[-1]) < len(own):
-            raise InputError(fault.format(doc=_twice(own)), where=row.place, fix=fix)
+        keys = list(itertools.islice(ids, len(own)))
+        maps.append(dict(zip(keys, numbers, strict=False)))
+        if len(maps[-1]) < len(keys):
+            twice = next(key for place, key in enumerate(keys) if key in keys[:place])
+            raise InputError(fault.format(doc=show_id(twice)), where=row.place, fix=fix)
     return maps
-
-
-def _twice(docs: Sequence[Any]) -> str:
-    seen: set[bytes] = set()
-    for doc in Ids.of([doc if isinstance(doc, bytes) else str(doc) for doc in docs]).tolist():
-        if doc in seen:
-            return show_id(doc)
-        seen.add(doc)
-    return ""
 
 
 def _qrels(queries: Ids, rows: Sequence[dict[bytes, float]], source: str) -> Qrels:

@@ -25,8 +25,6 @@ from rankgauge.formats.lines import Source
 from rankgauge.formats.registry import SUFFIXES, InFormat, unpacked
 from rankgauge.formats.rows import PairInput
 
-_ENDINGS = (".zip", ".run", ".txt", ".trec", *SUFFIXES)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run(Frozen, Pairs):
@@ -170,8 +168,7 @@ def read_run(path: Source, *, format: str | None = None, name: str | None = None
         >>> read_run(sample_path("runs/bm25.run")).name
         'bm25'
     """
-    table = readers.read_table(path, RUN, format)
-    return Run(table, name=run_name(path) if name is None else name)
+    return Run(readers.read_table(path, RUN, format), name=run_name(path) if name is None else name)
 
 
 def joined_run(parts: Sequence[Run]) -> Run:
@@ -200,7 +197,7 @@ def run_name(path: Source) -> str:
     # A path of a folder may end with a separator. Path does not support "-" and bytes.
     base = os.path.basename(os.path.normpath(os.fspath(path)))  # noqa: PTH119
     base = unpacked(base.rpartition(".zip!")[2])
-    for ending in _ENDINGS:
+    for ending in (".zip", ".run", ".txt", ".trec", *SUFFIXES):
         base = base.removesuffix(ending)
     return base if base not in {"", "-"} else "run"
 

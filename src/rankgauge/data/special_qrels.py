@@ -19,17 +19,15 @@ from rankgauge.core.arguments import of_kind
 from rankgauge.core.ids import Id, Ids, IntArray, freeze, id_bytes, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable, distinct, heads_of, offsets_of, ranges_of
 from rankgauge.core.text import many
-from rankgauge.data.join import Joined
+from rankgauge.data.join import CELLS, Joined
 from rankgauge.data.judged_run import UNRANKED, BoolArray, Cached, JudgedRun, Level, best_grade
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 from rankgauge.formats.columns import JUDGMENTS, number_text
-from rankgauge.formats.extra_columns import Wide, WideRows, row_place, wide_rows, write_wide
+from rankgauge.formats.extra_columns import Wide, WideRows, wide_rows, write_wide
 from rankgauge.formats.lines import Source
 from rankgauge.formats.rows import id_texts
-
-_CELLS = 1 << 17
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,10 +126,13 @@ class SpecialQrels(Mapping[str, Any]):
         at = int(np.flatnonzero(same)[0])
         row, other = order[at : at + 2].tolist()
         named = [f"{name} '{show_id(rows.labels[name][row])}'" for name in cls.judged_once[::-1]]
+        where = rows.source
+        if rows.lines is not None:
+            where += ", lines " + " and ".join(str(int(rows.lines[place])) for place in sorted((row, other)))
         raise InputError(
             f"duplicate document '{show_id(rows.docs[row])}' for "
             + " of ".join([*named, f"query '{show_id(rows.queries[row])}'"]),
-            where=row_place(rows, *sorted((row, other))),
+            where=where,
             fix="keep one grade of each document for each " + " and ".join(cls.judged_once or ("query",)),
         )
 
@@ -162,9 +163,8 @@ class SpecialQrels(Mapping[str, Any]):
             "query": id_texts(self.qrels.table.queries.take(self.query)),
             "document": id_texts(self.qrels.table.docs.take(self.row)),
             "grade": self.grade.tolist(),
+            **dict(zip(self.layout.columns, map(id_texts, self.labels), strict=True)),
         }
-        for name, labels in zip(self.layout.columns, self.labels, strict=True):
-            cells[name] = id_texts(labels)
         yield from zip(*(cells[field] for field in self.layout.parts), strict=True)
 
     def __len__(self) -> int:
@@ -238,7 +238,7 @@ class SpecialQrels(Mapping[str, Any]):
         # Row numbers in place of grades.
         return Qrels(replace(self.qrels.table, values=np.arange(len(self.qrels.table), dtype=np.float64)))
 
-    def blocks(self, joined: Joined, queries: IntArray, cells: int = _CELLS) -> Iterator[tuple[IntArray, Any]]:
+    def blocks(self, joined: Joined, queries: IntArray, cells: int = CELLS) -> Iterator[tuple[IntArray, Any]]:
         """Yield kernel inputs for blocks of these queries, with the indices of their rows."""
         joined = replace(joined, qrels=self._numbered, grade=joined.rows.astype(np.float64))
         for places, block in joined.blocks(queries, max(1, cells // self.width)):
@@ -405,20 +405,19 @@ def read_sampled_qrels(path: Source, *, format: str | None = None) -> SampledQre
 
 
 _SUBTOPIC_MAPPING = '{"q1": {"d1": {"subtopic": grade}}}'
-# Values of the second field in judgments without subtopics.
-_ITERATIONS = {b"0", b"Q0"}
 
 
 def _subtopic_rows(data: Mapping[Any, Any]) -> Iterator[tuple[Any, ...]]:
     """Yield rows of query -> document -> subtopic -> grade, or -> list of covered subtopics."""
     for query, docs in data.items():
         for doc, covered in as_mapping(docs, f"query {query!r}", "documents", _SUBTOPIC_MAPPING).items():
-            if isinstance(covered, list | tuple | set | frozenset):
-                for subtopic in covered:
-                    yield query, subtopic, doc, 1
-                continue
             where = f"query {query!r}, document {doc!r}"
-            for subtopic, grade in as_mapping(covered, where, "subtopics", _SUBTOPIC_MAPPING).items():
+            grades: Iterable[tuple[Any, Any]] = (
+                ((subtopic, 1) for subtopic in covered)
+                if isinstance(covered, list | tuple | set | frozenset)
+                else as_mapping(covered, where, "subtopics", _SUBTOPIC_MAPPING).items()
+            )
+            for subtopic, grade in grades:
                 yield query, subtopic, doc, grade
 
 
@@ -468,7 +467,7 @@ class SubtopicQrels(SpecialQrels):
     @classmethod
     def _made(cls, rows: WideRows, query: IntArray, queries: Ids, *notes: str) -> Self:
         names = rows.labels["subtopic"].unique()[1].tolist()
-        if len(names) == 1 and names[0] in _ITERATIONS:
+        if names in ([b"0"], [b"Q0"]):
             # Ordinary judgments: the second field is not a subtopic.
             raise InputError(
                 f"these judgments have no subtopics: all are of '{names[0].decode()}'",

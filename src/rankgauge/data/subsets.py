@@ -107,11 +107,7 @@ def sample_queries(sources: Any, n: int, *, seed: int = 0, among: Among = "inter
 
 def drawn(ids: Iterable[bytes], seed: int) -> list[bytes]:
     """Return all ids in drawing order: by SHA-256 of seed and id."""
-
-    def lot(query: bytes) -> tuple[bytes, bytes]:
-        return hashlib.sha256(b"%d:" % seed + query).digest(), query
-
-    return sorted(ids, key=lot)
+    return sorted(ids, key=lambda query: (hashlib.sha256(b"%d:" % seed + query).digest(), query))
 
 
 @overload
