@@ -61,7 +61,6 @@ _KNOWN_ERRORS = (
         "write to a new folder, or delete this one",
     ),
 )
-_SECONDS = 5  # timeout of the connection to a master
 _WHOLE = re.compile(r"(string|varchar.*|char.*|tinyint|smallint|int|bigint|decimal\(\d+,0\))")
 _NUMBER = re.compile(r"(string|tinyint|smallint|int|bigint|decimal.*|float|double|boolean)")
 _TEXT_ENDINGS = (".txt", ".run", ".qrels", ".trec")
@@ -138,7 +137,7 @@ def _check_reachable(master: str) -> None:
     for address in rest.partition("/")[0].split(","):
         host, _, port = address.rpartition(":") if ":" in address else (address, "", "15002")
         try:
-            socket.create_connection((host.strip("[]"), int(port)), timeout=_SECONDS).close()
+            socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
         except (OSError, ValueError) as error:
             reasons.append(f"{address}: {error}")
         else:
@@ -623,8 +622,7 @@ def _on_worker(name: str, settings: object, ship: str) -> Callable[[Iterator[Any
 
     Nested functions are pickled with their code, not by their name.
     """
-    if ship not in {"value", "installed"}:
-        raise UnknownName(f"ship={ship!r} is not valid", fix="choose value or installed")
+    option("ship", ship, ("value", "installed"))
     packed = pickle.dumps(settings)
     sources, digest = _sources() if ship == "value" else (b"", "")
 

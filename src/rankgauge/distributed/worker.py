@@ -83,8 +83,7 @@ def measure_batches(batches: Iterable[Any], job: Job) -> Iterator[Any]:
                 measured = measure_block(run, context).measured
             except RankgaugeError as error:
                 raise InputError(error.what, where=f"run {name}", fix=error.fix) from None
-            absent = np.setdiff1d(np.arange(len(qrels)), measured.numbers)
-            measured = add_absent(measured, absent, context)
+            measured = add_absent(measured, np.setdiff1d(np.arange(len(qrels)), measured.numbers), context)
             if not len(measured.numbers):
                 continue
             columns = [
@@ -433,16 +432,16 @@ def _values_of(batches: Iterable[Any], job: PairJob) -> Iterator[tuple[list[str]
         for run in job.runs:
             rows = np.flatnonzero(names == run)
             counts = np.bincount(codes[rows], minlength=len(queries))
-            if (counts != 1).any():
-                raise _wrong_count(queries, counts.tolist(), run)
+            wrong = np.flatnonzero(counts != 1)
+            if len(wrong):
+                raise _wrong_count(queries[wrong[0]], counts[wrong[0]], run)
             order = rows[np.argsort(codes[rows], kind="stable")]
             values[run] = {measure: column[order] for measure, column in columns.items()}
         yield queries, values
 
 
-def _wrong_count(queries: list[str], counts: list[int], run: str) -> InputError:
-    """Return the error for the first query of which a run has no row, or several."""
-    query, count = next((query, count) for query, count in zip(queries, counts, strict=True) if count != 1)
+def _wrong_count(query: str, count: int, run: str) -> InputError:
+    """Return the error for a query of which a run has no row, or several."""
     if count:
         return InputError(
             f"run {run!r} has {count} rows for query {query!r}",

@@ -269,20 +269,18 @@ class RetrievalEvaluator:
         evaluation = self._evaluated(queries, "Success@1")
         means = evaluation.mean()
         relevant_retrieved = evaluation.per_query[:, evaluation.measures.index(parse("NumRelRet"))]
-        batch: dict[str, float] = {
+        at_k = {f"mean_{name.lower()}@{k}": means[f"{name}@{k}"] for k in self.k_values for name in ("P", "R")}
+        return {
             "count": len(evaluation.query_ids),
             "mean_precision": means["SetP"],
             "mean_recall": means["SetR"],
             "mean_f1": means["SetF"],
             "mrr": means["RR"],
             "mean_ndcg": means["nDCG"],
+            **at_k,
+            "success@1": means["Success@1"],
+            "hit_rate": int(np.count_nonzero(relevant_retrieved)) / len(evaluation.query_ids),
         }
-        for k in self.k_values:
-            batch[f"mean_p@{k}"] = means[f"P@{k}"]
-            batch[f"mean_r@{k}"] = means[f"R@{k}"]
-        batch["success@1"] = means["Success@1"]
-        batch["hit_rate"] = int(np.count_nonzero(relevant_retrieved)) / len(evaluation.query_ids)
-        return batch
 
     def evaluate(self, results: Any, relevant: Any = None, relevance_scores: Any = None) -> dict[str, float]:
         """Return the means over several queries, with the names used in papers.

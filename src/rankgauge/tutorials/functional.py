@@ -272,10 +272,17 @@ def ndcg(
         0.972
     """
     retrieved = _grades(grades, "grades")
-    pool = None if ideal is None else _grades(ideal, "ideal")
-    if pool is not None:
-        _check_ideal(retrieved, pool)
-    return _number(_measure("nDCG", k=k, gain=gain), retrieved, retrieved if pool is None else pool)
+    pool = retrieved if ideal is None else _grades(ideal, "ideal")
+    # Without a retrieved grade in the ideal, values could exceed 1.
+    there = Counter(pool)
+    for grade, count in Counter(grade for grade in retrieved if grade > 0).items():
+        if count > there[grade]:
+            often = f" {count} times (it has {there[grade]})" if there[grade] else ""
+            raise InputError(
+                f"the ideal lacks grade {grade:g}, which was retrieved{often}",
+                fix="pass the grades of all judged documents",
+            )
+    return _number(_measure("nDCG", k=k, gain=gain), retrieved, pool)
 
 
 @_accept_aliases
@@ -493,18 +500,6 @@ def _grades(grades: Iterable[Any], where: str) -> list[float]:
         )
     values: list[float] = finite_numbers(listed(grades), JUDGMENTS, _entry_error(where)).tolist()
     return values
-
-
-def _check_ideal(grades: list[float], ideal: list[float]) -> None:
-    """Reject an ideal without a retrieved grade: values could exceed 1."""
-    there = Counter(ideal)
-    for grade, count in Counter(grade for grade in grades if grade > 0).items():
-        if count > there[grade]:
-            often = f" {count} times (it has {there[grade]})" if there[grade] else ""
-            raise InputError(
-                f"the ideal lacks grade {grade:g}, which was retrieved{often}",
-                fix="pass the grades of all judged documents",
-            )
 
 
 def _entry_error(where: str) -> Blame:
