@@ -103,7 +103,18 @@ class Cached:
 
 
 @dataclass(frozen=True, eq=False)
-class JudgedRun(Cached):
+class RankedRun(Cached):
+    """Documents of queries with their ranks."""
+
+    rank: IntArray
+
+    def within(self, k: int) -> BoolArray:
+        """Return whether each document is in the first `k`, (Q, J)."""
+        return self.once(("within", k), lambda: self.rank <= k)
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedRun(RankedRun):
     """A run joined with judgments: the input of measures.
 
     Row q is a query; column j is the j-th document that was retrieved and is in the judgments, best
@@ -127,7 +138,6 @@ class JudgedRun(Cached):
         [[1, 2, 3]]
     """
 
-    rank: IntArray
     grade: FloatArray
     in_qrels: BoolArray
     judged: BoolArray
@@ -179,10 +189,6 @@ class JudgedRun(Cached):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _made={})
-
-    def within(self, k: int) -> BoolArray:
-        """Return whether each document is in the first `k`, (Q, J)."""
-        return self.once(("within", k), lambda: self.rank <= k)
 
     def share(self, k: int) -> FloatArray:
         """Return the share of each document in the first `k`, (Q, J): 1 or 0."""

@@ -20,7 +20,7 @@ from rankgauge.core.ids import Id, Ids, IntArray, freeze, id_bytes, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable, distinct, heads_of, offsets_of, ranges_of
 from rankgauge.core.text import many
 from rankgauge.data.join import CELLS, Joined
-from rankgauge.data.judged_run import UNRANKED, BoolArray, Cached, JudgedRun, Level, best_grade
+from rankgauge.data.judged_run import UNRANKED, BoolArray, JudgedRun, Level, RankedRun, best_grade
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError
@@ -77,15 +77,12 @@ class SpecialQrels(Mapping[str, Any]):
                 where="judgments",
                 fix=f"pass {cls.layout.words}: a path, {cls.layout.mapping}, or rows ({', '.join(cls.layout.written)})",
             )
-        return cls._of_rows(wide_rows(source, cls.layout))
+        return cls.read(source)
 
     @classmethod
-    def read(cls, path: Source, form: str | None = None) -> Self:
-        """Read judgments of this kind from a file: TREC format, CSV, TSV, JSON, or JSON lines."""
-        return cls._of_rows(wide_rows(path, cls.layout, form))
-
-    @classmethod
-    def _of_rows(cls, rows: WideRows) -> Self:
+    def read(cls, path: Any, form: str | None = None) -> Self:
+        """Read judgments of this kind from a file (TREC format, CSV, TSV, JSON, or JSON lines), or from memory."""
+        rows = wide_rows(path, cls.layout, form)
         return cls._made(rows, *rows.queries.unique(), f"{rows.source}: {cls.note}")
 
     @classmethod
@@ -536,7 +533,7 @@ class SubtopicQrels(SpecialQrels):
 
 
 @dataclass(frozen=True, eq=False)
-class SubtopicRun(Cached):
+class SubtopicRun(RankedRun):
     """A run joined with judgments by subtopic: the input of diversity measures.
 
     Row q is a query; column j is the j-th document that was retrieved and is in the judgments, best
@@ -552,7 +549,6 @@ class SubtopicRun(Cached):
         retrieved: (Q,) int, number of documents retrieved.
     """
 
-    rank: IntArray
     grade: FloatArray
     judged: BoolArray
     pool: FloatArray
@@ -570,10 +566,6 @@ class SubtopicRun(Cached):
     def hits(self, rel: Level) -> BoolArray:
         """Return whether each document is relevant to each subtopic, (Q, J, S)."""
         return self.once(("hits", rel), lambda: self.reaches(self.grade, rel))
-
-    def within(self, k: int) -> BoolArray:
-        """Return whether each document is in the first `k`, (Q, J)."""
-        return self.once(("within", k), lambda: self.rank <= k)
 
     def relevant(self, rel: Level) -> IntArray:
         """Return the number of relevant documents of each subtopic, (Q, S), retrieved or not."""
