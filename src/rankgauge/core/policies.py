@@ -53,14 +53,13 @@ class Policies:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        allowed: dict[str, tuple[str, ...]] = {
-            "ties": get_args(Ties),
-            "queries": ("all", "intersection", "given"),
-            "duplicates": get_args(Duplicates),
-            "undefined": get_args(Undefined),
-            "unjudged": get_args(Unjudged),
-        }
-        for name, choices in allowed.items():
+        for name, choices in (
+            ("ties", get_args(Ties)),
+            ("queries", ("all", "intersection", "given")),
+            ("duplicates", get_args(Duplicates)),
+            ("undefined", get_args(Undefined)),
+            ("unjudged", get_args(Unjudged)),
+        ):
             option(name, getattr(self, name), choices)
         integer("draws", self.draws, least=0, most=1_000_000)
         integer("seed", self.seed, least=0, most=2**63 - 1)
