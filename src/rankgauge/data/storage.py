@@ -381,10 +381,8 @@ class StoredQrels:
             notes=self.notes,
         )
         outline = _Outline(whole)
-        # Cached properties of all judgments, of which the table has only a part.
-        for name in ("query_ids", "judgments", "low_grades", "highest"):
-            vars(outline)[name] = getattr(self, name)
-        vars(outline)["stored"] = self
+        # The table has only a part of the judgments: these are the properties of all.
+        vars(outline).update(stored=self, judgments=self.judgments, low_grades=self.low_grades, highest=self.highest)
         return outline
 
 
@@ -392,6 +390,10 @@ class _Outline(Qrels):
     """Judgments on disk, in the form needed by notes and checks of an evaluation."""
 
     stored: StoredQrels
+
+    @cached_property
+    def query_ids(self) -> tuple[str, ...]:
+        return self.stored.query_ids
 
     def number_of(self, query: bytes) -> int | None:
         number = int(self.stored.numbers_of(Ids.of([query]))[0])
