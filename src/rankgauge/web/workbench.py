@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from rankgauge.comparison import Comparison, DecidingDocuments, RunDiff, compare, deciding_documents, diff
 from rankgauge.corpus import Collection, Document, Query
 from rankgauge.data import Qrels, ranked
@@ -85,12 +83,16 @@ class Workbench:
             grades = self._changed_grades(entries[0], before)
             if not grades:
                 return Regraded(tuple(entries), before, before, grades)
-            truth = Qrels.of(grades)
-            evaluations = [
-                _with_values(evaluation, reevaluate(evaluation, truth, self.history.run(entry, queries=grades)))
+            parts = [
+                reevaluate(
+                    evaluation,
+                    Qrels.of(grades),
+                    self.history.run(entry, queries=grades),
+                    list(grades) if evaluation.policies.queries == "given" else evaluation.policies.queries,
+                )
                 for entry, evaluation in zip(entries, before.evaluations, strict=True)
             ]
-            return Regraded(tuple(entries), before, compare(evaluations, tested=before.tested), grades)
+            return Regraded(tuple(entries), before, before.updated(parts), grades)
 
         return self.results.get(("regraded", ids, measure, position), regraded)
 
@@ -210,12 +212,3 @@ class Workbench:
             seen = "in sight of the rankings" if judgment.status == IN_SIGHT else f"blind ({judgment.status})"
             rows.append((names.get(shown.judge, shown.judge), seen, said, choice.time[:10]))
         return rows
-
-
-def _with_values(evaluation: Evaluation, other: Evaluation) -> Evaluation:
-    """Return an evaluation in which the queries of another one have its values."""
-    values, undefined = evaluation.per_query.copy(), evaluation.undefined.copy()
-    row_of = {query: row for row, query in enumerate(evaluation.query_ids)}
-    rows = np.array([row_of[query] for query in other.query_ids])
-    values[rows], undefined[rows] = other.per_query, other.undefined
-    return replace(evaluation, per_query=values, undefined=undefined)
