@@ -10,7 +10,7 @@ from fuzzing.cases import Target, case_of
 from fuzzing.outcomes import FAULT, outcome
 
 # For each target; `make fuzz` runs a million cases.
-CASES = int(os.environ.get("RANKGAUGE_FUZZ", "1500")) // 10
+CASES = int(os.environ.get("RANKGAUGE_FUZZ", "800")) // 10
 
 
 @pytest.mark.slow

@@ -256,7 +256,7 @@ CASES = [
 
 # "make fuzz" sets both.
 SEED = int(os.environ.get("SEED", "0"))
-ROWS = int(os.environ.get("RANKGAUGE_FUZZ", "10000")) // 5
+ROWS = int(os.environ.get("RANKGAUGE_FUZZ", "5000")) // 5
 
 
 def check(write, name, suffix, folder, number, count):
@@ -284,7 +284,8 @@ def check(write, name, suffix, folder, number, count):
     assert again.refused == report.refused
 
 
-@pytest.mark.parametrize("number", range(len(CASES)))
+# Every format once, as lines or as an array in turn.
+@pytest.mark.parametrize("number", [0, 3, 4, 7, 8, 9, 10])
 def test_mutated_rows_are_accounted_for_and_never_damage_the_log(tmp_path, number):
     check(*CASES[number], tmp_path, number, 120)
 
