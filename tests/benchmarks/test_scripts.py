@@ -44,19 +44,15 @@ def test_the_page_of_speed_has_a_place_for_every_table():
     assert re.findall(r"<!-- table: ([\w-]+) -->", SPEED.read_text(encoding="utf-8")) == MARKS
 
 
-def test_a_table_is_printed_and_written(script, page, tmp_path):
-    text = script("run.py", "dicts", "--tiny", "--data", tmp_path, "--write", page)
+@pytest.mark.slow
+def test_all_tables_are_printed_and_written(script, page, tmp_path):
+    text = script("run.py", "--tiny", "--data", tmp_path, "--write", page)
     assert "| 100 × 100 | rankgauge (18) |" in text
     assert re.search(r"\|  \| pytrec_eval \(18\) \|.*\| ≥ 5", text)
     written = page.read_text(encoding="utf-8")
     assert "| 1 × 100 | rankgauge (18) |" in written
     assert "cores, Python" in written
-    assert "<!-- table: files -->\n<!-- end -->" in written
-
-
-@pytest.mark.slow
-def test_all_tables_are_printed(script, tmp_path):
-    text = script("run.py", "--tiny", "--data", tmp_path)
+    assert "<!-- table: checking -->\n<!-- end -->" in written
     assert text.count("| queries × documents | engine (measures) |") == 3
     for head in ("queries, dicts", "documents, dicts", "measures, dicts", "measures, files"):
         assert f"| {head}" in text
@@ -100,6 +96,7 @@ def test_an_exponent_is_that_of_the_power():
         assert exponent(lines, [3 * n**power for n in lines]) == pytest.approx(power)
 
 
+@pytest.mark.slow
 def test_checking_prints_and_writes_a_table_of_files_and_one_of_faults(script, page):
     text = script("checking.py", "--tiny", "--rounds", 1, "--write", page)
     assert "| 50 × 20 |" in text
