@@ -6,7 +6,7 @@ from docs_scripts import DOCS, docs_script
 accuracy = docs_script("diagnosis_accuracy")
 PAGE = (DOCS / "explain" / "diagnosis-accuracy.md").read_text(encoding="utf-8")
 RUN = [("cranfield", "minilm-l6-v2-cosine")]
-DRAWS = 20
+DRAWS = 10
 
 
 def rows(section: str) -> list[list[str]]:

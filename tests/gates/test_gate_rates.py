@@ -20,7 +20,7 @@ def above(rate: float, draws: int) -> float:
 def test_the_quick_verdict_of_the_script_is_that_of_the_gate(share):
     rng = np.random.default_rng(3)
     seen = set()
-    for _ in range(60):
+    for _ in range(24):
         queries = int(rng.choice([25, 60, 180, 400]))
         changed = rng.random(queries) < share
         spread = rng.choice([0.01, 0.1])
@@ -49,14 +49,14 @@ def test_real_pairs_keep_the_error_rates_and_are_decided_with_400_queries(data_f
     for mean, wrong, limit in ((-rates.MARGIN, 0, 0.1), (0.0, 3, 0.02)):
         for name, populations in rates.groups(real, mean, grid=False).items():
             for queries in (25, 400):
-                found = rates.rates(populations, queries, draws=60)
-                count = 60 * len(populations)
+                found = rates.rates(populations, queries, draws=30)
+                count = 30 * len(populations)
                 assert found[:, wrong].mean() <= above(limit, count), (name, queries)
                 # Without collapses, the assumption of the verdict is true.
                 if mean and name != "real pairs, skewed":
                     assert found[:, :2].sum(axis=1).mean() <= above(limit, count), (name, queries)
     passed, failed = (
-        rates.rates(rates.groups(real, mean, grid=False)[dense], 400, draws=60).mean(axis=0)
+        rates.rates(rates.groups(real, mean, grid=False)[dense], 400, draws=30).mean(axis=0)
         for mean in (0.0, -2 * rates.MARGIN)
     )
     assert passed[0] >= 0.5

@@ -305,14 +305,14 @@ def test_values_by_labels_allow_for_two_fitted_parameters():
 @pytest.mark.slow
 @pytest.mark.parametrize(("truth", "sens", "spec"), JUDGES)
 def test_corrected_intervals_cover_and_naive_ones_do_not(truth, sens, spec):
-    found, shown = coverage(1500, truth, sens, spec)
+    found, shown = coverage(750, truth, sens, spec)
     assert 0.93 <= found["ppi"] <= 0.975
     if sens + spec > 1.75:
-        assert shown["apart"] >= 600
+        assert shown["apart"] >= 300
         assert found["rg"] >= 0.93
         assert 0.93 <= found["apart"] <= 0.995
     else:
-        assert shown["apart"] < 150
+        assert shown["apart"] < 75
     assert found["naive"] < 0.85
     if spec < 0.7:
         assert found["naive"] < 0.25
