@@ -27,13 +27,13 @@ _GROUPS = {
     "Start": {
         "init": "Create a project: one file that describes what is evaluated.",
         "status": "Show what a project has, and the next step.",
-        "serve": "Serve the pages of a project: evaluations, comparisons, judging.",
     },
     "Evaluate and compare": {
         "evaluate": "Evaluate runs against judgments.",
         "compare": "Compare runs with a baseline, query by query.",
         "diff": "Show the queries that changed between two runs.",
         "report": "Write an HTML report to one file.",
+        "serve": "Serve evaluations and judging as web pages.",
         "spark": "Evaluate runs on Spark.",
         "sql": "Print SQL that computes measures in a warehouse.",
     },
