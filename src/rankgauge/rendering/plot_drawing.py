@@ -333,18 +333,14 @@ def _figure(plot: Plot, *, titled: bool) -> Figure:
 
 def _height(panel: Panel) -> float:
     """Return the height in inches; horizontal kinds grow with the number of ticks."""
-    lines = len(panel.ticks)
-    match panel.shape:
-        case "bars":
-            return 0.55 + 0.1 * lines + 0.17 * lines * len(panel.series)
-        case "intervals":
-            return 0.65 + 0.28 * lines
-        case "grid":
-            return 0.95 + 0.3 * len(panel.series)
-        case "scatter":
-            return 5.2
-        case _:
-            return 2.9
+    lines, series = len(panel.ticks), len(panel.series)
+    heights = {
+        "bars": 0.55 + 0.1 * lines + 0.17 * lines * series,
+        "intervals": 0.65 + 0.28 * lines,
+        "grid": 0.95 + 0.3 * series,
+        "scatter": 5.2,
+    }
+    return heights.get(panel.shape, 2.9)
 
 
 def _legend(plot: Plot) -> list[str]:

@@ -279,33 +279,30 @@ def _number(value: float) -> str:
 def _means(shown: _PlotData) -> Plot:
     measures = _common(shown.runs)
     alike = [m for m in measures if m.declaration.bounds == _UNIT] or measures[:1]
-    most = max(1, _MOST_BARS // len(shown.runs))
-    drawn = alike[:most]
+    drawn = alike[: max(1, _MOST_BARS // len(shown.runs))]
     if not drawn:
         raise InputError("the runs have no measure in common", where=f"plot {shown.kind!r}")
-    means = [run.mean() for run in shown.runs]
     # Means by a judge of answers are not corrected for its errors here.
     by_judge = {m for m in drawn if any(m.judged_by_model(run.settings) for run in shown.runs)}
     series = []
-    for run, mean in zip(shown.runs, means, strict=True):
-        y = [mean[str(m)] for m in drawn]
+    for run in shown.runs:
+        mean = run.mean()
+        y = tuple(mean[str(m)] for m in drawn)
         # A missing interval is drawn with zero width.
         ends = [(None if m in by_judge else mean_interval(run, m)) or (at, at) for m, at in zip(drawn, y, strict=True)]
-        low, high = tuple(e[0] for e in ends), tuple(e[1] for e in ends)
+        low, high = zip(*ends, strict=True)
         texts = tuple("–" if math.isnan(v) else f"{v:.3f}" for v in y)
-        series.append(Series(run.run_name, tuple(y), low=low, high=high, texts=texts))
-    unit = drawn[0].declaration.bounds == _UNIT
+        series.append(Series(run.run_name, y, low=low, high=high, texts=texts))
     panel = Panel(
         "bars",
         tuple(series),
         across="mean over queries",
         ticks=tuple(f"{m} (by judge)" if m in by_judge else str(m) for m in drawn),
-        limits=(0.0, 1.12) if unit else None,
+        limits=(0.0, 1.12) if drawn[0].declaration.bounds == _UNIT else None,
     )
     text = "; ".join(f"{m}: " + ", ".join(f"{s.name} {s.texts[n]}" for s in series) for n, m in enumerate(drawn))
-    caption = "Whiskers are 95% intervals of each mean; they say nothing about a difference."
-    if len(drawn) < len(measures):
-        caption += f" {_drawn(len(drawn), len(measures), 'measure')}."
+    left = _drawn(len(drawn), len(measures), "measure")
+    caption = f"Whiskers are 95% intervals of each mean; they say nothing about a difference.{left}"
     return Plot("means", PLOTS["means"].title, f"Bars. {text}.", (panel,), caption)
 
 
@@ -334,9 +331,8 @@ def _differences(shown: _PlotData) -> Plot:
     subject = runs[0] if len(runs) == 1 else "run"
     panel = Panel("intervals", (series,), across=f"{subject} minus {shown.base}", ticks=ticks)
     text = "; ".join(f"{tick} {d.difference:+.3f}, {d.interval_text()}" for tick, d in zip(ticks, drawn, strict=True))
-    caption = "An interval (95%) that crosses the line is compatible with no difference."
-    if len(drawn) < len(shown.differences):
-        caption += f" {_drawn(len(drawn), len(shown.differences), 'difference')}."
+    left = _drawn(len(drawn), len(shown.differences), "difference")
+    caption = f"An interval (95%) that crosses the line is compatible with no difference.{left}"
     of = f" in {measures[0]}" if len(measures) == 1 else ""
     title = f"Differences from {shown.base}{of} with their intervals"
     return Plot("differences", title, f"Points with intervals. {text}.", (panel,), caption)
@@ -353,39 +349,37 @@ def _per_query(shown: _PlotData) -> Plot:
             where=f"plot {shown.kind!r}",
             fix="pass two evaluations, or a comparison",
         )
+    words = ("higher", "lower") if measure.declaration.better == "neither" else ("better", "worse")
+    above, below = reversed(words) if measure.declaration.better == "lower" else words
     drawn = []
     for run in others[:_MOST_PANELS]:
         skipped = "skip" in {run.policies.undefined, base.policies.undefined}
         apart = measure.differences(_column(run, measure), _column(base, measure), skip_undefined=skipped)
-        drawn.append((run.run_name, [gain for gain in apart.tolist() if not math.isnan(gain)]))
-    reach = max((abs(gain) for _, gains in drawn for gain in gains), default=0.0) or 1.0
-    sign = -1 if measure.declaration.better == "lower" else 1
-    words = ("higher", "lower") if measure.declaration.better == "neither" else ("better", "worse")
-    panels, notes = [], []
-    for name, gains in drawn:
+        gains = sorted((gain for gain in apart.tolist() if not math.isnan(gain)), reverse=True)
         up, down = sum(gain > 0 for gain in gains), sum(gain < 0 for gain in gains)
-        above, below = words[::sign]
         texts = (
             f"{above} in {many(up, 'query')}",
             f"{below} in {many(down, 'query')}, the same in {len(gains) - up - down}",
         )
-        series = Series(name, tuple(sorted(gains, reverse=True)), texts=texts)
-        panels.append(
-            Panel(
-                "steps",
-                (series,),
-                title=name,
-                across=f"{many(len(gains), 'query')}, sorted",
-                down=f"difference in {measure}",
-                limits=(-1.15 * reach, 1.15 * reach),
-            )
+        drawn.append(Series(run.run_name, tuple(gains), texts=texts))
+    reach = max((abs(gain) for series in drawn for gain in series.y), default=0.0) or 1.0
+    panels = tuple(
+        Panel(
+            "steps",
+            (series,),
+            title=series.name,
+            across=f"{many(len(series.y), 'query')}, sorted",
+            down=f"difference in {measure}",
+            limits=(-1.15 * reach, 1.15 * reach),
         )
-        notes.append(f"{name} is {', '.join(texts)}")
-    subject = drawn[0][0] if len(drawn) == 1 else "each run"
+        for series in drawn
+    )
+    notes = "; ".join(f"{series.name} is {', '.join(series.texts)}" for series in drawn)
+    subject = drawn[0].name if len(drawn) == 1 else "each run"
     title = f"Difference in {measure} by query, {subject} minus {shown.base}"
-    left = f" {_drawn(len(drawn), len(others), 'run')}." if len(drawn) < len(others) else ""
+    left = _drawn(len(drawn), len(others), "run")
     caption = f"Each query is one step, the largest gain at the left.{left}"
-    return Plot("per-query", title, f"An area. {'; '.join(notes)}.", tuple(panels), caption)
+    return Plot("per-query", title, f"An area. {notes}.", panels, caption)
 
 
 def _precision_recall(shown: _PlotData) -> Plot:
@@ -439,21 +433,18 @@ def _cutoffs(shown: _PlotData) -> Plot:
     for name in chosen:
         points = sorted(several[name], key=lambda m: _parameter(m, "k"))
         at = tuple(_parameter(m, "k") for m in points)
-        series = _curves(shown.runs, points, at)
-        unit = points[0].declaration.bounds == _UNIT
-        panels.append(
-            Panel(
-                "lines",
-                series,
-                title=f"{name}@k",
-                across="cut-off k",
-                ticks=_thinned(at),
-                at=at,
-                log=at[-1] / at[0] >= 10,
-                limits=(0.0, 1.03) if unit else None,
-            )
+        panel = Panel(
+            "lines",
+            _curves(shown.runs, points, at),
+            title=f"{name}@k",
+            across="cut-off k",
+            ticks=_thinned(at),
+            at=at,
+            log=at[-1] / at[0] >= 10,
+            limits=(0.0, 1.03) if points[0].declaration.bounds == _UNIT else None,
         )
-        ends = ", ".join(f"{s.name} {s.y[0]:.3f} to {s.y[-1]:.3f}" for s in series)
+        panels.append(panel)
+        ends = ", ".join(f"{s.name} {s.y[0]:.3f} to {s.y[-1]:.3f}" for s in panel.series)
         notes.append(f"{points[0]} to {points[-1]}: {ends}")
     title = f"{' and '.join(chosen)} over the cut-off"
     return Plot("cutoffs", title, f"Lines. {'; '.join(notes)}.", tuple(panels))
@@ -473,50 +464,51 @@ def _first_ranks(shown: _PlotData) -> Plot:
     measure = next((m for m in _common(shown.runs) if m.name == "FirstRel"), None)
     if measure is None:
         raise shown.refused("FirstRel")
-    columns = []
-    for run in shown.runs:
-        ranks = run.per_query[:, run.measures.index(measure)].tolist()
-        counts = [sum(low <= rank <= high for rank in ranks) for low, high in _BINS.values()]
-        columns.append([*counts, sum(math.isnan(rank) for rank in ranks)])
-    names = [*_BINS, "none"]
+    ranks = [_column(run, measure).tolist() for run in shown.runs]
+    counts = {
+        name: [sum(low <= rank <= high for rank in of_run) for of_run in ranks] for name, (low, high) in _BINS.items()
+    }
     # Omit the deep ranks that no run reaches.
-    last = max((n for n in range(len(_BINS)) if any(c[n] for c in columns)), default=0)
-    kept = [*range(last + 1), len(_BINS)]
+    while len(counts) > 1 and not any(counts[[*counts][-1]]):
+        counts.popitem()
+    counts["none"] = [sum(map(math.isnan, of_run)) for of_run in ranks]
     series = tuple(
-        Series(run.run_name, tuple(float(c[n]) for n in kept), texts=tuple(f"{c[n]}" for n in kept))
-        for run, c in zip(shown.runs, columns, strict=True)
+        Series(run.run_name, tuple(map(float, column)), texts=tuple(map(str, column)))
+        for run, column in zip(shown.runs, zip(*counts.values(), strict=True), strict=True)
     )
-    ticks = tuple(names[n] for n in kept)
+    ticks = tuple(counts)
     panel = Panel("columns", series, across="rank of the first relevant document", down="queries", ticks=ticks)
     text = "; ".join(f"{s.name}: " + ", ".join(f"{t} {n}" for t, n in zip(ticks, s.texts, strict=True)) for s in series)
     caption = "“none”: no relevant document was retrieved."
-    title = PLOTS["first-ranks"].title
-    return Plot("first-ranks", title, f"Columns, queries by rank. {text}.", (panel,), caption)
+    return Plot("first-ranks", PLOTS["first-ranks"].title, f"Columns, queries by rank. {text}.", (panel,), caption)
 
 
 def _heat_map(shown: _PlotData) -> Plot:
-    queries = shown.aligned()
-    measure = shown.primary
+    queries, measure = shown.aligned(), shown.primary
     columns = [counted(run, measure) for run in shown.runs]
-    known = [[v for v in row if not math.isnan(v)] for row in zip(*columns, strict=True)]
-    places = [place for place, row in enumerate(known) if row]
-    spread = {p: max(known[p]) - min(known[p]) for p in places}
-    level = {p: math.fsum(known[p]) / len(known[p]) for p in places}
-    drawn = sorted(places, key=lambda p: (-spread[p], level[p], p))[:_MOST_CELLS]
-    drawn.sort(key=lambda p: (level[p], p))
+    known = {
+        place: values
+        for place, row in enumerate(zip(*columns, strict=True))
+        if (values := [value for value in row if not math.isnan(value)])
+    }
+    level = {place: math.fsum(values) / len(values) for place, values in known.items()}
+    widest = sorted(known, key=lambda p: (min(known[p]) - max(known[p]), level[p], p))[:_MOST_CELLS]
+    drawn = sorted(widest, key=lambda p: (level[p], p))
     series = tuple(
         Series(run.run_name, tuple(column[p] for p in drawn), texts=tuple(_number(column[p]) for p in drawn))
         for run, column in zip(shown.runs, columns, strict=True)
     )
-    unit = measure.declaration.bounds == _UNIT
     panel = Panel(
-        "grid", series, across="query", ticks=tuple(queries[p] for p in drawn), limits=_UNIT if unit else None
+        "grid",
+        series,
+        across="query",
+        ticks=tuple(queries[p] for p in drawn),
+        limits=_UNIT if measure.declaration.bounds == _UNIT else None,
     )
-    caption = "Stronger colors are higher values; the query with the lowest mean over runs is first."
-    if len(drawn) < len(queries):
-        which = "where runs differ most" if len(shown.runs) > 1 else "with the lowest values"
-        caption += f" {_drawn(len(drawn), len(queries), 'query')}: those {which}."
-    lows = ", ".join(queries[p] for p in drawn[:3])
+    which = "where runs differ most" if len(shown.runs) > 1 else "with the lowest values"
+    left = _drawn(len(drawn), len(queries), "query", f": those {which}")
+    caption = f"Stronger colors are higher values; the query with the lowest mean over runs is first.{left}"
+    lows = ", ".join(panel.ticks[:3])
     alt = f"A grid of {many(len(drawn), 'query')} and {many(len(series), 'run')}. Lowest: {lows}."
     return Plot("heat-map", f"{measure} by query and run", alt, (panel,), caption)
 
@@ -532,5 +524,6 @@ _DRAWN: Mapping[str, Callable[[_PlotData], Plot]] = {
 }
 
 
-def _drawn(number: int, whole: int, noun: str) -> str:
-    return f"{number} of {many(whole, noun)} {inflect(number, 'is', 'are')} drawn"
+def _drawn(number: int, whole: int, noun: str, which: str = "") -> str:
+    """Return a sentence on what is drawn, unless it is everything."""
+    return f" {number} of {many(whole, noun)} {inflect(number, 'is', 'are')} drawn{which}." if number < whole else ""
