@@ -14,7 +14,7 @@ from rankgauge.errors import InputError
 from rankgauge.evaluation.result import JudgeState
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Cell, Detail, Table
+from rankgauge.rendering.tables import Cell, Detail, Table, keep
 from rankgauge.stats import USABLE, Agreement, Estimate, JudgeErrors
 
 _SCHEMA = "rankgauge/calibration/2"
@@ -268,43 +268,37 @@ class Calibration(Result):
             names = ", ".join(relation.relation for relation in self.relations if relation.state == state)
             yield f"WARNING: the judge is {state} for {names}"
         for relation in self.relations:
-            if relation.reason or relation.warning:
-                yield Detail(f"WARNING: {relation.relation}: {relation.reason or relation.warning}")
-            if relation.unjudged:
-                yield Detail(
-                    f"{relation.relation}: the judge has no verdict on {many(relation.unjudged, 'item')} with a label"
-                )
-            if relation.flips.defined:
-                flips = Ratio(relation.flips.value)
-                yield Detail(f"{relation.relation}: {flips:.1%} of pairs of replicates differ")
-            if relation.people.defined:
-                yield Detail(f"{relation.relation}: alpha of the people {_text(relation.people)}")
-            biases = [bias for bias in relation.biases if bias.verdict != "cannot tell"]
-            for bias in biases:
-                yield Detail(f"{relation.relation}: {bias.verdict} with {bias.group}, {_text(bias.difference)}")
-            unsure = [bias.group for bias in relation.biases if bias not in biases]
-            if unsure:
-                yield Detail(f"{relation.relation}: cannot tell whether it is biased by {', '.join(unsure)}")
+            name, problem = relation.relation, relation.reason or relation.warning
+            unsure = ", ".join(bias.group for bias in relation.biases if bias.verdict == "cannot tell")
+            yield from map(
+                Detail,
+                keep(
+                    problem and f"WARNING: {name}: {problem}",
+                    relation.unjudged
+                    and f"{name}: the judge has no verdict on {many(relation.unjudged, 'item')} with a label",
+                    relation.flips.defined
+                    and f"{name}: {Ratio(relation.flips.value):.1%} of pairs of replicates differ",
+                    relation.people.defined and f"{name}: alpha of the people {_text(relation.people)}",
+                    *(
+                        f"{name}: {bias.verdict} with {bias.group}, {_text(bias.difference)}"
+                        for bias in relation.biases
+                        if bias.verdict != "cannot tell"
+                    ),
+                    unsure and f"{name}: cannot tell whether it is biased by {unsure}",
+                ),
+            )
 
     def data_table(self) -> Table:
         """Return one row for each relation and statistic, with its interval."""
+        names = ("agreement", "kappa", "alpha", "sensitivity", "specificity", "gain")
         rows: list[tuple[Cell, ...]] = []
         for relation in self.relations:
-            for name in ("agreement", "kappa", "alpha", "sensitivity", "specificity", "gain"):
-                value = getattr(relation, name)
-                rows.append((relation.relation, name, value.value, value.low, value.high, value.reason))
-            for bias in relation.biases:
-                value = bias.difference
-                rows.append(
-                    (
-                        relation.relation,
-                        f"bias: {bias.group}",
-                        value.value,
-                        value.low,
-                        value.high,
-                        value.reason or bias.verdict,
-                    )
-                )
+            values = [(name, getattr(relation, name), "") for name in names]
+            values += [(f"bias: {bias.group}", bias.difference, bias.verdict) for bias in relation.biases]
+            rows += [
+                (relation.relation, name, value.value, value.low, value.high, value.reason or verdict)
+                for name, value, verdict in values
+            ]
         return Table(("relation", "number", "value", "low", "high", "note"), tuple(rows))
 
     def summary(self) -> str:

@@ -20,7 +20,7 @@ from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.result import Evaluation, corrected_mean
 from rankgauge.measures.measure import parse
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Cell, Detail, Table, first_rows
+from rankgauge.rendering.tables import Cell, Detail, Table, first_rows, keep
 
 # Causes with stage and fix, in the order of the steps: the first failed step is the cause.
 CAUSES: Mapping[str, tuple[str, str]] = MappingProxyType(
@@ -140,20 +140,19 @@ class Blame(Result):
             return math.nan
         return math.fsum(lost) / len(known)
 
+    _attributes = "system totals stages limiting groups=by_group answers"
     _columns = "answers question group stage cause correctness evidence"
 
     def table(self) -> Table:
         """Return one row for each cause, most frequent first, with a bar; rare causes and fixes are details."""
         totals = self.totals()
         most = max(totals.values(), default=1)
-        rows = []
-        for cause, count in sorted(totals.items(), key=lambda item: -item[1]):
-            stage, fix = CAUSES.get(cause, ("", ""))
-            rows.append(
-                (cause, stage, count, "█" * math.ceil(_BAR * count / most), self.gain(cause) if stage else None, fix)
-            )
-        # Answers without a known fault come last.
-        rows.sort(key=lambda row: not row[1])
+        rows = (
+            (cause, stage, count, "█" * math.ceil(_BAR * count / most), self.gain(cause) if stage else None, fix)
+            # Answers without a known fault come last.
+            for cause, count in sorted(totals.items(), key=lambda item: (item[0] not in CAUSES, -item[1]))
+            for stage, fix in [CAUSES.get(cause, ("", ""))]
+        )
         return Table(
             columns=("cause", "stage", "questions", "", "gain at most", Detail("suggested fix")),
             rows=tuple(first_rows(rows, _SHOWN)),
@@ -192,20 +191,13 @@ class Blame(Result):
         count = stages[first[0]]
         if len(first) > 1:
             return f"{either(first, 'and')} limit {count} of {answers} each"
-        if len(stages) > 1:
-            return f"{first[0]} limits the most answers, {count} of {len(self.answers)}"
-        return f"{first[0]} limits {count} of {answers}"
+        return f"{first[0]} limits " + (
+            f"the most answers, {count} of {len(self.answers)}" if len(stages) > 1 else f"{count} of {answers}"
+        )
 
     def _data(self) -> dict[str, Any]:
-        return {
-            "system": self.system,
-            "totals": self.totals(),
-            "stages": self.stages(),
-            "limiting": self.limiting(),
-            "groups": self.by_group(),
-            "gain": {cause: self.gain(cause) for cause in CAUSES},
-            "answers": list(self.answers),
-        }
+        gain = {cause: self.gain(cause) for cause in CAUSES}
+        return super()._data() | {"gain": gain}
 
 
 def most_frequent(counts: Mapping[str, int]) -> tuple[str, ...]:
@@ -397,17 +389,19 @@ class AnswerDiagnosis(Result):
 
     def _notes(self) -> Iterable[str]:
         note, judge = self.answers.judge_note, self.answers.judge
-        yield Detail(note) if judge.get("person") else note
-        if self.blame.stages() and not judge.get("person"):
-            yield RULES_NOTE if judge.get("name") == "rules" else JUDGE_NOTE
-        if self.retrieval is None:
-            yield "rankings were not measured: no documents with the answer are known (gold)"
-        for finding in self.answers.findings:
-            if finding.severity == "warning" and not finding.message.startswith(("judge: ", "verdicts are ")):
-                yield finding.note
-        missing = {name: count for name, count in self.answers.missing().items() if count}
-        if missing:
-            name, count = max(missing.items(), key=lambda pair: pair[1])
+        by_model = self.blame.stages() and not judge.get("person")
+        yield from keep(
+            Detail(note) if judge.get("person") else note,
+            by_model and (RULES_NOTE if judge.get("name") == "rules" else JUDGE_NOTE),
+            self.retrieval is None and "rankings were not measured: no documents with the answer are known (gold)",
+            *(
+                finding.note
+                for finding in self.answers.findings
+                if finding.severity == "warning" and not finding.message.startswith(("judge: ", "verdicts are "))
+            ),
+        )
+        name, count = max(self.answers.missing().items(), key=lambda pair: pair[1], default=("", 0))
+        if count:
             low, high = self.answers.bounds()[name]
             yield f"{many(count, 'verdict')} missing for {name}: if all were judged, {low:.3f} to {high:.3f}"
 
@@ -442,12 +436,9 @@ class AnswerDiagnosis(Result):
         """Return the stage to fix first and the reason."""
         if self.retrieval_first:
             return f"Fix retrieval before the prompt or the model: {self.retrieval_first[0]}"
-        text = self.blame.summary()
         states = {calibrated["state"] for calibrated in self.answers.judge.get("measures", {}).values()}
-        for state in ("not calibrated", "not usable"):
-            if state in states:
-                text += f" (judge {state})"
-                break
+        unsure = (f" (judge {state})" for state in ("not calibrated", "not usable") if state in states)
+        text = self.blame.summary() + next(unsure, "")
         return text[:1].upper() + text[1:]
 
 

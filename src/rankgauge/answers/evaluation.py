@@ -150,17 +150,11 @@ class AnswerEvaluation(Evaluation):
         The mean is corrected for the errors of the judge, and None if that is not possible. The
         mean by the judge is None for people and for measures without a judge.
         """
-        about = self.judge.get("measures", {})
-        none = (math.nan, math.nan)
+        about, intervals = self.judge.get("measures", {}), mean_intervals(self)
         estimates: dict[str, tuple[float | None, tuple[float, float], float | None]] = {}
-        for (name, mean), ends in zip(self.mean().items(), mean_intervals(self).values(), strict=True):
-            if name not in about:
-                estimates[name] = (mean, ends, None)
-            elif "corrected" in about[name]:
-                best, low, high = about[name]["corrected"]
-                estimates[name] = (best, (low, high), mean)
-            else:
-                estimates[name] = (None, none, mean)
+        for name, mean in self.mean().items():
+            best, *ends = about.get(name, {}).get("corrected", (None, math.nan, math.nan))
+            estimates[name] = (best, (ends[0], ends[1]), mean) if name in about else (mean, intervals[name], None)
         return estimates
 
     def missing(self) -> dict[str, int]:

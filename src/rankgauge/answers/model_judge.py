@@ -305,6 +305,8 @@ class ClaimExtraction(Result):
         nuggets: Whether nuggets were extracted, too.
     """
 
+    _attributes = "extractor texts before missing dry_run"
+
     extractor: str
     texts: int
     before: int
@@ -329,10 +331,13 @@ class ClaimExtraction(Result):
 
     def table(self) -> Table:
         """Return the numbers of texts."""
-        rows = [("texts", self.texts), ("already in the store", self.before)]
-        rows += [(f"missing: {why}", number) for why, number in self.missing.items()]
-        title = f"{self.extractor}: {'dry run' if self.dry_run else 'claims'}"
-        return Table(("what", "number"), tuple(rows), title=title, notes=(str(self.usage),))
+        missing = ((f"missing: {why}", number) for why, number in self.missing.items())
+        return Table(
+            ("what", "number"),
+            (("texts", self.texts), ("already in the store", self.before), *missing),
+            title=f"{self.extractor}: {'dry run' if self.dry_run else 'claims'}",
+            notes=(str(self.usage),),
+        )
 
     def summary(self) -> str:
         """Return the numbers of texts with claims and of failed texts, and the cost."""
@@ -340,8 +345,7 @@ class ClaimExtraction(Result):
         return f"{self.extractor}: {many(self.texts, 'text')}, {missing} missing. {self.usage}"
 
     def _data(self) -> dict[str, Any]:
-        names = ("extractor", "texts", "before", "missing", "dry_run")
-        return {name: getattr(self, name) for name in names} | {"usage": asdict(self.usage)}
+        return super()._data() | {"usage": asdict(self.usage)}
 
 
 def extract_claims(

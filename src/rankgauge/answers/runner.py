@@ -21,6 +21,7 @@ from rankgauge.core.text import many
 from rankgauge.errors import InputError
 from rankgauge.llm import Usage
 from rankgauge.rendering import Result, Table
+from rankgauge.rendering.tables import keep
 
 _SHOWN = 3  # largest number of failure reasons to keep
 
@@ -71,36 +72,42 @@ class AnswerJudging(Result):
         return sum(sum(count.values()) for count in self.labels.values())
 
     def table(self) -> Table:
-        """Return the number of items by outcome."""
-        rows = [("verdicts needed", self.items), ("already in the store", self.before)]
-        if self.dry_run:
-            rows += [("to judge", self.items - self.before), ("calls", self.usage.calls)]
-        rows += [
-            (f"{relation}: {label}", number)
-            for relation, count in self.labels.items()
-            for label, number in count.items()
-        ]
-        rows += [(f"missing: {why}", number) for why, number in self.missing.items()]
-        if self.demoted:
-            rows.append(("lowered: no valid quote", self.demoted))
-        return Table(("what", "number"), tuple(rows), title=self.summary(), notes=tuple(self._notes()))
-
-    def summary(self) -> str:
-        """Return the numbers of new and missing verdicts, the cost, and the first failure."""
+        """Return the numbers of items by outcome; the title has the cost and the first failure."""
         done = f"{many(self.judged, 'new verdict')}, {sum(self.missing.values())} missing"
-        parts = [f"{self.judge}: {'dry run, nothing was sent' if self.dry_run else done}"]
-        if self.usage != Usage():
-            parts.append(f"{'estimated, without retries: ' if self.dry_run else ''}{self.usage}")
-        return ". ".join([*parts, *self.failures[:1]])
-
-    def _notes(self) -> Iterator[str]:
-        if self.dry_run and self.usage.calls and self.usage.cost is None:
-            yield "the cost is unknown: give the model input_price and output_price"
-        yield from self.failures[1:]
-        if self.missing:
-            yield ("means exclude questions that depend on missing verdicts; repeat the call to request them again")
-        if self.served:
-            yield f"the server reports another model: {', '.join(self.served)}"
+        cost = f"{'estimated, without retries: ' if self.dry_run else ''}{self.usage}"
+        return Table(
+            ("what", "number"),
+            keep(
+                ("verdicts needed", self.items),
+                ("already in the store", self.before),
+                self.dry_run and ("to judge", self.items - self.before),
+                self.dry_run and ("calls", self.usage.calls),
+                *(
+                    (f"{relation}: {label}", number)
+                    for relation, count in self.labels.items()
+                    for label, number in count.items()
+                ),
+                *((f"missing: {why}", number) for why, number in self.missing.items()),
+                self.demoted and ("lowered: no valid quote", self.demoted),
+            ),
+            title=". ".join(
+                keep(
+                    f"{self.judge}: {'dry run, nothing was sent' if self.dry_run else done}",
+                    self.usage != Usage() and cost,
+                    *self.failures[:1],
+                )
+            ),
+            notes=keep(
+                self.dry_run
+                and self.usage.calls
+                and self.usage.cost is None
+                and "the cost is unknown: give the model input_price and output_price",
+                *self.failures[1:],
+                self.missing
+                and "means exclude questions that depend on missing verdicts; repeat the call to request them again",
+                self.served and f"the server reports another model: {', '.join(self.served)}",
+            ),
+        )
 
 
 def judge_answers(

@@ -26,6 +26,7 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 from rankgauge.measures.measure import Measure
+from rankgauge.rendering.tables import keep
 from rankgauge.retrievers.protocol import responses_of
 
 _LIMITS = "pass Limits(concurrency=8, timeout=10)"
@@ -154,16 +155,12 @@ class Benchmark:
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes on inputs that were excluded."""
-        notes = []
         bare = [query for query in self._given if query not in self.queries]
-        if bare:
-            notes.append(
-                f"WARNING: {many(len(bare), 'query')} with judgments have no text and were not run: {some(bare)}"
-            )
         others = sum(query not in self.queries for query in self.collection.queries)
-        if others:
-            notes.append(f"not run, because they have no judgments: {many(others, 'query')}")
-        return tuple(notes)
+        return keep(
+            bare and f"WARNING: {many(len(bare), 'query')} with judgments have no text and were not run: {some(bare)}",
+            others and f"not run, because they have no judgments: {many(others, 'query')}",
+        )
 
     # ---- runs
 

@@ -19,7 +19,7 @@ from rankgauge.evaluation.context import make_plan
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.plot_drawing import Panel, Plot, Series
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Cell, Table
+from rankgauge.rendering.tables import Cell, Table, by_column, keep
 
 _LOG = 20
 
@@ -131,40 +131,25 @@ class BenchmarkComparison(Result):
 
     def data_table(self) -> Table:
         """Return one row for each run with unformatted numbers (seconds, bytes)."""
-        measures = [str(measure) for measure in self.comparison.evaluations[0].measures]
-        rows: list[tuple[Cell, ...]] = []
-        for evaluation, run in zip(self.comparison.evaluations, self.runs, strict=True):
-            mean = evaluation.mean()
-            latency, index = run.latency, run.index
-            quantiles = [
-                None if latency is None or (estimate := getattr(latency, name)) is None else estimate.value
-                for name in ("p50", "p95", "p99")
-            ]
-            rows.append(
-                (
-                    run.name,
-                    *(mean[measure] for measure in measures),
-                    *quantiles,
-                    None if latency is None else latency.throughput,
-                    None if index is None else index.seconds,
-                    None if index is None else index.size,
-                    run.cost,
-                    run.tally.failed + run.tally.missing,
-                    "yes" if run.name in self.pareto else "no",
-                )
-            )
-        heads = (
-            "p50_seconds",
-            "p95_seconds",
-            "p99_seconds",
-            "queries_per_second",
-            "index_seconds",
-            "index_bytes",
-            "cost_per_1000_queries",
-            "failed",
-            "pareto",
+        means = [evaluation.mean() for evaluation in self.comparison.evaluations]
+        quantiles = {
+            name: [None if run.latency is None else getattr(run.latency, name) for run in self.runs]
+            for name in ("p50", "p95", "p99")
+        }
+        return Table(
+            *by_column(
+                ("run", (run.name for run in self.runs)),
+                *((measure, [mean[measure] for mean in means]) for measure in means[0]),
+                *((f"{name}_seconds", [e and e.value for e in column]) for name, column in quantiles.items()),
+                ("queries_per_second", (None if run.latency is None else run.latency.throughput for run in self.runs)),
+                ("index_seconds", (None if run.index is None else run.index.seconds for run in self.runs)),
+                ("index_bytes", (None if run.index is None else run.index.size for run in self.runs)),
+                ("cost_per_1000_queries", (run.cost for run in self.runs)),
+                ("failed", (run.tally.failed + run.tally.missing for run in self.runs)),
+                ("pareto", ("yes" if run.name in self.pareto else "no" for run in self.runs)),
+            ),
+            digits=6,
         )
-        return Table(columns=("run", *measures, *heads), rows=tuple(rows), digits=6)
 
     def plot(self) -> Plot:
         """Plot quality over latency (p50) with the Pareto front (needs ``rankgauge[plots]``).
@@ -278,16 +263,12 @@ def _flat(value: Any, name: str) -> Iterator[tuple[str, Any]]:
 
 
 def _notes(runs: Sequence[BenchmarkRun], comparison: Comparison) -> Iterator[str]:
-    for run in runs:
-        for note in run.notes:
-            yield f"{run.name}: {note}"
+    yield from (f"{run.name}: {note}" for run in runs for note in run.notes)
     baseline = next(run for run in runs if run.name == comparison.baseline)
     for run in runs:
         ours, theirs = (r.settings.get("retriever", {}) for r in (run, baseline))
-        if run is baseline or "type" not in ours or ours.get("type") != theirs.get("type"):
-            continue
         changed = changed_settings(theirs, ours)
-        if len(changed) > 1:
+        if "type" in ours and ours["type"] == theirs.get("type") and len(changed) > 1:
             yield (
                 f"{run.name} and {baseline.name} differ in {many(len(changed), 'setting')} "
                 f"({', '.join(changed)}): their effects cannot be separated"
@@ -347,53 +328,48 @@ def _counts(what: str, before: int, after: int) -> tuple[Cell, ...]:
 
 def cost_table(runs: Sequence[BenchmarkRun], *, pareto: Sequence[str] = (), primary: str = "") -> Table:
     """Return latency, throughput, index, and cost, with a row per run and without empty columns."""
-    timed, indexes = [run.latency for run in runs], [run.index for run in runs]
+    latencies = [run.latency for run in runs]
+    indexes = [run.index for run in runs]
     quantiles = {
-        name: [getattr(latency, name) if latency else None for latency in timed] for name in ("p50", "p95", "p99")
+        f"{name} ms": [getattr(latency, name) if latency else None for latency in latencies]
+        for name in ("p50", "p95", "p99")
     }
     recalls = [index.recall if index else None for index in indexes]
-    approximate = any(recall is not None and recall < 1 for recall in recalls)
-    units = sorted({unit for run in runs for unit, used in run.usage.items() if used})
-    failed = [run.tally.failed + run.tally.missing for run in runs]
-    columns: dict[str, list[Cell]] = {
-        "run": [run.name for run in runs],
-        **{f"{name} ms": [q and _figures(q.value * 1000) for q in known] for name, known in quantiles.items()},
-        "queries/s": [_figures(latency.throughput) if latency else None for latency in timed],
-        "index s": [_figures(index.seconds) if index else None for index in indexes],
-        "index MiB": [_mib(index.size) if index else None for index in indexes],
-        "peak MiB": [_mib(index.peak) if index else None for index in indexes],
+    numbers: dict[str, list[float | None]] = {
+        **{name: [quantile and quantile.value * 1000 for quantile in column] for name, column in quantiles.items()},
+        "queries/s": [latency.throughput if latency else None for latency in latencies],
+        "index s": [index.seconds if index else None for index in indexes],
+        "index MiB": [index.size / _MIB if index and index.size is not None else None for index in indexes],
+        "peak MiB": [index.peak / _MIB if index and index.peak is not None else None for index in indexes],
         # The recall of exact search is 1: the column is shown only if a run is approximate.
-        "recall@10": [None if recall is None or not approximate else _figures(recall) for recall in recalls],
+        "recall@10": recalls if any(recall is not None and recall < 1 for recall in recalls) else [],
         **{
-            f"{unit}/query": [
-                _figures(run.usage[unit] / run.asked) if unit in run.usage and run.asked else None for run in runs
-            ]
-            for unit in units
+            f"{unit}/query": [run.usage[unit] / run.asked if unit in run.usage and run.asked else None for run in runs]
+            for unit in sorted({unit for run in runs for unit, used in run.usage.items() if used})
         },
-        "cost/1,000": [None if run.cost is None else _figures(run.cost) for run in runs],
-        "failed": [str(number) if any(failed) else None for number in failed],
+        "cost/1,000": [run.cost for run in runs],
     }
-    kept = {name: cells for name, cells in columns.items() if any(c is not None for c in cells)}
-    marks = {(row, 0): "°" for row, run in enumerate(runs) if run.name in pareto}
-    notes = []
-    if any(timed):
-        counts = sorted({len(latency.seconds) for latency in timed if latency})
-        asked = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-        notes.append(f"latency: {asked} queries, one at a time; p95 needs 20 queries, p99 needs 100")
-    if marks:
-        notes.append(f"° no other run has {primary} as high and p50 as low")
-    return Table(
-        columns=tuple(kept),
-        rows=tuple(zip(*kept.values(), strict=True)),
-        title="latency and cost",
-        notes=tuple(notes),
-        marks=marks,
-        right=frozenset(range(1, len(kept))),
+    known = {name: column for name, column in numbers.items() if any(number is not None for number in column)}
+    failed = [run.tally.failed + run.tally.missing for run in runs]
+    columns, rows = by_column(
+        ("run", (run.name for run in runs)),
+        *((name, [None if n is None else _figures(n) for n in column]) for name, column in known.items()),
+        any(failed) and ("failed", map(str, failed)),
     )
-
-
-def _mib(size: int | None) -> str | None:
-    return None if size is None else _figures(size / _MIB)
+    marks = {(row, 0): "°" for row, run in enumerate(runs) if run.name in pareto}
+    counts = sorted({len(latency.seconds) for latency in latencies if latency})
+    asked = " to ".join(dict.fromkeys(map(str, (*counts[:1], *counts[-1:]))))
+    return Table(
+        columns,
+        rows,
+        title="latency and cost",
+        notes=keep(
+            counts and f"latency: {asked} queries, one at a time; p95 needs 20 queries, p99 needs 100",
+            marks and f"° no other run has {primary} as high and p50 as low",
+        ),
+        marks=marks,
+        right=frozenset(range(1, len(columns))),
+    )
 
 
 def _figures(value: float) -> str:

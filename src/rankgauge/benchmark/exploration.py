@@ -24,7 +24,7 @@ from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.measures.measure import Measure, parse_directed
 from rankgauge.rendering.plot_drawing import Plot
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Cell, Detail, Table, first_rows
+from rankgauge.rendering.tables import Detail, Table, by_column, first_rows, keep
 
 _BEFORE, _BEST = "before", "best"
 _TRIALS, _SENTENCES = 8, 3  # rows and sentences of a short table
@@ -145,36 +145,39 @@ class Exploration(Result):
         Each is ``before`` with one setting of ``best``, or ``best`` with one setting of ``before``.
         Empty if the two differ in at most one setting.
         """
-        if self.before is None:
-            return ()
-        old, new = self.before.configuration, self.best.configuration
+        new = self.best.configuration
+        old = new if self.before is None else self.before.configuration
         apart = self.best.differs(old)
         if len(apart) < 2:
             return ()
-        steps = [{**old, name: new.get(name)} for name in apart]
-        steps += [{**new, name: old.get(name)} for name in apart]
+        steps = [{**old, name: new.get(name)} for name in apart] + [{**new, name: old.get(name)} for name in apart]
         tried = [trial.configuration for trial in self.trials]
         return tuple(step for place, step in enumerate(steps) if step not in [*tried, *steps[:place]])
 
     def table(self) -> Table:
         """Return a table of all trials, best first, with the conclusions as notes."""
         sign = 1 if self.lower else -1
-        order = sorted(self.trials, key=lambda t: (math.isnan(t.value), 0 if t.error else sign * t.value))
+        trials = sorted(self.trials, key=lambda t: (math.isnan(t.value), 0 if t.error else sign * t.value))
         front = {trial.name for trial in self.pareto}
-        timed = any(trial.latency is not None for trial in self.trials)
-        rows = (
-            (
-                trial.name,
-                *(_value_text(trial.configuration.get(name)) for name in self.settings),
-                trial.value,
-                *((trial.latency and trial.latency * 1000,) if timed else ()),
-                ", ".join(self._marks(trial, front)),
+        marks = (
+            keep(
+                trial is self.best and _BEST,
+                trial.name in front and "Pareto front",
+                trial.error and f"failed: {trial.error:.80}",
             )
-            for trial in order
+            for trial in trials
+        )
+        columns, rows = by_column(
+            ("configuration", (trial.name for trial in trials)),
+            *((name, [_value_text(t.configuration.get(name)) for t in trials]) for name in self.settings),
+            (f"{self.measure}, tuning", (trial.value for trial in trials)),
+            any(trial.latency is not None for trial in trials)
+            and ("ms/query", (trial.latency and trial.latency * 1000 for trial in trials)),
+            ("", map(", ".join, marks)),
         )
         return Table(
-            columns=("configuration", *self.settings, f"{self.measure}, tuning", *(("ms/query",) if timed else ()), ""),
-            rows=tuple(first_rows(rows, _TRIALS)),
+            columns,
+            tuple(first_rows(rows, _TRIALS)),
             unit="trial",
             best=frozenset({(0, len(self.settings) + 1)}),
             notes=(
@@ -184,47 +187,33 @@ class Exploration(Result):
             ),
         )
 
-    def _marks(self, trial: Trial, front: set[str]) -> Iterator[str]:
-        if trial is self.best:
-            yield _BEST
-        if trial.name in front:
-            yield "Pareto front"
-        if trial.error:
-            yield f"failed: {trial.error:.80}"
-
     def ablation(self) -> Table:
         """Return the tried configurations that differ from the best in a single setting.
 
         The effects of settings may be different for other configurations.
         """
-        rows: list[tuple[Cell, ...]] = []
-        seen: set[str] = set()
-        for trial in self.trials:
-            apart = trial.differs(self.best.configuration)
-            if len(apart) != 1 or trial.error:
-                continue
-            name = apart[0]
-            seen.add(name)
-            rows.append(
+        best = self.best.configuration
+        apart = ((trial, trial.differs(best)) for trial in self.trials if not trial.error)
+        alone = [(names[0], trial) for trial, names in apart if len(names) == 1]
+        without = ", ".join(name for name in self._varied() if name not in dict(alone))
+        return Table(
+            columns=("setting", _BEST, "instead", str(self.measure), "difference", "configuration"),
+            rows=tuple(
                 (
                     name,
-                    _value_text(self.best.configuration.get(name)),
+                    _value_text(best.get(name)),
                     _value_text(trial.configuration.get(name)),
                     trial.value,
                     f"{trial.value - self.best.value:+.4f}",
                     trial.name,
                 )
-            )
-        rows.sort(key=lambda row: self.settings.index(str(row[0])))
-        without = [name for name in self._varied() if name not in seen]
-        notes = [f"on {many(len(self.tuning), 'tuning query')}; best: {self.best.value:.4f}"]
-        if without:
-            notes.append(f"no neighboring value was tried for: {', '.join(without)}")
-        return Table(
-            columns=("setting", _BEST, "instead", str(self.measure), "difference", "configuration"),
-            rows=tuple(rows),
+                for name, trial in sorted(alone, key=lambda pair: self.settings.index(pair[0]))
+            ),
             title="one setting changed at a time",
-            notes=tuple(notes),
+            notes=keep(
+                f"on {many(len(self.tuning), 'tuning query')}; best: {self.best.value:.4f}",
+                without and f"no neighboring value was tried for: {without}",
+            ),
         )
 
     def _varied(self) -> list[str]:
@@ -532,16 +521,14 @@ def _sentences(exploration: Exploration, search: _Search) -> Iterator[str]:
             yield "each single change was tried: see the ablation"
 
 
-def _warnings(exploration: Exploration) -> Iterator[str]:
+def _warnings(exploration: Exploration) -> tuple[str, ...]:
     tuning, test = len(exploration.tuning), len(exploration.test)
-    if tuning < _FEW or test < _FEW:
-        yield (
-            f"{tuning} tuning and {test} test queries are too few to distinguish "
-            f"configurations: use {_FEW} or more of each"
-        )
-    failed = [trial for trial in exploration.trials if trial.error]
-    if failed:
-        yield (f"{many(len(failed), 'configuration')} failed; {failed[0].name}: {failed[0].error:.200}")
-    empty = [name for name, run in exploration.runs.items() if not len(run)]
-    if empty:
-        yield f"no test query has results in {' and '.join(sorted(empty))}"
+    failed = [f"{trial.name}: {trial.error:.200}" for trial in exploration.trials if trial.error]
+    empty = " and ".join(sorted(name for name, run in exploration.runs.items() if not len(run)))
+    return keep(
+        min(tuning, test) < _FEW
+        and f"{tuning} tuning and {test} test queries are too few to distinguish "
+        f"configurations: use {_FEW} or more of each",
+        failed and f"{many(len(failed), 'configuration')} failed; {failed[0]}",
+        empty and f"no test query has results in {empty}",
+    )

@@ -27,7 +27,7 @@ from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Table
+from rankgauge.rendering.tables import Table, keep
 
 Errors: TypeAlias = Literal["raise", "empty"]
 _BLOCK = 10_000
@@ -104,21 +104,17 @@ class Tally:
                 "negate them",
             )
 
-    def notes(self) -> Iterator[str]:
-        """Yield notes on interpretation."""
-        if self.empty:
-            yield f"no results for {many(self.empty, 'query')}"
-        if self.repeated:
-            yield (f"WARNING: {many(self.repeated, 'hit')} removed: a higher-ranked document repeated")
-        if self.beyond:
-            yield f"{many(self.beyond, 'hit')} removed: ranked below k"
-        if self.unknown:
-            yield (f"WARNING: {many(self.unknown, 'hit')} not in the collection; they count as not relevant")
-        if self.ascending:
-            yield (
-                f"WARNING: the scores of {many(self.ascending, 'query')} increase with rank; "
-                "if they are distances, the rankings are reversed: negate them"
-            )
+    def notes(self) -> tuple[str, ...]:
+        """Return notes on interpretation."""
+        return keep(
+            self.empty and f"no results for {many(self.empty, 'query')}",
+            self.repeated and f"WARNING: {many(self.repeated, 'hit')} removed: a higher-ranked document repeated",
+            self.beyond and f"{many(self.beyond, 'hit')} removed: ranked below k",
+            self.unknown and f"WARNING: {many(self.unknown, 'hit')} not in the collection; they count as not relevant",
+            self.ascending
+            and f"WARNING: the scores of {many(self.ascending, 'query')} increase with rank; "
+            "if they are distances, the rankings are reversed: negate them",
+        )
 
 
 @dataclass(frozen=True)
@@ -165,6 +161,11 @@ class BenchmarkRun(Result):
         stamp: The identifier of this state of the journal, to detect later runs.
     """
 
+    _attributes = (
+        "name settings queries=tally.queries failed=tally.failed not_asked=tally.missing failures index usage "
+        "cost_per_1000_queries=cost"
+    )
+
     name: str
     settings: Mapping[str, Any]
     qrels: Qrels
@@ -198,22 +199,14 @@ class BenchmarkRun(Result):
         return f"{self._failure_text()}. {done}" if failed else done
 
     def _data(self) -> dict[str, Any]:
-        latency, tally = self.latency, self.tally
-        names = ("p50", "p95", "p99")
-        quantiles = {name: latency and getattr(latency, name) for name in names}
-        return {
-            "name": self.name,
-            "settings": self.settings,
-            "queries": tally.queries,
-            "failed": tally.failed,
-            "not_asked": tally.missing,
-            "failures": self.failures,
-            "latency": None
-            if latency is None
-            else {**quantiles, "queries": len(latency.seconds), "throughput": latency.throughput},
-            "index": self.index,
-            "usage": dict(self.usage),
-            "cost_per_1000_queries": self.cost,
+        latency = self.latency
+        return super()._data() | {
+            "latency": latency
+            and {
+                **{name: getattr(latency, name) for name in ("p50", "p95", "p99")},
+                "queries": len(latency.seconds),
+                "throughput": latency.throughput,
+            }
         }
 
     @property
@@ -225,10 +218,8 @@ class BenchmarkRun(Result):
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes on interpretation."""
-        notes = [*self.remarks, *self.tally.notes()]
-        if self.tally.failed + self.tally.missing:
-            notes.insert(0, f"WARNING: {self._failure_text()}")
-        return tuple(notes)
+        failed = self.tally.failed + self.tally.missing
+        return keep(failed and f"WARNING: {self._failure_text()}", *self.remarks, *self.tally.notes())
 
     def _failure_text(self) -> str:
         text = f"{self.tally.failed} of {many(self.tally.queries, 'query')} failed"

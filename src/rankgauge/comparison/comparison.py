@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from dataclasses import asdict, dataclass, field, replace
@@ -41,10 +40,10 @@ from rankgauge.data.run import named_sources
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.context import make_plan, prepare_judgments
 from rankgauge.evaluation.evaluation import Queries, evaluate_blocks, read_queries
-from rankgauge.evaluation.result import Evaluation, settings_change
+from rankgauge.evaluation.result import Evaluation, mean_cell, settings_change
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Cell, Detail, Table
+from rankgauge.rendering.tables import Detail, Table
 from rankgauge.stats.resampling import SignFlips
 
 if TYPE_CHECKING:
@@ -177,12 +176,11 @@ class PairedComparison(Result):
         """
         means, measures = self.means(), self.measures
         names = tuple(means)
-        values = [[means[name][str(measure)] for name in names] for measure in measures]
-        rows = [[_mean(m, v) for v in row] for m, row in zip(measures, values, strict=True)]
+        rows = [[mean_cell(measure, means[name][str(measure)]) for name in names] for measure in measures]
         # The best run is not known if a run may be better than its numbers.
         best = {
             (place, column)
-            for place, (measure, row) in enumerate(zip(measures, values, strict=True))
+            for place, (measure, row) in enumerate(zip(measures, rows, strict=True))
             if not self._may_be_better(measure)
             for column in measure.best(row)
         }
@@ -191,9 +189,8 @@ class PairedComparison(Result):
             for d in self.differences
             if d.verdict in _MARKS and d.baseline == self.baseline
         }
-        heads = tuple(f"{m} (by judge)" if str(m) in self._by_judge else str(m) for m in measures)
-        main = main_measures(measures, self.tested)
-        heads = tuple(head if m in main else Detail(head) for m, head in zip(measures, heads, strict=True))
+        main, by_judge = main_measures(measures, self.tested), self._by_judge
+        heads = tuple((str if m in main else Detail)(f"{m}{' (by judge)' * (str(m) in by_judge)}") for m in measures)
         marked = [f"{mark} {word}" for word, mark in _MARKS.items() if mark in marks.values()]
         corner, across, down = "measure", names, heads
         if transposed:
@@ -382,11 +379,6 @@ class Comparison(PairedComparison):
             "warnings": list(self.warnings),
             "findings": [finding.to_dict() for finding in self.findings],
         }
-
-
-def _mean(measure: Measure, value: float) -> Cell:
-    whole = measure.declaration.mean == "sum" and not math.isnan(value)
-    return int(value) if whole else value
 
 
 def _cells(difference: Difference) -> tuple[str | float | None, ...]:

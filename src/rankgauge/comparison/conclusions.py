@@ -29,6 +29,7 @@ from rankgauge.data.run import Run
 from rankgauge.evaluation.notes import origins_of
 from rankgauge.evaluation.result import Evaluation, calibration_finding, of_answers, valued_queries
 from rankgauge.measures.measure import Measure
+from rankgauge.rendering.tables import keep
 
 _FEW_QUERIES = 25
 _HOLES = 0.05
@@ -227,22 +228,18 @@ def findings_of_evaluations(
     """Yield findings about the values that limit the comparison."""
     origins = list(dict.fromkeys(finding for e in evaluations for finding in origins_of(e.findings)))
     yield from sorted(origins, key=lambda finding: finding.severity == "info")
-    queries = len(evaluations[0].query_ids)
-    if queries < _FEW_QUERIES:
-        unit = "question" if of_answers(evaluations[0]) else "query"
-        few = f"only {many(queries, unit)}"
-        yield _finding("C101", f"{few}: intervals are wide, and a single {unit} can change the mean")
+    queries, unit = len(evaluations[0].query_ids), "question" if of_answers(evaluations[0]) else "query"
     tied = {e.run_name: e.counts.get("tied", 0) for e in evaluations}
-    loose = [f"{name}: {number} of {queries}" for name, number in tied.items() if number > _MANY_TIES * queries]
-    if loose:
-        text = "breaking ties differently could change the values of many queries"
-        yield _finding("C102", f"{text} ({', '.join(loose)})")
+    loose = ", ".join(f"{name}: {n} of {queries}" for name, n in tied.items() if n > _MANY_TIES * queries)
     absent = {e.run_name: e.counts.get("missing_from_run", 0) for e in evaluations}
-    gone = [f"{name} {number}" for name, number in absent.items() if number]
-    if gone:
-        yield _finding("C103", f"queries missing from a run count as empty rankings ({', '.join(gone)})")
-    if any(e.weights is not None for e in evaluations):
-        yield _finding("C104", "means are weighted, differences are not")
+    gone = ", ".join(f"{name} {number}" for name, number in absent.items() if number)
+    few = f"only {many(queries, unit)}: intervals are wide, and a single {unit} can change the mean"
+    yield from keep(
+        queries < _FEW_QUERIES and _finding("C101", few),
+        loose and _finding("C102", f"breaking ties differently could change the values of many queries ({loose})"),
+        gone and _finding("C103", f"queries missing from a run count as empty rankings ({gone})"),
+        any(e.weights is not None for e in evaluations) and _finding("C104", "means are weighted, differences are not"),
+    )
     for e in evaluations:
         explains = explaining(e.findings)
         for finding in e.input_findings:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Table
+from rankgauge.rendering.tables import Table, keep
 
 _FIRST = ("Success", "RR")  # measures of the first relevant document
 _SUPPORTED = ("P", "R", *_FIRST, "AP", "nDCG", "RBP")
@@ -117,24 +117,18 @@ class DecidingDocuments(Result):
         return Run(PairTable.of_rows(queries, documents, np.arange(len(order), 0, -1.0)), name="queue")
 
     def table(self) -> Table:
-        """Return the bounds, the conclusion, and the first documents."""
+        """Return the bounds with the conclusion as title, and the first documents."""
         columns = ("query", "document", f"rank in {self.baseline}", f"rank in {self.run}", "potential")
+        matter = f"at most {many(len(self), 'document')} matter{'s' * (len(self) == 1)}"
         return Table(
             columns=columns if len(self) else (),
             rows=tuple(map(astuple, self.top(_SHOWN))),
-            title=self.summary(),
+            title=f"{self.measure}: {self.run} − {self.baseline} is {self.difference:+.4f} as judged, and from "
+            f"{self.low:+.4f} to {self.high:+.4f} over all judgments of {many(self.unjudged, 'unjudged document')}: "
+            f"{'no judgment of these documents changes the sign' if self.decided else matter}",
             notes=self.notes,
             digits=5,
             shortened=frozenset({0, 1}),
-        )
-
-    def summary(self) -> str:
-        """Return the bounds and the conclusion."""
-        matter = f"at most {many(len(self), 'document')} matter{'s' * (len(self) == 1)}"
-        return (
-            f"{self.measure}: {self.run} − {self.baseline} is {self.difference:+.4f} as judged, and from "
-            f"{self.low:+.4f} to {self.high:+.4f} over all judgments of {many(self.unjudged, 'unjudged document')}: "
-            f"{'no judgment of these documents changes the sign' if self.decided else matter}"
         )
 
 
@@ -221,17 +215,16 @@ def deciding_documents(
     return result if result.decided else replace(result, notes=(*_cautions(result), *result.notes))
 
 
-def _cautions(result: DecidingDocuments) -> Iterator[str]:
-    """Yield notes on a difference whose sign the judgments could change."""
-    yield (
+def _cautions(result: DecidingDocuments) -> tuple[str, ...]:
+    """Return notes on a difference whose sign the judgments could change."""
+    return keep(
         "every verdict is provisional until the whole queue is judged: fix the queue first, judge all of it, then test "
-        "once (stopping at the first verdict makes false ones about three times as frequent)"
+        "once (stopping at the first verdict makes false ones about three times as frequent)",
+        result.undecided is not None
+        and result.undecided < len(result) / 2
+        and f"if the {result.undecided} documents with the highest potential all get grade 0, no judgment of the "
+        "others changes the sign",
     )
-    if result.undecided is not None and result.undecided < len(result) / 2:
-        yield (
-            f"if the {result.undecided} documents with the highest potential all get grade 0, no judgment of the "
-            "others changes the sign"
-        )
 
 
 def _unjudged(truth: Qrels, runs: tuple[Run, Run], ties: Order) -> tuple[IntArray, Ids, IntArray]:

@@ -7,7 +7,7 @@ sums over common documents.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -25,7 +25,7 @@ from rankgauge.data.judged_run import Values
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Table
+from rankgauge.rendering.tables import Table, by_column
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,17 +81,14 @@ class Overlap(Result):
 
     def table(self) -> Table:
         """Return one row for each query."""
-        columns = zip(
-            self.query_ids,
-            self.ext.tolist(),
-            self.low.tolist(),
-            self.residual.tolist(),
-            self.common.tolist(),
-            strict=True,
-        )
         return Table(
-            columns=("query", "RBO", "RBO_min", "residual", f"common@{self.k}"),
-            rows=tuple(columns),
+            *by_column(
+                ("query", self.query_ids),
+                ("RBO", self.ext.tolist()),
+                ("RBO_min", self.low.tolist()),
+                ("residual", self.residual.tolist()),
+                (f"common@{self.k}", self.common.tolist()),
+            ),
             title=f"{self.run_a} and {self.run_b}",
             notes=(f"mean RBO {Ratio(self.mean()):.4f} (p={self.p:g})", *self.notes),
         )
@@ -273,11 +270,8 @@ def _persistence(p: Any) -> float:
     return float(p)
 
 
-def _notes(run_a: Run, run_b: Run) -> list[str]:
-    notes = []
+def _notes(run_a: Run, run_b: Run) -> Iterator[str]:
     for one, other in ((run_a, run_b), (run_b, run_a)):
         alone = [show_id(query) for query in one.query_index if query not in other.query_index]
         if alone:
-            only = f"{many(len(alone), 'query')} only in {one.name}"
-            notes.append(f"{only}, an empty ranking in {other.name}: {some(alone)}")
-    return notes
+            yield f"{many(len(alone), 'query')} only in {one.name}, an empty ranking in {other.name}: {some(alone)}"

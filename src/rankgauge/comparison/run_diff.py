@@ -37,7 +37,7 @@ from rankgauge.evaluation.notes import ties_note
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Table
+from rankgauge.rendering.tables import Table, by_column, keep
 
 _WARNING = "WARNING: "
 _P = 0.9
@@ -194,18 +194,16 @@ class RunDiff(Result):
 
     def table(self) -> Table:
         """Return one row for each query, shown or not."""
+        first_a, first_b = (map(_rank, ranks) for ranks in self.first_relevant.T.tolist())
         return Table(
-            columns=("query", self.run_a, self.run_b, "change", "RBO", *self.first_names()),
-            rows=tuple(
-                (query, *values, change, overlap, *map(_rank, firsts))
-                for query, values, change, overlap, firsts in zip(
-                    self.query_ids,
-                    self.values.tolist(),
-                    self.changes.tolist(),
-                    self.rbo.tolist(),
-                    self.first_relevant.tolist(),
-                    strict=True,
-                )
+            *by_column(
+                ("query", self.query_ids),
+                (self.run_a, self.values[:, 0].tolist()),
+                (self.run_b, self.values[:, 1].tolist()),
+                ("change", self.changes.tolist()),
+                ("RBO", self.rbo.tolist()),
+                (f"first relevant in {self.run_a}", first_a),
+                (f"first relevant in {self.run_b}", first_b),
             ),
             title=self.title(),
             notes=self.notes,
@@ -214,10 +212,6 @@ class RunDiff(Result):
     def title(self) -> str:
         """Return a title with the runs and the measure."""
         return f"{self.run_a} → {self.run_b} by {self.measure}"
-
-    def first_names(self) -> tuple[str, str]:
-        """Return the column headings of the ranks of the first relevant document."""
-        return f"first relevant in {self.run_a}", f"first relevant in {self.run_b}"
 
     def _data(self) -> dict[str, Any]:
         columns = (self.values, self.changes, self.rbo, self.first_relevant, self.same_top)
@@ -352,7 +346,7 @@ def diff(
     whole = tuple(read_part(source, lambda block: ranked(only(block, ids), ties=ties)) for source in sources)
     shown = tuple(_query_diff(result, truth, whole, texts=texts, row=row) for row in chosen)
     result = replace(result, shown=shown)
-    return replace(result, notes=tuple(_notes(result, (a, b), texts)))
+    return replace(result, notes=_notes(result, (a, b), texts))
 
 
 def _findings(
@@ -480,37 +474,33 @@ def _chosen(queries: Id | Iterable[Id] | None, qrels: Qrels, *, changes: Values,
     return losses + [row for row in moved if changes[row] > 0][:n]
 
 
-def _notes(diff: RunDiff, evaluations: tuple[Evaluation, Evaluation], texts: Collection) -> Iterator[str]:
-    for run, finding in diff.findings:
-        yield f"{_WARNING}{run}: {finding}"
+def _notes(diff: RunDiff, evaluations: tuple[Evaluation, Evaluation], texts: Collection) -> tuple[str, ...]:
     warnings = {f"{_WARNING}{finding}" for _, finding in diff.findings}
-    for evaluation in evaluations:
-        for note in evaluation.notes:
-            if note.startswith(_WARNING) and note not in warnings:
-                yield f"{_WARNING}{evaluation.run_name}: {note.removeprefix(_WARNING)}"
-    yield (
-        f"{diff.measure}: {diff.mean_a:.4f} in {diff.run_a}, {diff.mean_b:.4f} in "
-        f"{diff.run_b} ({diff.mean_b - diff.mean_a:+.4f})"
-    )
-    total = many(len(diff.query_ids), "query")
     gain, lose = inflect(diff.wins, "gains", "gain"), inflect(diff.losses, "loses", "lose")
-    yield f"{total}: {diff.wins} {gain}, {diff.unchanged} unchanged, {diff.losses} {lose}"
-    unknown = int(np.isnan(diff.changes).sum())
-    if unknown:
-        yield f"{many(unknown, 'query')} left out: {diff.measure} is undefined in one run or both"
-    if diff.measure.declaration.better == "neither":
-        yield f"{diff.measure} has no better direction: increases are shown as gains"
-    yield from _shares(diff)
+    undefined = int(np.isnan(diff.changes).sum())
     same = int(diff.same_top.sum())
-    yield (
-        f"mean RBO {Ratio(mean_known(diff.rbo.tolist())):.3f} (p={_P:g}, first {_RBO_DEPTH} "
-        f"ranks); the top {diff.k} is identical for {many(same, 'query')}"
-    )
-    yield from _inputs(evaluations)
     shown = {at.document for query in diff.shown for at in (*query.ranking_a, *query.ranking_b)}
-    unknown = len(shown - texts.documents.keys())
-    if texts.documents and unknown:
-        yield f"{many(unknown, 'document')} shown without text: not in {texts.name}"
+    unknown = len(shown - texts.documents.keys()) if texts.documents else 0
+    return keep(
+        *(f"{_WARNING}{run}: {finding}" for run, finding in diff.findings),
+        *(
+            f"{_WARNING}{evaluation.run_name}: {note.removeprefix(_WARNING)}"
+            for evaluation in evaluations
+            for note in evaluation.notes
+            if note.startswith(_WARNING) and note not in warnings
+        ),
+        f"{diff.measure}: {diff.mean_a:.4f} in {diff.run_a}, {diff.mean_b:.4f} in "
+        f"{diff.run_b} ({diff.mean_b - diff.mean_a:+.4f})",
+        f"{many(len(diff.query_ids), 'query')}: {diff.wins} {gain}, {diff.unchanged} unchanged, {diff.losses} {lose}",
+        undefined and f"{many(undefined, 'query')} left out: {diff.measure} is undefined in one run or both",
+        diff.measure.declaration.better == "neither"
+        and f"{diff.measure} has no better direction: increases are shown as gains",
+        *_shares(diff),
+        f"mean RBO {Ratio(mean_known(diff.rbo.tolist())):.3f} (p={_P:g}, first {_RBO_DEPTH} "
+        f"ranks); the top {diff.k} is identical for {many(same, 'query')}",
+        *_inputs(evaluations),
+        unknown and f"{many(unknown, 'document')} shown without text: not in {texts.name}",
+    )
 
 
 def _inputs(evaluations: tuple[Evaluation, Evaluation]) -> Iterator[str]:

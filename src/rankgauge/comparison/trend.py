@@ -19,7 +19,7 @@ from rankgauge.errors import InputError
 from rankgauge.evaluation.result import Evaluation, about_judge
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Cell, Table
+from rankgauge.rendering.tables import Cell, Table, keep
 from rankgauge.store.entries import HistoryEntry, means_of, obstacles
 from rankgauge.store.history import History
 
@@ -106,33 +106,38 @@ class Trend(Result):
         scale = _Scale.of(shown)
         days = len({point.entry.time.date() for point in shown})
         form = "%Y-%m-%d" if days == len(shown) else "%Y-%m-%d %H:%M"
-        runs = len({point.entry.run for point in self.points}) > 1
-        labels = any(point.entry.label or point.entry.made_at for point in shown)
-        middle = (("run",) if runs else ()) + (("label",) if labels else ())
         rows: list[tuple[Cell, ...]] = []
         for place, point in enumerate(shown):
-            if point.breaks and place:
-                rows.append(self._break_row(point, len(middle)))
             entry = point.entry
+            if point.breaks and place:
+                why = "; ".join(text.partition(" (")[0] for text in point.breaks)
+                message = "" if why == _OTHER_RUN else " not comparable "
+                # "" keeps the column numeric.
+                rows.append(("", "", "", "", "", message.center(_PLOT, "─"), why))
             rows.append(
                 (
                     entry.id,
                     entry.time.strftime(form),
-                    *((entry.run,) if runs else ()),
-                    *((entry.label or entry.made_at,) if labels else ()),
+                    entry.run,
+                    entry.label or entry.made_at,
                     point.mean,
                     scale.drawn(point),
                     _change_text(point.change),
                 )
             )
-        left_out = len(self.points) - len(shown)
-        more = (f"the latest {len(shown)} of {len(self.points)} are shown",) if left_out else ()
-        return Table(
-            columns=("id", "date", *middle, str(self.measure), scale.head, "change (95% interval)"),
+        table = Table(
+            columns=("id", "date", "run", "label", str(self.measure), scale.head, "change (95% interval)"),
             rows=tuple(rows),
-            notes=(*(f"WARNING: {text}" for text in self.warnings), *self.notes, *more),
-            fixed=frozenset({3 + len(middle)}),
+            notes=keep(
+                *(f"WARNING: {text}" for text in self.warnings),
+                *self.notes,
+                len(shown) < len(self.points) and f"the latest {len(shown)} of {len(self.points)} are shown",
+            ),
+            fixed=frozenset({5}),
         )
+        runs = len({point.entry.run for point in self.points}) > 1
+        labels = any(point.entry.label or point.entry.made_at for point in shown)
+        return table.part(columns=[0, 1, *[2] * runs, *[3] * labels, 4, 5, 6])
 
     def plot(self, last: int | None = None) -> Plot:
         """Plot the means and their intervals over time, with gaps at breaks.
@@ -158,14 +163,6 @@ class Trend(Result):
             measure=str(self.measure),
             breaks=[place for place, point in enumerate(shown) if point.breaks],
         )
-
-    @staticmethod
-    def _break_row(point: TrendPoint, between: int) -> tuple[Cell, ...]:
-        # "" keeps the column numeric.
-        empty = ("",) * between
-        why = "; ".join(text.partition(" (")[0] for text in point.breaks)
-        message = "" if why == _OTHER_RUN else " not comparable "
-        return ("", "", *empty, "", message.center(_PLOT, "─"), why)
 
     def data_table(self) -> Table:
         """Return one row for each evaluation with unformatted numbers."""
@@ -312,7 +309,7 @@ def trend_of(history: History, measure: str | Measure, *, run: str | None = None
         if points:
             followed[0] = replace(followed[0], breaks=(f"{_OTHER_RUN} ({name})",))
         points += followed
-    return Trend(measure, tuple(points), tuple(warnings), tuple(_notes(points, measure, by_judge=by_judge)))
+    return Trend(measure, tuple(points), tuple(warnings), _notes(points, measure, by_judge=by_judge))
 
 
 def _points(measure: Measure, saved: Sequence[tuple[HistoryEntry, Evaluation]], *, by_judge: bool) -> list[TrendPoint]:
@@ -440,20 +437,17 @@ def _commits(before: HistoryEntry, after: HistoryEntry) -> str:
     return f", commits {before.commit[:8]}..{after.commit[:8]}"
 
 
-def _notes(points: Sequence[TrendPoint], measure: Measure, *, by_judge: bool) -> Iterator[str]:
-    if by_judge:
-        yield f"{measure} is by the labels of the judge, not corrected for its errors, and has no interval"
+def _notes(points: Sequence[TrendPoint], measure: Measure, *, by_judge: bool) -> tuple[str, ...]:
     runs = list(dict.fromkeys(point.entry.run for point in points))
-    if len(runs) > 1:
-        yield f"{len(runs)} runs, each tracked separately ({some(runs)}); choose one with --run"
-    if any(math.isfinite(point.low) for point in points):
-        yield (
-            "the line through each mean (o) is its 95% interval over queries; changes are "
-            "tested query by query, so they can be significant even if intervals overlap"
-        )
-    if any(math.isnan(point.low) for point in points) and not by_judge:
-        yield "no interval: a single query, weighted means, or a geometric mean"
-    changed = [point for point in points if point.breaks and _OTHER_RUN not in point.breaks[0]]
-    segments = len(runs) + len(changed)
-    if changed:
-        yield f"{segments} segments that are not comparable with each other"
+    changed = sum(bool(point.breaks) and _OTHER_RUN not in point.breaks[0] for point in points)
+    return keep(
+        by_judge and f"{measure} is by the labels of the judge, not corrected for its errors, and has no interval",
+        len(runs) > 1 and f"{len(runs)} runs, each tracked separately ({some(runs)}); choose one with --run",
+        any(math.isfinite(point.low) for point in points)
+        and "the line through each mean (o) is its 95% interval over queries; changes are "
+        "tested query by query, so they can be significant even if intervals overlap",
+        any(math.isnan(point.low) for point in points)
+        and not by_judge
+        and "no interval: a single query, weighted means, or a geometric mean",
+        changed and f"{len(runs) + changed} segments that are not comparable with each other",
+    )

@@ -11,7 +11,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ from rankgauge.corpus.loading import other_splits
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Detail, Table
+from rankgauge.rendering.tables import Detail, Table, keep
 
 _EXAMPLES = 3
 _EFFECTS = 2  # effects in a short report
@@ -261,6 +261,8 @@ class CollectionInfo(Result):
         fingerprint: The fingerprint of documents and queries, if requested.
     """
 
+    _attributes = "* judged_share"
+
     name: str
     documents: int
     queries: int
@@ -293,34 +295,37 @@ class CollectionInfo(Result):
 
     def tables(self) -> tuple[Table, ...]:
         """Return the counts, the lengths of texts, the quality problems, and notes."""
-        lengths = (
-            (Detail(name) if name.startswith("characters") else name, *astuple(spread))
-            for name, spread in self.spreads.items()
+        lengths = Table(
+            ("length", *PARTS),
+            tuple(
+                (Detail(name) if name.startswith("characters") else name, *astuple(spread))
+                for name, spread in self.spreads.items()
+            ),
+            digits=1,
         )
-        problems = (
-            (finding.message, finding.evidence.count, finding.evidence.of, ", ".join(finding.evidence.examples))
-            for finding in self.findings
+        problems = Table(
+            ("what", "number", "of", "such as"),
+            tuple(
+                (finding.message, finding.evidence.count, finding.evidence.of, ", ".join(finding.evidence.examples))
+                for finding in self.findings
+            ),
+            title="quality problems",
+            shortened=frozenset({3}),
         )
         effects = [f"{finding.message}: {finding.effect} ({finding.code})" for finding in self.findings]
-        notes = [*effects[:_EFFECTS], *map(Detail, effects[_EFFECTS:]), *self.notes]
-        if self.judgments is None:
-            notes.append("no judgments were given: checks that need them were skipped")
-        elif self.documents:
-            notes.append(f"{Ratio(self.judged_share):.1%} of the documents are judged for some query")
-        if not self.documents:
-            notes.append("no documents were given: checks that need them were skipped")
-        if not self.findings:
-            notes.append("no quality problems found: checked for empty and duplicate texts, missing ids, leaks")
-        more = (
-            Table(("length", *PARTS), tuple(lengths), digits=1),
-            Table(
-                ("what", "number", "of", "such as"),
-                tuple(problems),
-                title="quality problems",
-                shortened=frozenset({3}),
-            ),
+        notes = keep(
+            *effects[:_EFFECTS],
+            *map(Detail, effects[_EFFECTS:]),
+            *self.notes,
+            self.judgments is None and "no judgments were given: checks that need them were skipped",
+            self.judgments is not None
+            and self.documents
+            and f"{Ratio(self.judged_share):.1%} of the documents are judged for some query",
+            not self.documents and "no documents were given: checks that need them were skipped",
+            not self.findings
+            and "no quality problems found: checked for empty and duplicate texts, missing ids, leaks",
         )
-        return self.table(), *(table for table in more if table.rows), Table((), (), notes=tuple(notes))
+        return keep(self.table(), lengths.rows and lengths, problems.rows and problems, Table((), (), notes=notes))
 
     def data_table(self) -> Table:
         """Return counts, distributions, and findings with examples as unformatted values."""
@@ -349,9 +354,7 @@ class CollectionInfo(Result):
 
     def _data(self) -> dict[str, Any]:
         grades = {f"{grade:g}": count for grade, count in self.grades.items()}
-        findings = [finding.to_dict() for finding in self.findings]
-        data = {**asdict(self), "grades": grades, "findings": findings}
-        return data | {"judged_share": self.judged_share}
+        return super()._data() | {"grades": grades, "findings": self.findings}
 
 
 def describe_collection(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias, get_args
@@ -18,7 +18,7 @@ from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import Source, numbered_lines, opened, source_name
 from rankgauge.formats.texts import id_of, located
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Table
+from rankgauge.rendering.tables import Table, keep
 
 Repeats: TypeAlias = Literal["counted", "once"]
 _Ranges: TypeAlias = list[tuple[int, int]]
@@ -114,14 +114,11 @@ class SpanScores(Result):
         return Table(
             columns=("query", "precision", "recall", "IoU", "relevant", "retrieved", "common"),
             rows=(*rows, ("mean", *self.mean().values(), None, None, None)),
-            notes=tuple(self._notes()),
+            notes=keep(
+                f"{self.unit}s retrieved more than once count {'each time' if self.repeats == 'counted' else 'once'}",
+                self.left_out and f"omitted: {many(self.left_out, 'query')} without a relevant span",
+            ),
         )
-
-    def _notes(self) -> Iterator[str]:
-        how = "each time" if self.repeats == "counted" else "once"
-        yield f"{self.unit}s retrieved more than once count {how}"
-        if self.left_out:
-            yield f"omitted: {many(self.left_out, 'query')} without a relevant span"
 
     def summary(self) -> str:
         """Return the conclusion in one or two sentences."""

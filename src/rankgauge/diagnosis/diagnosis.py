@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -45,7 +45,7 @@ from rankgauge.evaluation.input_checks import collection_findings
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Cell, Table
+from rankgauge.rendering.tables import Cell, Table, keep
 
 # Tolerance for values equal to the best value.
 _SAME = 1e-9
@@ -87,6 +87,10 @@ class Diagnosis(Result):
     """
 
     _schema = "rankgauge/diagnosis/1"
+    _attributes = (
+        "run=run_name failing measure k rel depth queries qualities precision_recall diagnoses shown totals "
+        "now gains cutoffs sweep fixes difficulty slices not_checked notes input_findings drift"
+    )
 
     run_name: str
     measure: Measure
@@ -133,13 +137,6 @@ class Diagnosis(Result):
         """Causes to examine first; several only if equally frequent, none if withheld."""
         return first_causes(self.totals, self.diagnoses)
 
-    def _complete(self) -> str:
-        """Return the result and the next step if no query misses a relevant document."""
-        short = any(quality.measure.name == "R" and quality.attainable < 1 - TOLERANCE for quality in self.qualities)
-        state, most = ("k is small", " that they can contain") if short else ("nothing missed", "")
-        step = next_step(f"diagnose: {state}", k=str(self.k))
-        return f"the first {self.k} of {self.run_name} have all relevant documents{most}: {step}"
-
     def of(self, query_id: str) -> QueryDiagnosis | None:
         """Return the diagnosis of a query; None if unknown or at the best attainable value."""
         return next((diagnosis for diagnosis in self.diagnoses if diagnosis.query_id == query_id), None)
@@ -161,14 +158,19 @@ class Diagnosis(Result):
             f"in the top {self.k}"
         )
         first = self.first_causes
-        if not first:
-            return missed if self.failing else self._complete()
-        names, number, fixes = first_step(first)
-        return (
-            f"{missed}; {inflect(len(first), 'likely cause', 'equally likely causes')}: {names} "
-            f"(in {number} of them{inflect(len(first), '', ' each')}); "
-            f"suggested {inflect(len(first), 'fix', 'fixes')}: {fixes}"
-        )
+        if first:
+            names, number, fixes = first_step(first)
+            return (
+                f"{missed}; {inflect(len(first), 'likely cause', 'equally likely causes')}: {names} "
+                f"(in {number} of them{inflect(len(first), '', ' each')}); "
+                f"suggested {inflect(len(first), 'fix', 'fixes')}: {fixes}"
+            )
+        if self.failing:
+            return missed
+        short = any(quality.measure.name == "R" and quality.attainable < 1 - TOLERANCE for quality in self.qualities)
+        state, most = ("k is small", " that they can contain") if short else ("nothing missed", "")
+        step = next_step(f"diagnose: {state}", k=str(self.k))
+        return f"the first {self.k} of {self.run_name} have all relevant documents{most}: {step}"
 
     def table(self) -> Table:
         """Return a table with the mean and band of each measure."""
@@ -203,10 +205,6 @@ class Diagnosis(Result):
             ),
             rows=tuple(rows),
         )
-
-    def _data(self) -> dict[str, Any]:
-        parts = {part.name: getattr(self, part.name) for part in fields(self)[1:]}
-        return {"run": self.run_name, "failing": self.failing, **parts}
 
 
 def diagnose(  # noqa: PLR0913 - each is a choice that is printed
@@ -331,7 +329,7 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
         fixes=advice.fixes(),
         difficulty=difficulty(queries, values, by, k),
         slices=slices(queries, values, texts, group_by, measure=by),
-        not_checked=tuple(_not_checked(examiner, diagnoses)),
+        not_checked=_not_checked(examiner, diagnoses),
         notes=evaluation.notes,
         input_findings=_input_findings(evaluation, rankings, texts),
         drift=drifted,
@@ -456,28 +454,22 @@ def _diagnoses(
     )
 
 
-def _not_checked(examiner: Examiner, diagnoses: tuple[QueryDiagnosis, ...]) -> Iterator[str]:
+def _not_checked(examiner: Examiner, diagnoses: tuple[QueryDiagnosis, ...]) -> tuple[str, ...]:
     texts = examiner.texts
-    without = [
+    documents, queries = texts.collection.documents, texts.collection.queries
+    without = ", ".join(
         f"{c.name} (except for equal grades)" if c == SUSPICIOUS else c.name
         for c in CAUSES
         if c.name not in examiner.checked and c != UNJUDGED
-    ]
-    if not texts.collection.documents:
-        yield f"{', '.join(without)}: no texts of documents were given"
-    elif not texts.collection.queries:
-        yield f"{', '.join(without)}: no texts of queries were given"
-    else:
-        silent = sum(not texts.query_terms(diagnosis.query_id) for diagnosis in diagnoses)
-        if silent:
-            yield f"terms of {many(silent, 'query')}: no text, or only function words"
-    if UNJUDGED.name not in examiner.checked:
-        yield (
-            f"{UNJUDGED.name}: the judgments name relevant documents only, so unjudged "
-            "documents may be irrelevant or overlooked"
-        )
-    if texts.collection.documents:
-        missed = [doc.doc_id for diagnosis in diagnoses for doc in diagnosis.missed]
-        bare = sum(not texts.length(doc) for doc in missed)
-        if bare:
-            yield f"terms and length of {many(bare, 'missed document')}: no text"
+    )
+    silent = sum(not texts.query_terms(diagnosis.query_id) for diagnosis in diagnoses)
+    bare = sum(not texts.length(doc.doc_id) for diagnosis in diagnoses for doc in diagnosis.missed)
+    return keep(
+        not documents and f"{without}: no texts of documents were given",
+        documents and not queries and f"{without}: no texts of queries were given",
+        documents and queries and silent and f"terms of {many(silent, 'query')}: no text, or only function words",
+        UNJUDGED.name not in examiner.checked
+        and f"{UNJUDGED.name}: the judgments name relevant documents only, so unjudged "
+        "documents may be irrelevant or overlooked",
+        documents and bare and f"terms and length of {many(bare, 'missed document')}: no text",
+    )

@@ -25,6 +25,7 @@ from rankgauge.evaluation.profile_deviations import Case, Deviation, Profile, ap
 from rankgauge.evaluation.profiles import profile_of
 from rankgauge.evaluation.result import AppliedProfile, Evaluation, findings_of_notes
 from rankgauge.measures.measure import Measure
+from rankgauge.rendering.tables import keep
 
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 # Policies that a profile may decide; the others are applied to the inputs first.
@@ -237,10 +238,13 @@ def _profile_notes(tool: Profile, measures: Sequence[Measure], applied: AppliedP
         grouped.pop((), None)
     for names, of in grouped.items():
         yield f"{subject}: {_shortened(of)}: {'; '.join(names) or 'as rankgauge'}"
-    for measure, name in zip(measures, applied.asked, strict=True):
-        if str(measure) != name:
-            yield f"{name} of {tool.name} is {measure} here"
-    if any(tool.decimals(measure) is not None for measure in measures):
-        yield f"{tool.name} rounds means to {tool.digits} decimals; these are not rounded"
-    if tool.beware:
-        yield f"{tool.name}: {tool.beware}"
+    yield from keep(
+        *(
+            f"{name} of {tool.name} is {measure} here"
+            for measure, name in zip(measures, applied.asked, strict=True)
+            if str(measure) != name
+        ),
+        any(tool.decimals(measure) is not None for measure in measures)
+        and f"{tool.name} rounds means to {tool.digits} decimals; these are not rounded",
+        tool.beware and f"{tool.name}: {tool.beware}",
+    )

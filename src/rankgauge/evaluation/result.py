@@ -398,12 +398,10 @@ class Evaluation(Frozen, Result):
         """Return a table of the measures and their means, with the notes."""
         from rankgauge.rendering.tables import Table
 
+        means = zip(self.measures, self.mean().values(), strict=True)
         return Table(
             columns=("measure", "mean"),
-            rows=tuple(
-                (name, int(value) if measure.declaration.mean == "sum" else value)
-                for measure, (name, value) in zip(self.measures, self.mean().items(), strict=True)
-            ),
+            rows=tuple((str(measure), mean_cell(measure, mean)) for measure, mean in means),
             title=self.run_name,
             notes=self.notes,
         )
@@ -452,6 +450,12 @@ class Evaluation(Frozen, Result):
         return True
 
     __hash__ = None  # type: ignore[assignment] # holds arrays
+
+
+def mean_cell(measure: Measure, value: float) -> float:
+    """Return a mean or value as shown in a table: sums are whole numbers."""
+    whole = measure.declaration.mean == "sum" and not math.isnan(value)
+    return int(value) if whole else value
 
 
 def describe_later(

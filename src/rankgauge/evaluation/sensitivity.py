@@ -31,7 +31,7 @@ from rankgauge.evaluation.evaluation import Queries, evaluate, evaluate_blocks, 
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Cell, Table
+from rankgauge.rendering.tables import Cell, Table, keep
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,7 @@ def tie_report(
         evaluations=evaluations,
         counts=counts,
         sizes=sizes,
-        notes=tuple(_tie_notes(counts, sizes, spans, value)),
+        notes=_tie_notes(counts, sizes, spans, value),
     )
 
 
@@ -282,32 +282,26 @@ def _tie_counts(
 
 def _tie_notes(
     counts: Mapping[str, int], sizes: Mapping[int, int], spans: Iterable[TieSpan], value: Evaluation
-) -> Iterator[str]:
+) -> tuple[str, ...]:
+    queries = many(counts["queries"], "query")
     if not counts["groups"]:
-        yield f"{many(counts['queries'], 'query')}: no two documents of a ranking have equal scores"
-        return
-    yield (
-        f"{many(counts['queries'], 'query')}: {counts['tied']} with equal scores, "
-        f"{counts['deciding']} of them with tied documents of different grades"
-    )
+        return (f"{queries}: no two documents of a ranking have equal scores",)
     middle = median([size for size, number in sizes.items() for _ in range(number)])
-    yield (
+    unknown = ", ".join(str(span.measure) for span in spans if span.mean is None)
+    outside = ", ".join(str(span.measure) for span in spans if not span.whole)
+    return keep(
+        f"{queries}: {counts['tied']} with equal scores, "
+        f"{counts['deciding']} of them with tied documents of different grades",
         f"{many(counts['documents'], 'document')}: {counts['tied_documents']} in "
         f"{many(counts['groups'], 'group')} of equal scores (median {middle:g}, largest "
-        f"{counts['largest']})"
-    )
-    yield (
+        f"{counts['largest']})",
         f"{many(counts['deciding_documents'], 'document')} in "
         f"{many(counts['deciding_groups'], 'group')} of different grades: only these can change "
-        "a value"
+        "a value",
+        unknown and f"no closed form for the mean over all orders: {unknown}",
+        outside and f"some orders may give values outside worst to best: {outside}",
+        *(note for note in value.notes if "WARNING" in note),
     )
-    open_ones = [str(span.measure) for span in spans if span.mean is None]
-    if open_ones:
-        yield f"no closed form for the mean over all orders: {', '.join(open_ones)}"
-    outside = [str(span.measure) for span in spans if not span.whole]
-    if outside:
-        yield f"some orders may give values outside worst to best: {', '.join(outside)}"
-    yield from (note for note in value.notes if "WARNING" in note)
 
 
 _Means = dict[str, tuple[float, ...]]
@@ -379,10 +373,9 @@ class Reliability(Result):
 
     def table(self) -> Table:
         """Return a table with a row for each run and measure."""
-        rows = tuple((*row[:-2], f"{row[-2]} → {row[-1]}") for row in self.data_table().rows)
         return Table(
             columns=("run", "own", "relevant", "measure", "all", "without own", "change", "rank"),
-            rows=rows,
+            rows=tuple((*row[:-2], f"{row[-2]} → {row[-1]}") for row in self.data_table().rows),
             title="each run without the judgments that only it contributed (own)",
             notes=self.notes,
         )

@@ -24,7 +24,7 @@ from rankgauge.evaluation.evaluation import Queries, evaluate
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Cell, Table
+from rankgauge.rendering.tables import Cell, Table, keep
 from rankgauge.stats.arrays import check_draws, check_share
 
 Prior: TypeAlias = Literal["run", "pool", "run and pool"]
@@ -123,7 +123,7 @@ class UnjudgedReport(Result):
             columns=("measure", "none relevant", "all relevant", "condensed", "bootstrapped", interval, "judged"),
             rows=tuple(self._rows()),
             title=self.none_relevant.run_name,
-            notes=tuple(self._notes()),
+            notes=self._notes(),
         )
 
     def summary(self) -> str:
@@ -148,30 +148,28 @@ class UnjudgedReport(Result):
                 self.judged[column],
             )
 
-    def _notes(self) -> Iterator[str]:
-        yield from self.none_relevant.notes[:2]
-        yield (
+    def _notes(self) -> tuple[str, ...]:
+        drawing, plain = self.drawing, self.none_relevant.per_query
+        lower = np.count_nonzero(self.all_relevant < plain - TOLERANCE, axis=0).tolist()
+        return keep(
+            *self.none_relevant.notes[:2],
             f"all relevant: unjudged documents above the cut-off get grade {self.top:g}, the "
-            "highest of the judgments, and count among the relevant documents of the query"
+            "highest of the judgments, and count among the relevant documents of the query",
+            *(
+                f"{measure}: below 'none relevant' for {many(count, 'query')}: its denominator grows"
+                for measure, count in zip(self.measures, lower, strict=True)
+                if count and measure.declaration.better == "higher"
+            ),
+            "condensed: unjudged documents are removed from the rankings (unjudged=removed)",
+            self.bootstrapped
+            and f"bootstrapped: grades drawn from those judged in the {drawing.prior} of the query "
+            f"({drawing.draws} draws, seed {drawing.seed}); the interval is that of the mean "
+            "over queries",
+            self.bootstrapped
+            and self.relevant_share > _NEARLY_ALL
+            and f"WARNING: {Ratio(self.relevant_share):.0%} of the judgments are relevant, so "
+            "nearly all drawn grades are, too: unjudged documents are mostly worse",
         )
-        for column, measure in enumerate(self.measures):
-            plain = self.none_relevant.per_query[:, column]
-            lower = int(np.count_nonzero(self.all_relevant[:, column] < plain - TOLERANCE))
-            if lower and measure.declaration.better == "higher":
-                yield (f"{measure}: below 'none relevant' for {many(lower, 'query')}: its denominator grows")
-        yield "condensed: unjudged documents are removed from the rankings (unjudged=removed)"
-        if self.bootstrapped:
-            drawing = self.drawing
-            yield (
-                f"bootstrapped: grades drawn from those judged in the {drawing.prior} of the query "
-                f"({drawing.draws} draws, seed {drawing.seed}); the interval is that of the mean "
-                "over queries"
-            )
-            if self.relevant_share > _NEARLY_ALL:
-                yield (
-                    f"WARNING: {Ratio(self.relevant_share):.0%} of the judgments are relevant, so "
-                    "nearly all drawn grades are, too: unjudged documents are mostly worse"
-                )
 
 
 def unjudged_report(

@@ -35,6 +35,7 @@ from rankgauge.gates.non_inferiority import RENEW, Reference, loss_checks
 from rankgauge.gates.result import GateCheck, GateResult
 from rankgauge.gates.rules import Contract, GatedMeasure, GateRules
 from rankgauge.measures.measure import Measure, parse
+from rankgauge.rendering.tables import keep
 
 _Kind: TypeAlias = Literal["baseline", "anchor"]
 _FEW_QUERIES = 25
@@ -498,24 +499,21 @@ def _notes(references: list[Reference], new: Baseline, rules: GateRules, noise: 
             text += f"; longest ranking {stored.depth}, now {new.depth}"
         yield text
     empty = new.empty()
-    if empty:
-        yield f"{many(len(empty), 'query')} without a ranking, counted as empty"
-    if references:
-        named = "" if rules.source == "rules" else f" ({rules.source})"
-        separately = ", for baseline and anchor separately" if len(references) > 1 else ""
-        yield (
-            f"rules{named}: PASS if the lower bound of the mean gain (95%) is above the negative "
-            "margin; otherwise FAIL if the upper bound (99%, Holm over "
-            f"{many(len(rules.measures), 'measure')}{separately}) is below 0; otherwise 'PASS "
-            "unless rare collapse' if only queries outside the sample could exceed the margin"
-        )
-    if noise is not None:
-        bands = ", ".join(f"{name} {band:.4f}" for name, band in noise.bands.items())
-        yield (
-            f"{noise.runs} runs of one system differ by about: {bands} (95% band of means if "
-            "many queries vary independently; wider if they vary together); smaller differences "
-            "between queries count as ties"
-        )
+    named = "" if rules.source == "rules" else f" ({rules.source})"
+    separately = ", for baseline and anchor separately" if len(references) > 1 else ""
+    bands = noise and ", ".join(f"{name} {band:.4f}" for name, band in noise.bands.items())
+    yield from keep(
+        empty and f"{many(len(empty), 'query')} without a ranking, counted as empty",
+        references
+        and f"rules{named}: PASS if the lower bound of the mean gain (95%) is above the negative "
+        "margin; otherwise FAIL if the upper bound (99%, Holm over "
+        f"{many(len(rules.measures), 'measure')}{separately}) is below 0; otherwise 'PASS "
+        "unless rare collapse' if only queries outside the sample could exceed the margin",
+        noise
+        and f"{noise.runs} runs of one system differ by about: {bands} (95% band of means if "
+        "many queries vary independently; wider if they vary together); smaller differences "
+        "between queries count as ties",
+    )
 
 
 def _warnings(references: list[Reference], truth: Qrels | None) -> Iterator[str]:

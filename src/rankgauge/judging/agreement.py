@@ -16,7 +16,7 @@ from rankgauge.core.text import Ratio, many
 from rankgauge.errors import InputError
 from rankgauge.judging.events import GoldTask, Judge, Judgment
 from rankgauge.rendering import Result, Table
-from rankgauge.rendering.tables import Detail
+from rankgauge.rendering.tables import Detail, keep
 from rankgauge.stats import Agreement, bootstrap_interval, cohen_kappa, krippendorff_alpha, percent_agreement
 
 
@@ -145,7 +145,7 @@ class JudgingAgreement(Result):
         )
 
     def table(self) -> Table:
-        """Return one row for each coefficient of people, repeats, models, and hidden tests.
+        """Return one row for each coefficient, under the alpha of people.
 
         Coefficients of most judges, criteria, and pairs are details.
         """
@@ -154,6 +154,16 @@ class JudgingAgreement(Result):
         judges = [row for row in self.rows if row.group == "judge" and row.measure in {"alpha", "accepted answers"}]
         judges = [row for row in judges if row.estimate.defined]
         main += sorted(judges, key=lambda row: row.estimate.value)[:_LOWEST]
+        of_people = (
+            f"alpha of {row.scale} {Ratio(row.estimate.value):.2f}"
+            + (f" ({_interval(row.estimate)})" if _interval(row.estimate) else "")
+            if row.estimate.defined
+            else f"alpha of {row.scale} is undefined: {row.estimate.reason}"
+            for row in self.rows
+            if (row.measure, row.group) == ("alpha", "people")
+        )
+        tasks = f"{many(self.tasks, 'task')} by two or more of {self.people} people"
+        unsettled = sum(disagreement.verdict is None for disagreement in self.disagreements)
         return Table(
             columns=("agreement", "of", "on", "tasks", "value", "95% CI", Detail("note")),
             rows=tuple(
@@ -168,25 +178,16 @@ class JudgingAgreement(Result):
                 )
                 for row in self.rows
             ),
-            title=self.summary(),
-            notes=tuple(self._notes()),
+            title="; ".join([*of_people, tasks]),
+            notes=keep(
+                not self.rows and "nobody has judged documents yet",
+                self.rows and self.tasks < _FEW and f"fewer than {_FEW} tasks by two people: intervals are wide",
+                unsettled and f"{many(unsettled, 'disagreement')} without a final verdict (Disagreements page)",
+            ),
             right=frozenset({4}),
             abridged=frozenset({1}),
             unit="coefficient",
         )
-
-    def summary(self) -> str:
-        """Return the alpha of people with its interval and number of tasks."""
-        of_people = [r for r in self.rows if (r.measure, r.group) == ("alpha", "people")]
-        parts = [
-            f"alpha of {row.scale} {Ratio(row.estimate.value):.2f}"
-            + (f" ({_interval(row.estimate)})" if _interval(row.estimate) else "")
-            if row.estimate.defined
-            else f"alpha of {row.scale} is undefined: {row.estimate.reason}"
-            for row in of_people
-        ]
-        tasks = f"{many(self.tasks, 'task')} by two or more of {self.people} people"
-        return "; ".join([*parts, tasks])
 
     def _data(self) -> dict[str, Any]:
         return {
@@ -203,16 +204,6 @@ class JudgingAgreement(Result):
                 for disagreement in self.disagreements
             ],
         }
-
-    def _notes(self) -> Iterator[str]:
-        if not self.rows:
-            yield "nobody has judged documents yet"
-        elif self.tasks < _FEW:
-            yield f"fewer than {_FEW} tasks by two people: intervals are wide"
-        open_ones = sum(disagreement.verdict is None for disagreement in self.disagreements)
-        if open_ones:
-            without = many(open_ones, "disagreement")
-            yield f"{without} without a final verdict (Disagreements page)"
 
 
 def measure_agreement(

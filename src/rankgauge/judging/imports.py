@@ -25,6 +25,7 @@ from rankgauge.judging.events import KINDS, Choice, Judge, Presentation, Questio
 from rankgauge.judging.project import JudgingProject
 from rankgauge.judging.store import Transaction
 from rankgauge.rendering import Result, Table
+from rankgauge.rendering.tables import keep
 
 # Recognized names for the column of judges.
 _JUDGES = ("judge", "judge_id", "rater", "annotator", "assessor", "worker", "user", "user_id")
@@ -79,23 +80,20 @@ class JudgmentImport(Result):
     skipped: tuple[str, ...] = ()
 
     def table(self) -> Table:
-        """Return one row: the numbers of new, changed, known, and skipped judgments."""
-        columns = ("source", "judges", "new", "changed", "known", "unjudged", "skipped")
-        row = (self.source, len(self.judges), self.new, self.changed, self.known, self.unjudged, len(self.skipped))
+        """Return the counts; notes list skipped rows."""
         more = len(self.skipped) - _SHOWN
-        notes = [f"skipped: {reason}" for reason in self.skipped[:_SHOWN]]
         return Table(
-            columns,
-            (row,),
-            notes=(*notes, *([f"and {more} more"] if more > 0 else [])),
+            ("source", "judges", "new", "changed", "known", "unjudged", "skipped"),
+            ((self.source, len(self.judges), self.new, self.changed, self.known, self.unjudged, len(self.skipped)),),
+            notes=keep(*(f"skipped: {reason}" for reason in self.skipped[:_SHOWN]), more > 0 and f"and {more} more"),
             shortened=frozenset({0}),
         )
 
     def summary(self) -> str:
-        """Return the numbers of new judgments and of judges."""
-        text = f"{many(self.new, 'new judgment')} of {many(len(self.judges), 'judge')}"
+        """Return the counts that are not 0 as a sentence."""
         parts = ((self.changed, "changed"), (self.known, "known"), (len(self.skipped), "skipped"))
-        return ", ".join([text, *(f"{number} {what}" for number, what in parts if number)])
+        new = f"{many(self.new, 'new judgment')} of {many(len(self.judges), 'judge')}"
+        return ", ".join(keep(new, *(number and f"{number} {what}" for number, what in parts)))
 
 
 def import_judgments(

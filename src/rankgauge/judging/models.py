@@ -21,6 +21,7 @@ from rankgauge.judging.project import JudgingProject
 from rankgauge.llm import ChatModel, ChatRequest, ModelError, Reply, Usage
 from rankgauge.llm.replies import object_schema
 from rankgauge.rendering import Result, Table
+from rankgauge.rendering.tables import keep
 
 _AT_ONCE = 40  # requests between two writes to the database
 _WINDOW, _STEP = 20, 10
@@ -152,24 +153,24 @@ class ModelJudging(Result):
         return sum(self.outcomes.values())
 
     def table(self) -> Table:
-        """Return one row for each outcome and each reason for a missing judgment."""
-        rows = [
-            ("tasks that people answered", self.tasks),
-            ("already answered by the model", self.before),
-            *((outcome, number) for outcome, number in sorted(self.outcomes.items())),
-            *((f"missing: {why}", number) for why, number in self.failed.items()),
-        ]
-        if self.left:
-            rows.append(("missing: not sent", self.left))
-        notes = ["judgments by models are compared with those of people, but never counted"]
-        if self.failed or self.left:
-            notes.insert(0, "missing judgments are not counted; repeat the command to request them again")
-        return Table(("what", "number"), tuple(rows), title=self.summary(), notes=tuple(notes))
-
-    def summary(self) -> str:
-        """Return the numbers of judged tasks and missing judgments, and the cost."""
+        """Return the numbers of tasks and judgments, under the model, its judgments, and the cost."""
         missing = sum(self.failed.values()) + self.left
-        return f"{self.judge.name}: {many(self.judged, 'judgment')}, {missing} missing. {self.usage}"
+        return Table(
+            ("what", "number"),
+            keep(
+                ("tasks that people answered", self.tasks),
+                ("already answered by the model", self.before),
+                *sorted(self.outcomes.items()),
+                *((f"missing: {why}", number) for why, number in self.failed.items()),
+                self.left and ("missing: not sent", self.left),
+            ),
+            title=f"{self.judge.name}: {many(self.judged, 'judgment')}, {missing} missing. {self.usage}",
+            notes=keep(
+                (self.failed or self.left)
+                and "missing judgments are not counted; repeat the command to request them again",
+                "judgments by models are compared with those of people, but never counted",
+            ),
+        )
 
 
 def ask_model(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 
@@ -20,7 +20,7 @@ from rankgauge.judging.pools import pool_warning
 from rankgauge.judging.project import JudgingProject
 from rankgauge.judging.questions import advice
 from rankgauge.rendering import Result, Table
-from rankgauge.rendering.tables import first_rows
+from rankgauge.rendering.tables import first_rows, keep
 from rankgauge.stats import detectable_difference, moments, planning_sd, queries_needed, units_needed
 
 _JUDGES = 4  # judges in a short table
@@ -93,21 +93,27 @@ class JudgingStatus(Result):
     def table(self) -> Table:
         """Return one row for each part of the project and each judge; most judges are details."""
         time = _duration(self.left * self.seconds) if self.seconds and self.left else ""
-        rows = [
+        rows = (
             ("questions", self.questions, ""),
             ("with candidates", self.pooled, many(self.candidates, "pair") + " to judge"),
             ("complete", self.complete, ""),
             ("tasks judged", self.judged, ""),
             ("tasks left", self.left, f"at most{time}" if self.left else ""),
-        ]
+        )
         judges = sorted(self.judges, key=lambda judge: -judge.finished) if len(self.judges) > _JUDGES else self.judges
         listed = ((f"{judge.kind} {judge.name}", judge.finished, ", ".join(_described(judge))) for judge in judges)
+        other = [f"{name} ({number})" for name, number in self.statuses.items() if name != "counted" and number]
         return Table(
             ("what", "number", "detail"),
             (*rows, *first_rows(listed, _JUDGES)),
             title=self._heading(),
             subtitle=f"{self.title} ({self.mode}): {self.where}",
-            notes=tuple(self._notes()),
+            notes=keep(
+                other and f"not counted: {', '.join(other)}",
+                advice(self.questions) and f"{many(self.questions, 'question')}: {advice(self.questions)}",
+                self.warning,
+                f"next step: {self.next_step}",
+            ),
             abridged=frozenset({0}),
             unit="judge",
         )
@@ -121,18 +127,6 @@ class JudgingStatus(Result):
             f"{many(self.judged, 'task')} judged, {self.left} left; "
             f"{self.complete} of {many(self.questions, 'question')} complete"
         )
-
-    def _notes(self) -> Iterator[str]:
-        other = ", ".join(
-            f"{status} ({number})" for status, number in self.statuses.items() if status != "counted" and number
-        )
-        if other:
-            yield f"not counted: {other}"
-        if advice(self.questions):
-            yield f"{many(self.questions, 'question')}: {advice(self.questions)}"
-        if self.warning:
-            yield self.warning
-        yield f"next step: {self.next_step}"
 
 
 def judging_status(project: JudgingProject) -> JudgingStatus:
@@ -253,7 +247,8 @@ class JudgingPlan(Result):
     hours: float
 
     def table(self) -> Table:
-        """Return one row for each number."""
+        """Return the numbers needed with their reasons, and detectable differences for usual numbers of questions."""
+        usual = [(number, detectable_difference(self.sd, number, self.power, self.alpha)) for number in _USUAL]
         return Table(
             columns=("needed", "number", "because"),
             rows=(
@@ -275,31 +270,23 @@ class JudgingPlan(Result):
                 ),
                 ("hours", f"{self.hours:,.0f}", "of all people together, at most"),
             ),
-            title=self.summary(),
-            notes=tuple(self._notes()),
+            title=f"{many(self.questions, 'question')} and {self.judgments:,} judgments detect a "
+            f"difference of {self.difference:g} with {self.power:.0%} power",
+            notes=keep(
+                self.overlap < self.overlap_needed
+                and f"too few sets are judged by several people ({self.overlap:,}): raise `overlap`",
+                *(
+                    f"with {questions} questions, differences of {difference:.3f} or more are detectable "
+                    f"with {self.power:.0%} power"
+                    for questions, difference in usual
+                ),
+            ),
         )
 
     def data_table(self) -> Table:
         """Return one row of plain values."""
         values = asdict(self)
         return Table(columns=tuple(values), rows=(tuple(values.values()),))
-
-    def summary(self) -> str:
-        """Return the numbers of questions and judgments as one sentence."""
-        return (
-            f"{many(self.questions, 'question')} and {self.judgments:,} judgments detect a "
-            f"difference of {self.difference:g} with {self.power:.0%} power"
-        )
-
-    def _notes(self) -> Iterator[str]:
-        if self.overlap < self.overlap_needed:
-            yield f"too few sets are judged by several people ({self.overlap:,}): raise `overlap`"
-        for questions in _USUAL:
-            difference = detectable_difference(self.sd, questions, self.power, self.alpha)
-            yield (
-                f"with {questions} questions, differences of {difference:.3f} or more are detectable "
-                f"with {self.power:.0%} power"
-            )
 
 
 def plan_judging(

@@ -27,6 +27,7 @@ from rankgauge.judging.project import JudgingProject
 from rankgauge.judging.questions import advice, load_questions
 from rankgauge.llm import ChatModel
 from rankgauge.rendering import Result, Table
+from rankgauge.rendering.tables import keep
 from rankgauge.retrievers.protocol import index_documents, search
 from rankgauge.sample import sample_path
 
@@ -96,49 +97,37 @@ class PoolReport(Result):
     ranking: ModelRanking | None = None
 
     def table(self) -> Table:
-        """Return one row for each source."""
-        rows = tuple(
-            (source.name, source.kind, source.questions, source.total, source.unique, source.new)
-            for source in self.sources
-        )
+        """Return one row for each source, under the numbers of new and all documents."""
         low, middle, high = self.per_question
-        notes = [f"documents per question: {low} to {high}, median {middle:g}"] if rows else []
-        if self.empty:
-            notes.append(
-                f"{many(len(self.empty), 'question')} without candidates: {some(self.empty)}; add "
-                "runs that have them, or search the collection: --bm25"
-            )
-        if self.missing:
-            notes.append(
-                f"{many(len(self.missing), 'document')} skipped because the collection lacks them "
-                f"({some(self.missing)}): pass the collection that was searched"
-            )
-        if self.drawn:
-            notes.append(
-                f"random documents were already drawn for {many(self.drawn, 'question')}; no more "
-                "were drawn, so that their inclusion probabilities remain valid"
-            )
-        if self.ranking is not None:
-            notes.append(f"language model: {self.ranking.usage}")
-            for question, why in islice(self.ranking.failed.items(), 1):
-                failed = many(len(self.ranking.failed), "question")
-                notes.append(f"not ranked by the language model: {failed} ({question}: {why})")
-        notes.append(pool_warning(source.kind for source in self.sources))
-        if advice(self.questions):
-            notes.append(f"{many(self.questions, 'question')}: {advice(self.questions)}")
+        pooled, empty = (many(n, "question") for n in (self.questions - len(self.empty), len(self.empty)))
+        failed = {} if self.ranking is None else self.ranking.failed
+        question, why = next(iter(failed.items()), ("", ""))
         return Table(
             ("source", "kind", "questions", "documents", "unique", "new"),
-            rows,
-            title=self.summary(),
-            notes=tuple(filter(None, notes)),
+            tuple(
+                (source.name, source.kind, source.questions, source.total, source.unique, source.new)
+                for source in self.sources
+            ),
+            title=f"{many(self.new, 'new document')} to judge; {self.documents} in all for {pooled}"
+            + (f"; without candidates: {empty}" if self.empty else ""),
+            notes=keep(
+                self.sources and f"documents per question: {low} to {high}, median {middle:g}",
+                self.empty
+                and f"{empty} without candidates: {some(self.empty)}; add "
+                "runs that have them, or search the collection: --bm25",
+                self.missing
+                and f"{many(len(self.missing), 'document')} skipped because the collection lacks them "
+                f"({some(self.missing)}): pass the collection that was searched",
+                self.drawn
+                and f"random documents were already drawn for {many(self.drawn, 'question')}; no more "
+                "were drawn, so that their inclusion probabilities remain valid",
+                self.ranking and f"language model: {self.ranking.usage}",
+                failed and f"not ranked by the language model: {many(len(failed), 'question')} ({question}: {why})",
+                pool_warning(source.kind for source in self.sources),
+                advice(self.questions) and f"{many(self.questions, 'question')}: {advice(self.questions)}",
+            ),
             shortened=frozenset({0}),
         )
-
-    def summary(self) -> str:
-        """Return the numbers of new and all documents, and of questions without candidates."""
-        pooled, empty = (many(n, "question") for n in (self.questions - len(self.empty), len(self.empty)))
-        text = f"{many(self.new, 'new document')} to judge; {self.documents} in all for {pooled}"
-        return f"{text}; without candidates: {empty}" if self.empty else text
 
 
 def pool_warning(kinds: Iterable[str]) -> str:

@@ -6,6 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from rankgauge.errors import InputError
 from rankgauge.judging.events import IN_SIGHT, Judgment
 from rankgauge.judging.tasks import QuestionState, fit_question, is_resolved
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Detail, Table, by_column, first_rows
+from rankgauge.rendering.tables import Detail, Table, by_column, first_rows, keep
 from rankgauge.stats import NoneRate, none_rates, wilson_interval
 
 _ROWS = 8  # rows of a short table
@@ -129,6 +130,7 @@ class Relevance(Result):
         chosen = any(document.shown for document in self.documents) or not graded
         shown = [document for document in self.documents if document.judged]
         shown += [document for document in self.documents if not document.judged]
+        judged = sum(document.judged for document in shown)
         level = f"{self.level:.0%} CI"
         columns, rows = by_column(
             ("question", (document.question for document in shown)),
@@ -144,10 +146,11 @@ class Relevance(Result):
         )
         return Table(
             columns,
-            tuple(first_rows(rows, min(_ROWS, sum(document.judged for document in shown)))),
-            title=self.summary(),
+            tuple(first_rows(rows, min(_ROWS, judged))),
+            title=f"{many(self.counted, 'judgment')} of {many(judged, 'document')}; "
+            f"{sum(self.resolved.values())} of {many(len(self.resolved), 'question')} resolved",
             digits=2,
-            notes=tuple(self._notes()),
+            notes=self._notes(),
             right=frozenset({2} if chosen else ()),
             shortened=frozenset({0, 1}),
             unit="document",
@@ -155,21 +158,17 @@ class Relevance(Result):
 
     def data_table(self) -> Table:
         """Return all documents as plain values, one row each."""
-        names = [name for name in DocumentRelevance.__dataclass_fields__ if name != "excluded"]
-        rows = []
-        for document in self.documents:
-            values = asdict(document) | {
-                key: " ".join(map(str, getattr(document, key))) for key in ("grades", "in_sight")
-            }
-            rows.append((*(values[name] for name in names), sum(document.excluded.values())))
-        return Table(columns=(*names, "excluded"), rows=tuple(rows))
-
-    def summary(self) -> str:
-        """Return the numbers of judgments and of resolved questions."""
-        judged = sum(document.judged for document in self.documents)
-        return (
-            f"{many(self.counted, 'judgment')} of {many(judged, 'document')}; "
-            f"{sum(self.resolved.values())} of {many(len(self.resolved), 'question')} resolved"
+        *names, grades, excluded, in_sight = DocumentRelevance.__dataclass_fields__
+        return Table(
+            (*names, grades, in_sight, excluded),
+            tuple(
+                (
+                    *attrgetter(*names)(document),
+                    *(" ".join(map(str, values)) for values in (document.grades, document.in_sight)),
+                    sum(document.excluded.values()),
+                )
+                for document in self.documents
+            ),
         )
 
     def _data(self) -> dict[str, Any]:
@@ -178,25 +177,22 @@ class Relevance(Result):
             "none_rates": [asdict(rate) | {"consistent": rate.consistent} for rate in self.none_rates],
         }
 
-    def _notes(self) -> Iterable[str]:
-        if self.warning:
-            yield self.warning
-        unjudged = sum(not document.judged for document in self.documents)
-        if unjudged:
-            ranked = any("not ranked" in document.excluded for document in self.documents)
-            yield f"{many(unjudged, 'document')} never shown{' or ranked' * ranked}: unjudged"
-        if self.excluded:
-            yield f"not counted: {_counts(self.excluded)}"
-        if any(document.shown for document in self.documents):
-            yield (
-                "chosen/shown is lower next to strong documents; only relevance (fit) is comparable across questions"
-            )
-        for rate in self.none_rates:
-            if rate.sets >= _SETS and not rate.consistent:
-                yield (
-                    f"The fit may be biased: of {rate.sets} sets for which it predicts none in "
-                    f"{Ratio(rate.predicted):.0%}, none was chosen in {Ratio(rate.observed):.0%}"
-                )
+    def _notes(self) -> tuple[str, ...]:
+        unjudged = [document for document in self.documents if not document.judged]
+        ranked = any("not ranked" in document.excluded for document in self.documents)
+        return keep(
+            self.warning,
+            unjudged and f"{many(len(unjudged), 'document')} never shown{' or ranked' * ranked}: unjudged",
+            self.excluded and f"not counted: {_counts(self.excluded)}",
+            any(document.shown for document in self.documents)
+            and "chosen/shown is lower next to strong documents; only relevance (fit) is comparable across questions",
+            *(
+                f"The fit may be biased: of {rate.sets} sets for which it predicts none in "
+                f"{Ratio(rate.predicted):.0%}, none was chosen in {Ratio(rate.observed):.0%}"
+                for rate in self.none_rates
+                if rate.sets >= _SETS and not rate.consistent
+            ),
+        )
 
 
 def measure_relevance(

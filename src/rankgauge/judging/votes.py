@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from rankgauge.formats.records import row_cells
 from rankgauge.judging.events import CHANGES, Answer, Choice, Judge, Judgment, Presentation, Settings
 from rankgauge.judging.project import JudgingProject
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Detail, Table, first_rows
+from rankgauge.rendering.tables import Detail, Table, first_rows, keep
 
 _ROWS = 8  # rows of a short table
 _WINNERS = ("left", "right", "both good", "both bad", "tie", "cannot tell")
@@ -131,7 +131,7 @@ class VoteReport(Result):
         [('d1', 1, 1), ('d2', 0, 1)]
     """
 
-    _attributes = "pairs sides credits credited uncredited"
+    _attributes = "pairs sides credits credited uncredited notes=_notes"
 
     pairs: tuple[PairVotes, ...]
     sides: tuple[SideVotes, ...]
@@ -175,13 +175,10 @@ class VoteReport(Result):
             title=self.summary(),
             digits=3,
             right=frozenset({10}),
-            notes=tuple(self._notes()),
+            notes=self._notes(),
             abridged=frozenset({0, 1}),
             unit="pair",
         )
-
-    def _data(self) -> dict[str, Any]:
-        return super()._data() | {"notes": list(self._notes())}
 
     def summary(self) -> str:
         """Return the number of votes and the first pair whose interval excludes 0.5."""
@@ -191,28 +188,27 @@ class VoteReport(Result):
         clear = [pair for pair in self.pairs if pair.low > 0.5 or pair.high < 0.5]
         if not clear:
             return f"{text} No interval of a win rate excludes 0.5."
-        clearest = max(clear, key=lambda pair: pair.wins + pair.losses)
-        best, rate = (
-            (clearest.system, clearest.rate) if clearest.low > 0.5 else (clearest.other, 1 - (clearest.rate or 0))
+        pair = max(clear, key=lambda pair: pair.wins + pair.losses)
+        rate, best, other = max(
+            (pair.rate or 0, pair.system, pair.other), (1 - (pair.rate or 0), pair.other, pair.system)
         )
-        other = clearest.other if best == clearest.system else clearest.system
-        return f"{text} {best} wins {Ratio(rate or 0):.1%} against {other} ({clearest.kind} votes)."
+        return f"{text} {best} wins {Ratio(rate):.1%} against {other} ({pair.kind} votes)."
 
-    def _notes(self) -> Iterator[str]:
-        yield (
+    def _notes(self) -> tuple[str, ...]:
+        others = ", ".join(f"{why} ({count:,})" for why, count in sorted(self.uncredited.items()))
+        return keep(
             "win rate = wins / (wins + losses), 95% Wilson interval; both good, both bad, and "
-            "ties are excluded; the interval treats votes as independent"
+            "ties are excluded; the interval treats votes as independent",
+            *(
+                f"left answer preferred in {side.left:,} of {side.left + side.right:,} votes"
+                f" ({side.kind}): {Ratio(side.rate):.3f}, 95% CI {side.low:.3f} to "
+                f"{side.high:.3f}"
+                for side in self.sides
+                if side.rate is not None
+            ),
+            (self.credited or others)
+            and f"votes that credit source documents: {self.credited:,}" + (f"; others: {others}" if others else ""),
         )
-        for side in self.sides:
-            if side.rate is not None:
-                yield (
-                    f"left answer preferred in {side.left:,} of {side.left + side.right:,} votes"
-                    f" ({side.kind}): {Ratio(side.rate):.3f}, 95% CI {side.low:.3f} to "
-                    f"{side.high:.3f}"
-                )
-        if self.credited or self.uncredited:
-            others = ", ".join(f"{why} ({count:,})" for why, count in sorted(self.uncredited.items()))
-            yield f"votes that credit source documents: {self.credited:,}" + (f"; others: {others}" if others else "")
 
 
 @dataclass(frozen=True, slots=True)

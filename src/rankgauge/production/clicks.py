@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
@@ -23,7 +23,7 @@ from rankgauge.errors import InputError
 from rankgauge.production.events import statement
 from rankgauge.production.log import EventLog
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Table, by_column
+from rankgauge.rendering.tables import Table, by_column, keep
 from rankgauge.stats.arrays import FloatArray
 
 Model: TypeAlias = Literal["coec", "position"]
@@ -69,6 +69,8 @@ class ImplicitJudgments(Result):
         about: The origin, rule, and counts that :meth:`write` saves.
     """
 
+    _attributes = "*=about scale=_scale ranks=rank_table.records texts rows=data_table.records"
+
     judgments: Qrels
     model: Model
     texts: Mapping[str, str]
@@ -85,9 +87,15 @@ class ImplicitJudgments(Result):
     about: Mapping[str, Any]
 
     def table(self) -> Table:
-        """Return the number of documents by grade."""
-        rows = tuple((row["grade"], row["means"], row["documents"]) for row in self._scale())
-        return Table(("grade", "clicked", "documents"), rows, title=self.summary(), notes=tuple(self.about["notes"]))
+        """Return the number of documents by grade, under the numbers of graded documents and questions."""
+        judged = int((self.grades >= 0).sum())
+        return Table(
+            ("grade", "clicked", "documents"),
+            tuple((row["grade"], row["means"], row["documents"]) for row in self._scale()),
+            title=f"{many(judged, 'document')} of {many(len(set(self.questions)), 'question')} judged by "
+            f"clicks ({self.model}), not by people",
+            notes=tuple(self.about["notes"]),
+        )
 
     def rank_table(self) -> Table:
         """Return the click rate and the examination probability of each rank."""
@@ -107,22 +115,18 @@ class ImplicitJudgments(Result):
 
     def data_table(self) -> Table:
         """Return one row for each graded document."""
-        columns = ("question", "document", "impressions", "clicks", "expected clicks", "ratio", "low", "high", "grade")
-        numbers = (self.shown, self.clicks, self.expected, self.ratio, self.low, self.high)
-        cells = (
-            self.questions,
-            self.documents,
-            *(column.tolist() for column in numbers),
-            [None if grade < 0 else grade for grade in self.grades.tolist()],
-        )
-        return Table(columns, tuple(zip(*cells, strict=True)))
-
-    def summary(self) -> str:
-        """Return the number of graded documents and questions."""
-        judged = int((self.grades >= 0).sum())
-        return (
-            f"{many(judged, 'document')} of {many(len(set(self.questions)), 'question')} judged by "
-            f"clicks ({self.model}), not by people"
+        return Table(
+            *by_column(
+                ("question", self.questions),
+                ("document", self.documents),
+                ("impressions", self.shown.tolist()),
+                ("clicks", self.clicks.tolist()),
+                ("expected clicks", self.expected.tolist()),
+                ("ratio", self.ratio.tolist()),
+                ("low", self.low.tolist()),
+                ("high", self.high.tolist()),
+                ("grade", (None if grade < 0 else grade for grade in self.grades.tolist())),
+            )
         )
 
     def write(self, target: str | os.PathLike[str], format: str | None = None) -> tuple[str, ...]:
@@ -153,15 +157,6 @@ class ImplicitJudgments(Result):
     def _scale(self) -> list[dict[str, Any]]:
         counts = np.bincount(self.grades[self.grades >= 0], minlength=len(_SCALE)).tolist()
         return [{"grade": grade, "means": means, "documents": counts[grade]} for grade, means in enumerate(_SCALE)]
-
-    def _data(self) -> dict[str, Any]:
-        return {
-            **self.about,
-            "scale": self._scale(),
-            "ranks": self.rank_table().records(),
-            "texts": dict(self.texts),
-            "rows": self.data_table().records(),
-        }
 
 
 def implicit_judgments(
@@ -321,14 +316,13 @@ def _estimates(
     return columns, tuple(zip(*(column.tolist() for column in table), strict=True))
 
 
-def _unused_notes(counts: tuple[int, ...]) -> Iterator[str]:
+def _unused_notes(counts: tuple[int, ...]) -> tuple[str, ...]:
     impressions, placed, without_text, clicks, used = map(int, counts)
-    if impressions > placed:
-        yield (
-            f"{impressions - placed:,} of {many(impressions, 'impression')} not used: without a "
-            "rank, or repeated for the same question"
-        )
-    if without_text:
-        yield f"{many(without_text, 'impression')} not used: the text of the question is unknown"
-    if clicks > used:
-        yield (f"{clicks - used:,} of {many(clicks, 'click')} not used: no impression of the document with a rank")
+    return keep(
+        impressions > placed
+        and f"{impressions - placed:,} of {many(impressions, 'impression')} not used: without a "
+        "rank, or repeated for the same question",
+        without_text and f"{many(without_text, 'impression')} not used: the text of the question is unknown",
+        clicks > used
+        and f"{clicks - used:,} of {many(clicks, 'click')} not used: no impression of the document with a rank",
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from operator import attrgetter
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from rankgauge.evaluation.result import Evaluation
 from rankgauge.production.clusters import ALPHA, Addition, MarkingWord, Outlier, QuestionCluster
 from rankgauge.production.distinct_questions import Traits
 from rankgauge.rendering import Panel, Plot, Result, Series, Table
-from rankgauge.rendering.tables import Detail, first_rows
+from rankgauge.rendering.tables import Detail, first_rows, keep
 
 _POWER = 0.8
 SMALL = 0.55  # areas: smaller differences are small
@@ -134,6 +134,11 @@ class DriftReport(Result):
     points: tuple[QuestionPoint, ...] = field(default=(), repr=False)
 
     _schema = "rankgauge/drift/1"
+    _attributes = (
+        "verdict evaluation log shared shared_traffic encoder distinctions p permutations within words "
+        "p_without_words detectable clusters additions outliers far query_weights seed summary "
+        "effective_size uncovered detected_from finding=finding.to_dict"
+    )
 
     @property
     def strongest(self) -> Distinction:
@@ -222,13 +227,18 @@ class DriftReport(Result):
         return f"{self.verdict}: {' '.join(self.sentences())} ({area})"
 
     def sentences(self) -> tuple[str, ...]:
-        """Return the conclusions as sentences, the verdict first."""
+        """Return the conclusion, and which differences would not have been detected."""
         sides = (self.foreign, self.missing)
         ours = [math.fsum(cluster.evaluation_share for cluster in clusters) for clusters in sides]
         theirs = [math.fsum(cluster.log_share for cluster in clusters) for clusters in sides]
+        differ = self.p <= ALPHA
         words = {
-            "mixed": "No difference was found: evaluation and log questions are mixed.",
-            "cannot tell": "No difference was found, but the sets are too small to rule one out.",
+            "mixed": "The sets differ, but the difference is small."
+            if differ
+            else "No difference was found: evaluation and log questions are mixed.",
+            "cannot tell": "The sets differ, but they are too small to tell how."
+            if differ
+            else "No difference was found, but the sets are too small to rule one out.",
             "reworded": "Evaluation and log questions are worded differently: the difference is in "
             "the words, not in the topics.",
             "separated": f"{Ratio(ours[0]):.0%} of the evaluation questions, but "
@@ -237,18 +247,9 @@ class DriftReport(Result):
             "missing": f"{Ratio(theirs[1]):.0%} of the log, but {Ratio(ours[1]):.0%} of the "
             "evaluation questions, are in clusters of which the evaluation set has too few.",
         }
-        if self.p <= ALPHA:
-            words["mixed"] = "The sets differ, but the difference is small."
-            words["cannot tell"] = "The sets differ, but they are too small to tell how."
-        return words[self.verdict], self.limitation()
-
-    def limitation(self) -> str:
-        """Return a sentence on differences that would not have been detected."""
-        least = self.detected_from
-        topic = "A further missing topic" if self.p <= ALPHA else "A missing topic"
-        if least is None:
-            return f"{topic} of even half of the log may go undetected at this size."
-        return f"{topic} of less than {least:.0%} of the log may go undetected at this size."
+        topic = "A further missing topic" if differ else "A missing topic"
+        size = "even half" if self.detected_from is None else f"less than {self.detected_from:.0%}"
+        return words[self.verdict], f"{topic} of {size} of the log may go undetected at this size."
 
     def tables(self) -> tuple[Table, ...]:
         """Return the clusters, and as details the questions to add, the outliers, and the power of the test."""
@@ -303,46 +304,35 @@ class DriftReport(Result):
             unit="cluster",
         )
 
-    def _notes(self) -> list[str]:
+    def _notes(self) -> tuple[str, ...]:
         areas = "; ".join(
             f"{distinction.classifier}: AUC {Ratio(distinction.area):.3f} "
             f"[{distinction.low:.3f}, {distinction.high:.3f}]"
             for distinction in self.distinctions
         )
         ours, theirs = self.evaluation, self.log
-        notes = [
+        words = ", ".join(
+            f"{marker.word!r:.30} ({Ratio(marker.evaluation):.0%} / {Ratio(marker.log):.0%})"
+            for marker in self.words[:_WORDS]
+        )
+        without = "" if math.isnan(self.p_without_words) else f"; without these p = {self.p_without_words:.3f}"
+        return keep(
             f"{self.verdict.upper()}: {' '.join(self.sentences())}",
             f"{areas}; p = {self.p:.3f} by {self.permutations} permutations",
-        ]
-        notes.append(
             f"evaluation / log: {ours.questions:,} / {theirs.questions:,} distinct questions, "
             f"{ours.words:.1f} / {theirs.words:.1f} words, {Ratio(ours.one_word):.0%} / "
             f"{Ratio(theirs.one_word):.0%} of one word, {Ratio(ours.asking):.0%} / "
-            f"{Ratio(theirs.asking):.0%} phrased as a question"
-        )
-        if self.words:
-            shown = (
-                f"{marker.word!r:.30} ({Ratio(marker.evaluation):.0%} / {Ratio(marker.log):.0%})"
-                for marker in self.words[:_WORDS]
-            )
-            without = f"; without these p = {self.p_without_words:.3f}"
-            notes.append(
-                f"words that distinguish them: {', '.join(shown)}"
-                + ("" if math.isnan(self.p_without_words) else without)
-            )
-        if self.outliers:
-            notes.append(
-                f"{many(len(self.outliers), 'evaluation question')} far from every log question, "
-                f"such as {self.outliers[0].text!r:.60}"
-            )
-        notes.append(
+            f"{Ratio(theirs.asking):.0%} phrased as a question",
+            words and f"words that distinguish them: {words}{without}",
+            self.outliers
+            and f"{many(len(self.outliers), 'evaluation question')} far from every log question, "
+            f"such as {self.outliers[0].text!r:.60}",
             f"weighted by traffic, the effective number of questions is {self.effective_size:.0f} "
             f"of {len(self.query_weights)}; {Ratio(self.uncovered):.0%} of the traffic is in "
-            "clusters without evaluation questions"
+            "clusters without evaluation questions",
+            self.additions and f"add, for example: {self.additions[0].text!r:.70}",
+            f"questions as vectors: {self.encoder}; seed {self.seed}",
         )
-        if self.additions:
-            notes.append(f"add, for example: {self.additions[0].text!r:.70}")
-        return [*notes, f"questions as vectors: {self.encoder}; seed {self.seed}"]
 
     def additions_table(self) -> Table:
         """Return the questions to add."""
@@ -375,23 +365,14 @@ class DriftReport(Result):
     def data_table(self) -> Table:
         """Return one row for each cluster, with all numbers."""
         names = [field.name for field in fields(QuestionCluster) if not field.name.endswith("interval")]
-        rows = []
-        for cluster in self.clusters:
-            values = (getattr(cluster, name) for name in names)
-            joined = ("; ".join(value) if isinstance(value, tuple) else value for value in values)
-            rows.append((*joined, *cluster.evaluation_interval, *cluster.log_interval))
-        return Table((*names, "evaluation_low", "evaluation_high", "log_low", "log_high"), tuple(rows))
-
-    def _data(self) -> dict[str, Any]:
-        parts = {field.name: getattr(self, field.name) for field in fields(self)}
-        del parts["points"]
-        return parts | {
-            "summary": self.summary(),
-            "effective_size": self.effective_size,
-            "uncovered": self.uncovered,
-            "detected_from": self.detected_from,
-            "finding": self.finding.to_dict(),
-        }
+        rows = (
+            (*attrgetter(*names)(cluster), *cluster.evaluation_interval, *cluster.log_interval)
+            for cluster in self.clusters
+        )
+        return Table(
+            (*names, "evaluation_low", "evaluation_high", "log_low", "log_high"),
+            tuple(tuple("; ".join(cell) if isinstance(cell, tuple) else cell for cell in row) for row in rows),
+        )
 
 
 @dataclass(frozen=True)
@@ -416,16 +397,18 @@ class ReweightedMeans(Result):
 
     def table(self) -> Table:
         """Return one row for each measure."""
-        rows = tuple(
-            (name, value, self.weighted[name], self.weighted[name] - value) for name, value in self.plain.items()
+        return Table(
+            ("measure", "plain", "weighted", "Δ"),
+            tuple(
+                (name, value, self.weighted[name], self.weighted[name] - value) for name, value in self.plain.items()
+            ),
+            title=self.run_name,
+            notes=keep(
+                f"weighted by traffic, the effective number of queries is {self.effective_size:.0f} of "
+                f"{self.queries} (Kish); {Ratio(self.uncovered):.0%} of the traffic is in clusters "
+                "without evaluation questions, and not represented",
+            ),
         )
-        note = (
-            f"weighted by traffic, the effective number of queries is {self.effective_size:.0f} of "
-            f"{self.queries} (Kish); {Ratio(self.uncovered):.0%} of the traffic is in clusters "
-            "without evaluation questions, and not represented"
-        )
-        columns = ("measure", "plain", "weighted", "Δ")
-        return Table(columns, rows, title=self.run_name, notes=(note,))
 
     def summary(self) -> str:
         """Return the unweighted and weighted means of the first measure."""

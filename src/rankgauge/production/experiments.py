@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any
@@ -16,7 +16,7 @@ from rankgauge.errors import InputError
 from rankgauge.production.log import EventLog
 from rankgauge.production.metrics import OnlineMetric, bound_thumbs, metrics_of
 from rankgauge.rendering import Panel, Plot, Result, Series, Table
-from rankgauge.rendering.tables import Detail
+from rankgauge.rendering.tables import Detail, keep
 
 ALPHA = 0.05
 # A mismatch with a smaller p-value indicates a fault in the assignment or the log.
@@ -102,7 +102,7 @@ class ExperimentResult(Result):
         mixing: The mixing standard deviation tau of the confidence sequence.
     """
 
-    _attributes = "where arms users questions ratio mismatch mismatched in_both mixing"
+    _attributes = "where arms users questions ratio mismatch mismatched in_both mixing days notes=_notes"
 
     where: str
     arms: tuple[str, str]
@@ -127,23 +127,21 @@ class ExperimentResult(Result):
 
     def table(self) -> Table:
         """Return one row for each metric, primary metric first; the definitions of the metrics are details."""
-        rows = tuple(
-            (
-                difference.metric.name,
-                difference.baseline,
-                difference.new,
-                _signed(difference.difference),
-                _interval(difference.low, difference.high),
-                _p(difference.p if difference is self.primary else difference.corrected),
-                difference.verdict,
-            )
-            for difference in self.differences
-        )
-        head = ("metric", *self.arms, "Δ", "95% CI", "p", "verdict")
         metrics = [difference.metric for difference in self.differences]
         return Table(
-            head,
-            rows,
+            ("metric", *self.arms, "Δ", "95% CI", "p", "verdict"),
+            tuple(
+                (
+                    difference.metric.name,
+                    difference.baseline,
+                    difference.new,
+                    _signed(difference.difference),
+                    _interval(difference.low, difference.high),
+                    _p(difference.p if difference is self.primary else difference.corrected),
+                    difference.verdict,
+                )
+                for difference in self.differences
+            ),
             title=self.summary(),
             notes=(
                 *self._notes(),
@@ -156,28 +154,28 @@ class ExperimentResult(Result):
 
     def tables(self) -> tuple[Table, ...]:
         """Return the metrics, and as a detail the confidence sequence of the primary metric, one row per day."""
-        days = tuple((day.day, _signed(day.difference), _interval(day.low, day.high), _p(day.p)) for day in self.days)
-        title = f"{self.primary.metric.name} by day: confidence sequence, valid at every look"
-        by_day = Table(("until", "Δ", "95% CI", "p"), days, right=frozenset({1, 2, 3}), title=Detail(title))
-        return (self.table(), by_day) if days else (self.table(),)
+        by_day = Table(
+            ("until", "Δ", "95% CI", "p"),
+            tuple((day.day, _signed(day.difference), _interval(day.low, day.high), _p(day.p)) for day in self.days),
+            right=frozenset({1, 2, 3}),
+            title=Detail(f"{self.primary.metric.name} by day: confidence sequence, valid at every look"),
+        )
+        return (self.table(), by_day) if self.days else (self.table(),)
 
     def summary(self) -> str:
         """Return the verdict on the primary metric, or the reason for its absence."""
-        base, new = self.arms
+        (base, new), first = self.arms, self.primary
         if self.mismatched:
             return (
                 f"no verdict: {self.users[0]:,} and {self.users[1]:,} users contradict the "
                 f"intended ratio {self.ratio[0]:g}:{self.ratio[1]:g} (sample ratio mismatch, "
                 f"p = {self.mismatch:.2g}); check the assignment of users and the logging"
             )
-        first = self.primary
-        name = first.metric.name
-        if first.verdict == "not defined":
-            return f"{new} and {base} by {name}: not defined"
         numbers = f"difference {_signed(first.difference)} ({_interval(first.low, first.high)})"
-        if first.verdict == "cannot tell":
-            return f"{new} and {base} by {name}: cannot tell, {numbers}"
-        return f"{new} is {first.verdict} than {base} by {name}: {numbers}"
+        if first.verdict not in {"not defined", "cannot tell"}:
+            return f"{new} is {first.verdict} than {base} by {first.metric.name}: {numbers}"
+        unknown = f"{new} and {base} by {first.metric.name}: {first.verdict}"
+        return unknown if first.verdict == "not defined" else f"{unknown}, {numbers}"
 
     def plot(self) -> Plot:
         """Plot the primary difference by day with its confidence sequence."""
@@ -208,50 +206,41 @@ class ExperimentResult(Result):
 
     def _data(self) -> dict[str, Any]:
         rows = [vars(difference) | {"metric": difference.metric.name} for difference in self.differences]
-        more = {"differences": rows, "days": self.days, "notes": list(self._notes())}
-        return super()._data() | more
+        return super()._data() | {"differences": rows}
 
-    def _notes(self) -> Iterator[str]:
-        (base, new), first = self.arms, self.primary
-        yield (
+    def _notes(self) -> tuple[str, ...]:
+        (base, new), first, trusted = self.arms, self.primary, not self.mismatched
+        share = self.in_both / (sum(self.users) - self.in_both)
+        much = "; too many for independent arms" if share > _OVERLAP else ""
+        decided = trusted and next((day.day for day in self.days if day.p <= ALPHA), None)
+        undone = first.low <= 0 <= first.high
+        return keep(
             f"{base}: {many(self.users[0], 'user')}, {many(self.questions[0], 'question')}; "
             f"{new}: {many(self.users[1], 'user')}, {many(self.questions[1], 'question')}; "
-            f"sample ratio p = {self.mismatch:.3g}"
+            f"sample ratio p = {self.mismatch:.3g}",
+            self.in_both and f"{many(self.in_both, 'user')} seen in both arms ({Ratio(share):.1%}){much}",
+            trusted
+            and first.needed is not None
+            and f"a true difference of {_signed(first.difference)} would need about "
+            f"{first.needed:,} more questions (80% power)",
+            trusted
+            and first.verdict == "cannot tell"
+            and math.isinf(first.low)
+            and f"{first.metric.name}: fewer than 10 users with hits or misses in an arm",
+            decided
+            and undone
+            and f"a difference was found on {decided}, but the interval now includes 0: the effect may have changed",
+            decided and not undone and f"first found on {decided}",
+            *(
+                f"{difference.metric.name}: with all answers rated, the difference could be "
+                f"{_signed(difference.worst)} to {_signed(difference.best)}"
+                for difference in self.differences
+                if not math.isnan(difference.worst)
+            ),
+            len(self.differences) > 1
+            and f"{first.metric.name} decides; its interval is valid at every look. Other "
+            "intervals and p-values (Holm) are valid for one look, at a size fixed in advance",
         )
-        if self.in_both:
-            share = self.in_both / (sum(self.users) - self.in_both)
-            much = "; too many for independent arms" if share > _OVERLAP else ""
-            yield f"{many(self.in_both, 'user')} seen in both arms ({Ratio(share):.1%}){much}"
-        if not self.mismatched:
-            yield from self._on_primary(first)
-        for difference in self.differences:
-            if not math.isnan(difference.worst):
-                yield (
-                    f"{difference.metric.name}: with all answers rated, the difference could be "
-                    f"{_signed(difference.worst)} to {_signed(difference.best)}"
-                )
-        if len(self.differences) > 1:
-            yield (
-                f"{first.metric.name} decides; its interval is valid at every look. Other "
-                "intervals and p-values (Holm) are valid for one look, at a size fixed in advance"
-            )
-
-    def _on_primary(self, first: ArmDifference) -> Iterator[str]:
-        """Yield the day of the decision, or the number of further questions needed."""
-        if first.needed is not None:
-            yield (
-                f"a true difference of {_signed(first.difference)} would need about "
-                f"{first.needed:,} more questions (80% power)"
-            )
-        if first.verdict == "cannot tell" and math.isinf(first.low):
-            yield f"{first.metric.name}: fewer than 10 users with hits or misses in an arm"
-        first_day = next((day.day for day in self.days if day.p <= ALPHA), None)
-        if first_day is not None and first.low <= 0 <= first.high:
-            yield (
-                f"a difference was found on {first_day}, but the interval now includes 0: the effect may have changed"
-            )
-        elif first_day is not None:
-            yield f"first found on {first_day}"
 
 
 def compare_arms(

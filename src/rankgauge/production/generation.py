@@ -26,6 +26,7 @@ from rankgauge.llm.replies import fenced_messages, object_schema, prompt_texts, 
 from rankgauge.production.question_sets import EvaluationQuestion
 from rankgauge.production.sampling import group_questions, question_id
 from rankgauge.rendering import Result, Table
+from rankgauge.rendering.tables import keep
 from rankgauge.retrievers import BM25
 from rankgauge.retrievers.protocol import index_documents, search
 
@@ -142,27 +143,31 @@ class GeneratedQuestions(Result):
 
     def table(self) -> Table:
         """Return the numbers of accepted, refused (by reason), and missing questions."""
-        rows: list[tuple[str, int]] = [("documents drawn", len(self.proposals))]
-        notes = [f"of {many(self.collection, 'document')}, seed {self.seed}", str(self.usage)]
-        title = f"{self.model}: generated questions"
-        if self.dry_run:
-            return Table(("what", "number"), tuple(rows), title=f"{title} (dry run)", notes=tuple(notes))
         accepted = [proposal for proposal in self.proposals if proposal.accepted]
         refused = Counter(proposal.refused for proposal in self.proposals if proposal.refused)
         missing = Counter(proposal.missing for proposal in self.proposals if proposal.missing)
-        rows.append(("accepted", len(accepted)))
-        rows += [(f"refused: {why}", number) for why, number in refused.most_common()]
-        rows += [(f"missing: {why}", number) for why, number in missing.most_common()]
         retrieved = sum(proposal.rank is not None for proposal in accepted)
         among = f"{retrieved} of {many(len(accepted), 'accepted question')}"
-        notes.append(
-            f"{self.retriever} finds the document of {among} in the top {self.k}; the others are "
-            "kept, since a filter would favor this retriever"
+        done = not self.dry_run
+        return Table(
+            ("what", "number"),
+            keep(
+                ("documents drawn", len(self.proposals)),
+                done and ("accepted", len(accepted)),
+                *((f"refused: {why}", number) for why, number in refused.most_common()),
+                *((f"missing: {why}", number) for why, number in missing.most_common()),
+            ),
+            title=f"{self.model}: generated questions{' (dry run)' * self.dry_run}",
+            notes=keep(
+                f"of {many(self.collection, 'document')}, seed {self.seed}",
+                str(self.usage),
+                done
+                and f"{self.retriever} finds the document of {among} in the top {self.k}; the others are "
+                "kept, since a filter would favor this retriever",
+                done and f"WARNING: {STATEMENT}",
+                missing and "to retry the missing questions, repeat the call",
+            ),
         )
-        notes.append(f"WARNING: {STATEMENT}")
-        if missing:
-            notes.append("to retry the missing questions, repeat the call")
-        return Table(("what", "number"), tuple(rows), title=title, notes=tuple(notes))
 
     _columns = " ".join(("proposals", *ProposedQuestion.__dataclass_fields__))
 

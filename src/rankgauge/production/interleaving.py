@@ -9,16 +9,17 @@ from __future__ import annotations
 import math
 import os
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from rankgauge.core.arguments import choice as one_of, integer
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
 from rankgauge.production.events import statement
 from rankgauge.rendering import Result, Table
+from rankgauge.rendering.tables import keep
 
 if TYPE_CHECKING:
     from rankgauge.production.log import EventLog
@@ -255,18 +256,28 @@ class InterleavingResult(Result):
 
     def table(self) -> Table:
         """Return the impressions and users won by each retriever."""
-        ties = self.clicked - self.wins_a - self.wins_b
-        users = self.users - self.users_a - self.users_b
-        rows: tuple[tuple[Any, ...], ...] = (
-            (f"won by {self.a} (A)", _count(self.wins_a), self.users_a),
-            (f"won by {self.b} (B)", _count(self.wins_b), self.users_b),
-            ("tied", _count(ties), users),
-        )
+        needed = self._users_needed()
         return Table(
             ("", "impressions", "users"),
-            rows,
+            (
+                (f"won by {self.a} (A)", _count(self.wins_a), self.users_a),
+                (f"won by {self.b} (B)", _count(self.wins_b), self.users_b),
+                ("tied", _count(self.clicked - self.wins_a - self.wins_b), self.users - self.users_a - self.users_b),
+            ),
             title=self.summary(),
-            notes=tuple(self._notes()),
+            notes=keep(
+                f"{' and '.join(self.methods)}, {many(self.impressions, 'impression')}, "
+                f"{self.clicked:,} with a click on a document of A or B; "
+                f"{many(self.result_clicks, 'document')} clicked as result, "
+                f"{self.citation_clicks:,} as citation",
+                "Δ_AB = (wins of A + ties / 2) / impressions with a click - 0.5",
+                f"interval: bootstrap over users, {_DRAWS:,} draws, seed {self.seed}; fix the size in "
+                "advance: repeating the test daily raises the rate of false alarms",
+                needed and f"a preference of this size would need about {needed:,} more users (80% power)",
+                self.unusable
+                and f"{many(self.unusable, 'impression')} left out: interleaving.teams needs one letter "
+                "for each document",
+            ),
             right=frozenset({1}),
         )
 
@@ -277,26 +288,6 @@ class InterleavingResult(Result):
         if self.verdict == "cannot tell":
             return f"{self.a} and {self.b} by interleaving: cannot tell, {numbers}"
         return f"{self.a} is {self.verdict} than {self.b} by interleaving: {numbers}"
-
-    def _notes(self) -> Iterator[str]:
-        yield (
-            f"{' and '.join(self.methods)}, {many(self.impressions, 'impression')}, "
-            f"{self.clicked:,} with a click on a document of A or B; "
-            f"{many(self.result_clicks, 'document')} clicked as result, "
-            f"{self.citation_clicks:,} as citation"
-        )
-        yield "Δ_AB = (wins of A + ties / 2) / impressions with a click - 0.5"
-        yield (
-            f"interval: bootstrap over users, {_DRAWS:,} draws, seed {self.seed}; fix the size in "
-            "advance: repeating the test daily raises the rate of false alarms"
-        )
-        needed = self._users_needed()
-        if needed:
-            yield f"a preference of this size would need about {needed:,} more users (80% power)"
-        if self.unusable:
-            yield (
-                f"{many(self.unusable, 'impression')} left out: interleaving.teams needs one letter for each document"
-            )
 
     def _users_needed(self) -> int:
         """Return the number of further users for a sign test with 80% power."""

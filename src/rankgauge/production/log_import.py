@@ -27,6 +27,7 @@ from rankgauge.production.sources import FORMATS, Batch, Refused, Source, find_f
 from rankgauge.production.span_events import draft_of_spans, trace_ends
 from rankgauge.production.translation import LogMapping, as_mapping, read_mapping
 from rankgauge.rendering import Result, Table
+from rankgauge.rendering.tables import keep
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,8 @@ class LogImport(Result):
         last: The time of the last event of the log.
     """
 
+    _attributes = "* first=first.isoformat last=last.isoformat"
+
     log: str
     sources: tuple[tuple[str, str], ...]
     dry_run: bool
@@ -105,16 +108,7 @@ class LogImport(Result):
         return self._table(full=False)
 
     def _table(self, *, full: bool) -> Table:
-        new = sum(self.events.values())
-        rows: list[tuple[str, int, str]] = [
-            ("rows read", self.rows, many(self.lines, "line") if self.lines > self.rows else ""),
-            ("new events", new, ""),
-            *((f"  {kind}", count, "") for kind, count in self.events.items()),
-            ("duplicates", self.duplicates, "identifiers already in the log"),
-            ("rows refused", sum(fault.rows for fault in self.refused), ""),
-            *((f"  {fault.reason}", fault.rows, f"first: {fault.first}") for fault in self.refused),
-        ]
-        for what, count, meaning in (
+        faults = (
             ("identical events", self.identical, "without identifiers, equal in every field"),
             ("traces without a question", self.unasked, "no span has an input"),
             ("traces with several questions", self.several, "only the first counts"),
@@ -122,12 +116,18 @@ class LogImport(Result):
             ("in the future", self.future, "new events later than now"),
             ("orphans", self.orphans, f"of questions not in the log; {many(self.orphan_clicks, 'click')}"),
             ("clicks on results not shown", self.unseen_clicks, f"of {many(self.clicks, 'click')}"),
-        ):
-            if count or full:
-                rows.append((what, count, meaning))
+        )
         return Table(
             ("what", "number", "detail"),
-            tuple(rows),
+            (
+                ("rows read", self.rows, many(self.lines, "line") if self.lines > self.rows else ""),
+                ("new events", sum(self.events.values()), ""),
+                *((f"  {kind}", count, "") for kind, count in self.events.items()),
+                ("duplicates", self.duplicates, "identifiers already in the log"),
+                ("rows refused", sum(fault.rows for fault in self.refused), ""),
+                *((f"  {fault.reason}", fault.rows, f"first: {fault.first}") for fault in self.refused),
+                *(row for row in faults if row[1] or full),
+            ),
             title=self._heading(),
             notes=self._notes(),
             fixed=frozenset({0}),
@@ -146,44 +146,35 @@ class LogImport(Result):
         )
 
     def _notes(self) -> tuple[str, ...]:
-        notes = []
-        if self.unasked:
-            notes.append(
-                f"WARNING: {many(self.unasked, 'trace')} with an answer or documents, but without "
-                "a question: record the input of the outermost chain or agent, and import all "
-                "files of these traces together"
-            )
-        if self.several:
-            notes.append(f"WARNING: {many(self.several, 'trace')} {SEVERAL}")
-        if self.first is not None and self.last is not None:
-            notes.append(
-                f"the log: {many(self.total, 'event')}, {many(self.questions, 'question')}, "
-                f"{self.first:%Y-%m-%d} to {self.last:%Y-%m-%d}"
-            )
-        if self.unseen_clicks:
-            notes.append(
-                f"{Ratio(self.unseen_clicks / self.clicks):.0%} of clicks have no impression: "
-                "rates that need impressions exclude them"
-            )
-        for name, number in self.first_ranks.items():
-            notes.append(f"ranks{f' of {name}' if name else ''} count from {number} in the source")
-        if self.refused and not self.dry_run:
-            notes.append(f"refused rows are in {Path(self.log) / REFUSED}")
-        if self.dry_run:
-            notes.append(f"next step: {next_step('logs import: dry run')}")
-        elif self.questions:
-            notes.append(f"next step: {next_step('logs import: imported', log=shlex.quote(self.log))}")
-        return tuple(notes)
+        step = "logs import: dry run" if self.dry_run else "logs import: imported"
+        return keep(
+            self.unasked
+            and f"WARNING: {many(self.unasked, 'trace')} with an answer or documents, but without "
+            "a question: record the input of the outermost chain or agent, and import all "
+            "files of these traces together",
+            self.several and f"WARNING: {many(self.several, 'trace')} {SEVERAL}",
+            self.first
+            and self.last
+            and f"the log: {many(self.total, 'event')}, {many(self.questions, 'question')}, "
+            f"{self.first:%Y-%m-%d} to {self.last:%Y-%m-%d}",
+            self.unseen_clicks
+            and f"{Ratio(self.unseen_clicks / self.clicks):.0%} of clicks have no impression: "
+            "rates that need impressions exclude them",
+            *(
+                f"ranks{f' of {name}' if name else ''} count from {number} in the source"
+                for name, number in self.first_ranks.items()
+            ),
+            self.refused and not self.dry_run and f"refused rows are in {Path(self.log) / REFUSED}",
+            (self.dry_run or self.questions) and f"next step: {next_step(step, log=shlex.quote(self.log))}",
+        )
 
     def data_table(self) -> Table:
         """Return one row with all counts."""
-        rows = [(str(row[0]).strip(), row[1]) for row in self._table(full=True).rows]
-        return Table(("what", "number"), tuple(rows))
+        rows = self._table(full=True).rows
+        return Table(("what", "number"), tuple((str(what).strip(), count) for what, count, _ in rows))
 
     def _data(self) -> dict[str, Any]:
-        data = asdict(self)
-        data["sources"] = [{"file": name, "format": format} for name, format in self.sources]
-        return data | {name: None if data[name] is None else data[name].isoformat() for name in ("first", "last")}
+        return super()._data() | {"sources": [{"file": name, "format": format} for name, format in self.sources]}
 
 
 @dataclass

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from rankgauge.production.log import EventLog
 from rankgauge.production.online import online_metrics
 from rankgauge.production.online_result import MetricChange, signed
 from rankgauge.rendering import Result, Table
-from rankgauge.rendering.tables import Cell, Detail
+from rankgauge.rendering.tables import Cell, Detail, keep
 
 State: TypeAlias = Literal["worse", "better", "steady", "cannot tell"]
 HealthVerdict: TypeAlias = Literal["REFRESH", "WORSE", "OFFLINE ONLY", "STEADY", "USERS ONLY", "CANNOT TELL"]
@@ -109,6 +109,8 @@ class ProductionHealth(Result):
         offline_margin: The smallest relevant loss of the measure.
     """
 
+    _attributes = "verdict sentence offline online drift rows=data_table.records notes=table.notes"
+
     measure: str
     weeks: tuple[HealthWeek, ...]
     offline: Signal
@@ -121,16 +123,22 @@ class ProductionHealth(Result):
 
     def table(self) -> Table:
         """Return one row per week, with the verdict above; weeks before the latest are details."""
-        names = [signal.name for signal in self.online]
         rows: list[tuple[Cell, ...]] = [
-            (w.start, Ratio(w.offline), *(Ratio(w.online[name]) for name in names)) for w in self.weeks
+            (week.start, Ratio(week.offline), *map(Ratio, week.online.values())) for week in self.weeks
         ]
         older = [(Detail(week), *values) for week, *values in rows[:-_ROWS]]
-        return Table(
-            ("week", self.measure, *names),
-            (*older, *rows[-_ROWS:]),
+        drift = f"drift of the questions: {'found' if self.drift else 'none found'}"
+        return replace(
+            self.data_table(),
+            rows=(*older, *rows[-_ROWS:]),
             title=f"{self.verdict}: {self.sentence}",
-            notes=tuple(self._notes()),
+            notes=keep(
+                f"offline: {self.offline.sentence}",
+                *(f"online: {signal.sentence}" for signal in self.online),
+                "drift of the questions was not measured: run rankgauge logs drift" if self.drift is None else drift,
+                f"changes for the worse below {self.offline_margin:g} (offline) or {self.margin:g} (online) count as "
+                "steady",
+            ),
             digits=3,
             unit="week",
         )
@@ -141,25 +149,6 @@ class ProductionHealth(Result):
         return Table(
             ("week", self.measure, *names),
             tuple((w.start, w.offline, *(w.online[name] for name in names)) for w in self.weeks),
-        )
-
-    def _data(self) -> dict[str, Any]:
-        names = ("verdict", "sentence", "offline", "online", "drift")
-        return {name: getattr(self, name) for name in names} | super()._data()
-
-    def summary(self) -> str:
-        """Return the verdict as a sentence."""
-        return f"{self.verdict}: {self.sentence}"
-
-    def _notes(self) -> Iterator[str]:
-        yield f"offline: {self.offline.sentence}"
-        yield from (f"online: {signal.sentence}" for signal in self.online)
-        if self.drift is None:
-            yield "drift of the questions was not measured: run rankgauge logs drift"
-        else:
-            yield f"drift of the questions: {'found' if self.drift else 'none found'}"
-        yield (
-            f"changes for the worse below {self.offline_margin:g} (offline) or {self.margin:g} (online) count as steady"
         )
 
 

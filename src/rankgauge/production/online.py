@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Any, TypeAlias
@@ -17,6 +17,7 @@ from rankgauge.production.events import Parameters
 from rankgauge.production.log import EventLog
 from rankgauge.production.metrics import OnlineMetric, Threshold, bound_thumbs, metrics_of
 from rankgauge.production.online_result import PERIODS, MetricChange, OnlineMetrics, OnlineValue, check_threshold
+from rankgauge.rendering.tables import keep
 
 _UNIT = """CASE WHEN user_id IS NOT NULL THEN 'users' WHEN session_id IS NOT NULL THEN 'sessions'
     ELSE 'single questions' END"""
@@ -108,7 +109,7 @@ def online_metrics(
         tuple(check_threshold(limit, overall) for limit in limits),
         _changes(asked, [values[group] for group in groups[1:]]) if by in PERIODS else (),
         parameters,
-        tuple(_notes(overall, parameters["abstention"])),
+        _notes(overall, parameters["abstention"]),
     )
 
 
@@ -371,20 +372,19 @@ def _group(connection: Any, name: str | None, parameters: Parameters) -> str:
     return f"map_extract(attributes, {parameters.add(name)})[1]"
 
 
-def _notes(values: Sequence[OnlineValue], source: str) -> Iterator[str]:
-    for value in values:
-        if not math.isnan(value.worst):
-            yield (
-                f"thumbs_ratio covers the {value.denominator:,.0f} rated answers only; with all "
-                f"others rated down or up it would be {value.worst:.3f} or {value.best:.3f}"
-            )
+def _notes(values: Sequence[OnlineValue], source: str) -> tuple[str, ...]:
     single = [value.metric.name for value in values if value.clusters == 1]
-    if single:
-        yield f"{some(single)}: no interval: all events are from one user"
-    if source == ABSTENTION_RULE:
-        (hits, abstentions), (right, answers) = RULE_SENSITIVITY, RULE_SPECIFICITY
-        yield (
-            f"abstentions found by the rule {ABSTENTION_RULE} (English): on labeled answers of "
-            f"MTRAG it finds {hits} of {abstentions}, with {answers - right} false alarms in "
-            f"{answers} answers"
-        )
+    (hits, abstentions), (right, answers) = RULE_SENSITIVITY, RULE_SPECIFICITY
+    return keep(
+        *(
+            f"thumbs_ratio covers the {value.denominator:,.0f} rated answers only; with all "
+            f"others rated down or up it would be {value.worst:.3f} or {value.best:.3f}"
+            for value in values
+            if not math.isnan(value.worst)
+        ),
+        single and f"{some(single)}: no interval: all events are from one user",
+        source == ABSTENTION_RULE
+        and f"abstentions found by the rule {ABSTENTION_RULE} (English): on labeled answers of "
+        f"MTRAG it finds {hits} of {abstentions}, with {answers - right} false alarms in "
+        f"{answers} answers",
+    )

@@ -128,6 +128,8 @@ class OnlineMetrics(Result):
         notes: Notes on interpretation.
     """
 
+    _attributes = "where questions clusters first last by parameters rows=data_table.records notes=table.notes"
+
     where: str
     metrics: tuple[OnlineMetric, ...]
     overall: tuple[OnlineValue, ...]
@@ -262,11 +264,9 @@ class OnlineMetrics(Result):
         )
 
     def _data(self) -> dict[str, Any]:
-        names = ("where", "questions", "clusters", "first", "last", "by", "parameters")
-        return {
-            **{name: getattr(self, name) for name in names},
+        return super()._data() | {
             "thresholds": [
-                {"threshold": str(c.threshold), "verdict": c.verdict, "sentence": c.sentence} for c in self.checks
+                {"threshold": c.threshold, "verdict": c.verdict, "sentence": c.sentence} for c in self.checks
             ],
             "changes": [
                 {
@@ -279,7 +279,6 @@ class OnlineMetrics(Result):
                 }
                 for change in self.changes
             ],
-            **super()._data(),
         }
 
     def summary(self) -> str:
@@ -338,13 +337,15 @@ class OnlineMetrics(Result):
             shifted = [change.sentence for change in self.changes if change.shifts]
             yield from shifted or [_no_change(self.changes, str(self.by))]
         yield from self.notes
-        missing = {value.metric.name: value.reason for value in self.overall if not value.defined}
-        for why in dict.fromkeys(missing.values()):
-            names = ", ".join(name for name, reason in missing.items() if reason == why)
-            note = f"not defined: {names} ({why})"
-            yield note if len(missing) <= _FEW else Detail(note)
+        missing: dict[str, list[str]] = {}
+        for value in self.overall:
+            if not value.defined:
+                missing.setdefault(value.reason, []).append(value.metric.name)
+        undefined = [name for names in missing.values() for name in names]
+        notes = [f"not defined: {', '.join(names)} ({why})" for why, names in missing.items()]
+        yield from notes if len(undefined) <= _FEW else map(Detail, notes)
         yield from (
-            Detail(f"{m.name}: {self._definition(m)}") for m in self.metrics if not self.by or m.name not in missing
+            Detail(f"{m.name}: {self._definition(m)}") for m in self.metrics if not self.by or m.name not in undefined
         )
 
 

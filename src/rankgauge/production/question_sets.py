@@ -15,6 +15,7 @@ from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.questions import named_rows
 from rankgauge.formats.texts import IDS, QUESTIONS, TextSource
 from rankgauge.rendering import Result, Table
+from rankgauge.rendering.tables import keep
 
 #: Parts of a question set and their purpose.
 PARTS = {
@@ -245,15 +246,15 @@ class SetRefresh(Result):
 
     def table(self) -> Table:
         """Return one row for each added or retired question, and the totals."""
-        rows = [*_first(self.added, "added"), *_first(self.retired, "retired")]
+        rows = (*_first(self.added, "added"), *_first(self.retired, "retired"))
         rest = len(self.added) + len(self.retired) - len(rows)
-        notes = [self.summary()]
-        if rest > 0:
-            notes.append(f"changes not shown: {rest}; --as json lists all of them")
-        version = f"version {self.before.version}"
-        if self.after is not self.before:
-            version += f" → {self.after.version}"
-        return Table(("change", "part", "question"), tuple(rows), title=f"question set, {version}", notes=tuple(notes))
+        after = "" if self.after is self.before else f" → {self.after.version}"
+        return Table(
+            ("change", "part", "question"),
+            rows,
+            title=f"question set, version {self.before.version}{after}",
+            notes=keep(self.summary(), rest and f"changes not shown: {rest}; --as json lists all of them"),
+        )
 
     def summary(self) -> str:
         """Return the numbers of added, kept, and retired questions."""
@@ -262,11 +263,10 @@ class SetRefresh(Result):
         return f"{len(self.added)} added, {self.kept} kept, {len(self.retired)} retired; {self.after.summary()}"
 
 
-def _first(questions: Iterable[EvaluationQuestion], change: str) -> list[tuple[str, str, str]]:
-    shown = ((question.part, question.text) for question in questions)
-    return [
-        (change, part, text if len(text) <= _WIDTH else f"{text[:_WIDTH]}…") for part, text in islice(shown, _SHOWN)
-    ]
+def _first(questions: Iterable[EvaluationQuestion], change: str) -> Iterator[tuple[str, str, str]]:
+    for question in islice(questions, _SHOWN):
+        text = question.text if len(question.text) <= _WIDTH else f"{question.text[:_WIDTH]}…"
+        yield change, question.part, text
 
 
 def _certain(question: EvaluationQuestion, frequency: int) -> EvaluationQuestion:

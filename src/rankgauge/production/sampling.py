@@ -26,6 +26,7 @@ from rankgauge.formats.texts import TextSource
 from rankgauge.production.log import EventLog, is_log
 from rankgauge.production.question_sets import EvaluationQuestion, asked_rows
 from rankgauge.rendering import Result, Table
+from rankgauge.rendering.tables import keep
 
 WAYS = ("frequency", "uniform", "strata")
 STRATA = ("head", "torso", "tail")
@@ -85,31 +86,27 @@ class QuestionSample(Result):
 
     def table(self) -> Table:
         """Return one row for each stratum."""
-        rows = [
-            (
-                stratum.name,
-                stratum.questions,
-                stratum.searches,
-                stratum.drawn,
-                f"{stratum.low:.4g}" if stratum.low == stratum.high else f"{stratum.low:.4g}-{stratum.high:.4g}",
-            )
-            for stratum in self.strata
-        ]
         merged = self.texts - sum(stratum.questions for stratum in self.strata)
-        texts = many(self.texts, "distinct text")
-        notes = [
-            f"{texts}: {merged} grouped with others; personal data replaced in {self.scrubbed}",
-            "weight gives means over searches, query_weight over distinct questions",
-        ]
-        if self.known:
-            asked = sum(map(bool, self.known.values()))
-            known = many(len(self.known), "excluded question")
-            notes.append(f"{asked} of {known} {inflect(asked, 'was', 'were')} asked")
+        asked, known = sum(map(bool, self.known.values())), many(len(self.known), "excluded question")
         return Table(
             ("stratum", "questions", "searches", "drawn", "probability"),
-            tuple(rows),
+            tuple(
+                (
+                    stratum.name,
+                    stratum.questions,
+                    stratum.searches,
+                    stratum.drawn,
+                    f"{stratum.low:.4g}" if stratum.low == stratum.high else f"{stratum.low:.4g}-{stratum.high:.4g}",
+                )
+                for stratum in self.strata
+            ),
             title=f"{many(len(self.questions), 'question')} drawn from {self.source} (by={self.by}, seed={self.seed})",
-            notes=tuple(notes),
+            notes=keep(
+                f"{many(self.texts, 'distinct text')}: {merged} grouped with others; "
+                f"personal data replaced in {self.scrubbed}",
+                "weight gives means over searches, query_weight over distinct questions",
+                self.known and f"{asked} of {known} {inflect(asked, 'was', 'were')} asked",
+            ),
         )
 
     _columns = " ".join(("questions", *EvaluationQuestion.__dataclass_fields__))

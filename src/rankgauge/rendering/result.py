@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from operator import attrgetter
+from inspect import isroutine
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from rankgauge.core.lazy import registered
@@ -16,6 +16,18 @@ if TYPE_CHECKING:
 _LONGEST = 160  # maximum number of characters of a summary in `repr`
 
 
+def _value(source: Any, path: str) -> Any:
+    """Return an attribute of an attribute ...; methods are called, and an attribute of None is None."""
+    for name in path.split("."):
+        value = None if source is None else getattr(source, name)
+        source = value() if isroutine(value) else value
+    return source
+
+
+def _cell(value: Any) -> Any:
+    return value if value is None or isinstance(value, str | float | int) else str(value)
+
+
 class Result:
     """Base class of results: prints as a table, also in notebooks; converts to other formats.
 
@@ -25,9 +37,10 @@ class Result:
 
     # Name of the published JSON schema; empty without one.
     _schema: ClassVar[str] = ""
-    # Attributes in `to_dict`, by name, or name=attribute; "*" for all; empty for rows and notes.
-    _attributes: ClassVar[str] = ""
-    # Attribute with the rows of `data_table`, and its columns as attributes of each row, by name, or name=attribute.
+    # Parts of `to_dict`: attributes or methods (`_value`) by name, or name=path; "*" for all attributes, "*=path" for
+    # the items of a mapping.
+    _attributes: ClassVar[str] = "rows=data_table.records notes=table.notes"
+    # Attribute with the rows of `data_table`, and its columns as attributes of each row, by name, or name=path.
     _columns: ClassVar[str] = ""
 
     def __init_subclass__(cls, **words: Any) -> None:
@@ -49,22 +62,24 @@ class Result:
             return self.table()
         from rankgauge.rendering.tables import Table
 
-        rows, *columns = self._columns.split()
-        names = tuple(word.partition("=")[0] for word in columns)
-        cells = attrgetter(*(word.rpartition("=")[2] for word in columns))
-        return Table(names, tuple(map(cells, attrgetter(rows)(self))))
+        rows, *columns = (word.partition("=") for word in self._columns.split())
+        return Table(
+            tuple(name for name, _, _ in columns),
+            tuple(
+                tuple(_cell(_value(row, path or name)) for name, _, path in columns) for row in _value(self, rows[0])
+            ),
+        )
 
     def summary(self) -> str:
-        """Return one or two sentences, with the conclusion first."""
-        return ". ".join(cast("Any", self).sentences[:2])
+        """Return one or two sentences, with the conclusion first; by default, the title of `table`."""
+        return ". ".join(getattr(self, "sentences", ())[:2]) or self.table().title
 
     def _data(self) -> dict[str, Any]:
         """Return the attributes for `to_dict`."""
-        if not self._attributes:
-            return {"rows": self.data_table().records(), "notes": self.table().notes}
         data: dict[str, Any] = {}
         for name, _, path in (word.partition("=") for word in self._attributes.split()):
-            data |= asdict(cast("Any", self)) if name == "*" else {name: attrgetter(path or name)(self)}
+            value = asdict(cast("Any", self)) if (name, path) == ("*", "") else _value(self, path or name)
+            data |= value if name == "*" else {name: value}
         return data
 
     def to_dict(self) -> dict[str, Any]:

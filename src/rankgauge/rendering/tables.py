@@ -12,7 +12,7 @@ import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from rankgauge.core.escaping import for_csv, for_latex, for_markdown, for_terminal, templates
 from rankgauge.core.text import many
@@ -44,6 +44,10 @@ class Detail(str):
     """
 
     __slots__ = ()
+
+
+class Signed(float):
+    """Number in a table that is shown with its sign, such as a difference."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,8 @@ class Table:
             return _NONE
         if isinstance(cell, str):
             return cell
-        return str(cell) if isinstance(cell, int) else f"{cell:.{self.digits}f}"
+        sign = "+" if isinstance(cell, Signed) else ""
+        return str(cell) if isinstance(cell, int) else f"{cell:{sign}.{self.digits}f}"
 
     def escaped(self, escape: Callable[[str], str], fixed: Callable[[str], str] | None = None) -> Table:
         """Return the table with all texts escaped for a format; `fixed` escapes fixed columns."""
@@ -175,6 +180,17 @@ def by_column(*columns: tuple[str, Iterable[Cell]] | bool) -> tuple[tuple[str, .
     return tuple(name for name, _ in shown), tuple(zip(*(cells for _, cells in shown), strict=True))
 
 
+def keep(*items: object) -> tuple[Any, ...]:
+    """Return notes or rows without those whose condition is false.
+
+    Example:
+        >>> failed, left = 0, 2
+        >>> keep("each row is a run", failed and f"{failed} failed", left and f"{left} left")
+        ('each row is a run', '2 left')
+    """
+    return tuple(filter(None, items))
+
+
 def first_rows(rows: Iterable[tuple[Cell, ...]], shown: int) -> Iterator[tuple[Cell, ...]]:
     """Yield rows, those after the first as details."""
     for place, (head, *cells) in enumerate(rows):
@@ -188,39 +204,42 @@ def short_tables(parts: Iterable[Table | str]) -> list[Table | str]:
         >>> short_tables([Table(("run", Detail("depth")), (("a", 5),), notes=("kept", Detail("why")))])[0].notes
         ('kept', 'depth, 1 more note: --full (full=True)')
     """
-    shown: list[Table | str] = []
-    rows: dict[str, int] = {}  # numbers of omitted rows by noun
-    columns: list[str] = []
-    tables: list[str] = []
-    notes = {"warning": 0, "note": 0}
-    warned = False
+    titles: list[str] = []  # omitted tables
+    kept: list[Table | str] = []
     for part in parts:
+        title = part.title if isinstance(part, Table) else part
+        if not isinstance(title, Detail):
+            kept.append(part)
+        elif isinstance(part, Table):
+            titles.append(title.partition(":")[0])
+    tables = [part for part in kept if isinstance(part, Table)]
+    notes = [note for table in tables for note in table.notes]
+    warnings = list(dict.fromkeys(note for note in notes if "WARNING" in note))
+    omitted = [note for note in notes if isinstance(note, Detail) or note in warnings[1:]]
+    rows: dict[str, int] = {}  # numbers of omitted rows by noun; tables of the same unit show the same things
+    shown: list[Table | str] = []
+    for part in kept:
         if isinstance(part, str):
-            shown += [] if isinstance(part, Detail) else [part]
+            shown.append(part)
             continue
-        if isinstance(part.title, Detail):
-            tables.append(part.title.partition(":")[0])
-            continue
-        kept = []
-        for note in part.notes:
-            warning = "WARNING" in note
-            if isinstance(note, Detail) or (warning and warned):
-                notes["warning" if warning else "note"] += 1
-            else:
-                kept.append(note)
-            warned |= warning
         down = [place for place, row in enumerate(part.rows) if not any(isinstance(cell, Detail) for cell in row)]
         across = [place for place, name in enumerate(part.columns) if not isinstance(name, Detail)]
-        # Tables of the same unit show the same things.
         rows[part.unit] = max(rows.get(part.unit, 0), len(part.rows) - len(down))
-        columns += [name for name in part.columns if isinstance(name, Detail)]
         short = part.part(rows=down, columns=across)
-        shown.append(replace(short, shortened=short.shortened | short.abridged, notes=tuple(kept)))
-    columns, tables = list(dict.fromkeys(columns)), list(dict.fromkeys(tables))
-    counts = rows | {"column": len(columns[_NAMED:]), "table": len(tables[_NAMED:])} | notes
-    omitted = [*columns[:_NAMED], *tables[:_NAMED], *(many(n, f"more {noun}") for noun, n in counts.items() if n)]
-    if omitted:
-        last, closing = shown[-1], f"{', '.join(filter(None, omitted))}: --full (full=True)"
+        own = tuple(note for note in part.notes if note not in omitted)
+        shown.append(replace(short, shortened=short.shortened | short.abridged, notes=own))
+    columns = [name for table in tables for name in table.columns if isinstance(name, Detail)]
+    columns, titles = list(dict.fromkeys(columns)), list(dict.fromkeys(titles))
+    counts = rows | {
+        "column": len(columns[_NAMED:]),
+        "table": len(titles[_NAMED:]),
+        "warning": sum(note in warnings for note in omitted),
+        "note": sum(note not in warnings for note in omitted),
+    }
+    names = [*columns[:_NAMED], *titles[:_NAMED], *(many(n, f"more {noun}") for noun, n in counts.items() if n)]
+    if names:
+        closing = f"{', '.join(filter(None, names))}: --full (full=True)"
+        last = shown[-1]
         if isinstance(last, Table):
             shown[-1] = replace(last, notes=(*last.notes, closing))
         else:
@@ -313,11 +332,8 @@ def _split(table: Table, gap: int) -> list[Table]:
     first = 2 if len({row[:1] for row in table.rows}) < len({row[:2] for row in table.rows}) else 1
     groups = _groups(widths, first, gap, table.width)
     # Use the same number of tables, with about equal widths.
-    for width in range(max(widths), table.width):
-        even = _groups(widths, first, gap, width)
-        if len(even) == len(groups):
-            groups = even
-            break
+    narrower = (_groups(widths, first, gap, width) for width in range(max(widths), table.width))
+    groups = next((even for even in narrower if len(even) == len(groups)), groups)
     parts = []
     for group in groups:
         part = table.part(columns=group)
@@ -416,12 +432,13 @@ def to_markdown(table: Table) -> str:
     body = [[_emphasised(table, place, number) for number in range(len(row))] for place, row in enumerate(table.rows)]
     widths = [max(3, *(len(row[n]) for row in [heads, *body])) for n in range(len(heads))]
     right = [table.numeric(number) for number in range(len(heads))]
-    lines = [f"**{table.title}**", ""] if table.title else []
     rules = ["-" * (w - 1) + (":" if r else "-") for w, r in zip(widths, right, strict=True)]
-    lines += [_line(row, widths, right) for row in (heads, rules, *body) if heads]
-    if table.notes:
-        lines += [*([""] if lines else []), *(f"- {note}" for note in table.notes)]
-    return "\n".join(lines) + "\n"
+    parts = keep(
+        table.title and f"**{table.title}**",
+        heads and "\n".join(_line(row, widths, right) for row in (heads, rules, *body)),
+        table.notes and "\n".join(f"- {note}" for note in table.notes),
+    )
+    return "\n\n".join(parts) + "\n"
 
 
 def _markdown_code(text: str) -> str:
@@ -462,25 +479,31 @@ def to_latex(table: Table) -> str:
     """
     table = table.escaped(for_latex, _latex_code)
     if not table.columns:
-        items = [f"  \\item {note}" for note in table.notes]
-        lines = ["\\begin{itemize}", *items, "\\end{itemize}"] if items else []
-        return "\n".join([*([f"\\noindent {table.title}\\par"] if table.title else []), *lines]) + "\n"
+        items = (f"  \\item {note}" for note in table.notes)
+        lines = keep(
+            table.title and f"\\noindent {table.title}\\par",
+            table.notes and "\n".join(["\\begin{itemize}", *items, "\\end{itemize}"]),
+        )
+        return "\n".join(lines) + "\n"
     kinds = "".join("r" if table.numeric(n) else "l" for n in range(len(table.columns)))
-    lines = ["\\begin{table}", "  \\centering"]
-    if table.title:
-        lines.append(f"  \\caption{{{table.title}}}")
-    lines += [f"  \\sbox0{{\\begin{{tabular}}{{{kinds}}}", "    \\toprule"]
-    lines.append(f"    {' & '.join(table.columns)} \\\\")
-    lines.append("    \\midrule")
-    for place, row in enumerate(table.rows):
-        cells = (_latex_cell(table, place, number) for number in range(len(row)))
-        lines.append(f"    {' & '.join(cells)} \\\\")
-    lines += ["    \\bottomrule", "  \\end{tabular}}%", *_FITTED]
-    if table.notes:
-        lines += ["", "  \\smallskip", "  \\begin{minipage}{\\linewidth}", "    \\footnotesize\\raggedright"]
-        lines += [f"    {note}\\par" for note in table.notes]
-        lines.append("  \\end{minipage}")
-    return "\n".join([*lines, "\\end{table}"]) + "\n"
+    rows = [[_latex_cell(table, place, n) for n in range(len(row))] for place, row in enumerate(table.rows)]
+    below = ("\n  \\smallskip", "  \\begin{minipage}{\\linewidth}", "    \\footnotesize\\raggedright")
+    lines = keep(
+        "\\begin{table}",
+        "  \\centering",
+        table.title and f"  \\caption{{{table.title}}}",
+        f"  \\sbox0{{\\begin{{tabular}}{{{kinds}}}",
+        "    \\toprule",
+        f"    {' & '.join(table.columns)} \\\\",
+        "    \\midrule",
+        *(f"    {' & '.join(cells)} \\\\" for cells in rows),
+        "    \\bottomrule",
+        "  \\end{tabular}}%",
+        *_FITTED,
+        table.notes and "\n".join([*below, *(f"    {note}\\par" for note in table.notes), "  \\end{minipage}"]),
+        "\\end{table}",
+    )
+    return "\n".join(lines) + "\n"
 
 
 def _latex_code(text: str) -> str:
@@ -550,7 +573,7 @@ _HTML = """\
 
 def to_html(table: Table) -> str:
     """Return a table element with its notes; every text is escaped."""
-    return _template().render(table=table)
+    return _template().render(table=table) + "\n"
 
 
 @functools.cache
@@ -569,7 +592,4 @@ _RENDERERS: dict[str, Callable[[Table], str]] = {
 
 def render_table(table: Table, format: str, *, color: bool = False) -> str:
     """Return a table in the format, ending with a line feed."""
-    if format == "table":
-        return to_terminal(table, color=color)
-    text = _RENDERERS[format](table)
-    return text if text.endswith("\n") else f"{text}\n"
+    return to_terminal(table, color=color) if format == "table" else _RENDERERS[format](table)

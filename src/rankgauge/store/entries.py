@@ -64,6 +64,12 @@ class HistoryEntry(Result):
         findings: The findings of the `Evaluation`; `notes` are their texts.
     """
 
+    _attributes = (
+        "id time=time.isoformat run label settings run_settings means policies=policies.describe counts "
+        "coverage notes qrels ranking collection query_set queries weighted versions commit dirty profile "
+        "findings"
+    )
+
     id: int
     time: datetime
     run: str
@@ -136,10 +142,6 @@ class HistoryEntry(Result):
         """Return the name and the means in one sentence."""
         means = ", ".join(f"{name} {value:.4f}" for name, value in self.named_means().items())
         return f"{self.name}: {means} over {many(self.queries, 'query')}"
-
-    def _data(self) -> dict[str, Any]:
-        parts = {part.name: getattr(self, part.name) for part in fields(self)}
-        return parts | {"time": self.time.isoformat(), "policies": self.policies.describe()}
 
 
 def means_of(entries: Sequence[HistoryEntry], measure: Measure) -> tuple[list[float], bool]:
