@@ -43,7 +43,7 @@ from rankgauge.explanation.cases import (
 from rankgauge.explanation.graded import MODELS, MOST_RANKS, orders_of, tie_mean
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Detail, Table, by_column
+from rankgauge.rendering.tables import Detail, Table, by_column, keep
 
 # Modules that register calculations.
 _FAMILIES = (binary, graded)
@@ -253,7 +253,7 @@ def explain_case(case: Case, query: Id | None = None, source: Any = None) -> Exp
         ranking=documents_read(case.measure, ranking),
         policies=case.policies,
         others=tuple(_others(evaluation, ranking.query)),
-        notes=tuple(_notes(case, ranking, calculation, kernel)),
+        notes=_notes(case, ranking, calculation, kernel),
     )
 
 
@@ -350,29 +350,24 @@ def _others(evaluation: Evaluation, shown: str) -> Iterator[RelatedQuery]:
             yield RelatedQuery(what, query, value)
 
 
-def _notes(case: Case, ranking: RankedQuery, calculation: Calculation | None, kernel: float) -> Iterator[str]:
-    value = kernel if calculation is None else calculation.value
-    if not nearly_equal(value, kernel):
-        yield (
-            f"WARNING: the steps give {value!r}, evaluate gives {kernel!r}: this is a bug in "
-            "rankgauge, please report it"
-        )
-    if not ranking.in_run:
-        yield "this query is not in the run: an empty ranking"
-    elif not ranking.documents:
-        yield "the run retrieved nothing for this query"
-    if _is_tie_mean(case, ranking):
-        orders = orders_of(documents_read(case.measure, ranking))
-        text = f"ties=mean: the value is the mean over all {orders} orders of tied documents"
-        yield text + (", not of one ranking" * (calculation is None))
-    elif calculation is None:
-        yield f"{case.measure.name} has no step-by-step calculation: the value is from evaluate"
-    if dict(case.measure.params).get("judged_only"):
-        removed = sum(not doc.judged for doc in ranking.documents)
-        yield f"judged_only: {many(removed, 'document')} without a judgment removed first"
-    if math.isnan(kernel):
-        skipped = "skip" in {case.policies.undefined, case.measure.declaration.undefined}
-        yield f"undefined: {'excluded from' if skipped else 'counted 0 in'} the mean"
+def _notes(case: Case, ranking: RankedQuery, calculation: Calculation | None, kernel: float) -> tuple[str, ...]:
+    value, name = kernel if calculation is None else calculation.value, case.measure.name
+    orders = orders_of(documents_read(case.measure, ranking)) if _is_tie_mean(case, ranking) else 0
+    unjudged = many(sum(not doc.judged for doc in ranking.documents), "document")
+    skipped = "skip" in {case.policies.undefined, case.measure.declaration.undefined}
+    return keep(
+        not nearly_equal(value, kernel)
+        and f"WARNING: the steps give {value!r}, evaluate gives {kernel!r}: this is a bug in "
+        "rankgauge, please report it",
+        not ranking.in_run and "this query is not in the run: an empty ranking",
+        ranking.in_run and not ranking.documents and "the run retrieved nothing for this query",
+        orders
+        and f"ties=mean: the value is the mean over all {orders} orders of tied documents"
+        + ", not of one ranking" * (calculation is None),
+        not orders and calculation is None and f"{name} has no step-by-step calculation: the value is from evaluate",
+        dict(case.measure.params).get("judged_only") and f"judged_only: {unjudged} without a judgment removed first",
+        math.isnan(kernel) and f"undefined: {'excluded from' if skipped else 'counted 0 in'} the mean",
+    )
 
 
 # ---- tables: the rows that count, with notes on omitted ranks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,9 +18,10 @@ from rankgauge.explanation.cases import counted_by_query, evaluate_case, make_ca
 from rankgauge.explanation.explanation import Explanation, explain_case
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Table
+from rankgauge.rendering.tables import Signed, Table, by_column, keep
 
 _LEFT = "unexplained"
+_FEWEST, _MANY = 6, 12  # decimals of the means
 
 
 @dataclass(frozen=True)
@@ -143,16 +144,40 @@ class Reconciliation(Result):
         return self.theirs - self.ours
 
     def table(self) -> Table:
-        """Return the steps from the mean of rankgauge to the other mean."""
-        rows: list[tuple[Any, ...]] = [("rankgauge", self.ours, None, None)]
-        rows += [
-            (contribution.name, contribution.mean, contribution.change, contribution.touched)
-            for contribution in self.contributions
-        ]
+        """Return the steps from the mean of rankgauge to the other mean; changes are those of the printed means."""
+        steps = list(self._steps())
+        # As many decimals as make the smallest change visible.
+        changes = [abs(contribution.change) for contribution in self.contributions] + [abs(self.rest)]
+        least = min((change for change in changes if change > 10.0**-_MANY), default=1.0)
+        digits = min(max(_FEWEST, 2 - math.floor(math.log10(least))), _MANY)
+        means = [round(mean, digits) for _, mean, *_ in steps]
+        before = [*means[:-2], means[0]]  # the last mean is compared with the first
+        return Table(
+            *by_column(
+                ("step", (name for name, *_ in steps)),
+                ("mean", means),
+                ("change", ["", *(Signed(mean - last) for mean, last in zip(means[1:], before, strict=True))]),
+                ("queries", (text for *_, text in steps)),
+            ),
+            title=self.title(),
+            notes=self.notes,
+            digits=digits,
+            right=frozenset({3}),
+        )
+
+    def data_table(self) -> Table:
+        """Return the steps with unformatted numbers."""
+        return Table(("step", "mean", "change", "queries"), tuple(step[:-1] for step in self._steps()))
+
+    def _steps(self) -> Iterator[tuple[str, float, float | None, int | None, str]]:
+        """Yield name, mean, change, and number of changed queries of each step, and the number as text."""
+        yield "rankgauge", self.ours, None, None, ""
+        for step in self.contributions:
+            gone = f" (-{step.left} +{step.entered})" if step.left + step.entered else ""
+            yield step.name, step.mean, step.change, step.touched, f"{step.touched}{gone}"
         if self.rest:
-            rows.append((self.left_over(), self.theirs, self.rest, None))
-        rows.append((self.target.name, self.theirs, self.difference, len(self.moved)))
-        return Table(("step", "mean", "change", "queries"), tuple(rows), title=self.title(), notes=self.notes, digits=6)
+            yield self.left_over(), self.theirs, self.rest, None, ""
+        yield self.target.name, self.theirs, self.difference, len(self.moved), str(len(self.moved))
 
     def left_over(self) -> str:
         """Return the name of the remainder: rounding, or unexplained."""
@@ -246,12 +271,13 @@ def reconcile(  # noqa: PLR0913 - one parameter a choice
     )
     target = Target(profile.name, digits=profile.decimals(case.measure))
     reconciliation = reconcile_case(case, profile.deviations(case.measure), target, query=query)
-    notes = [*reconciliation.notes, f"{profile.name} reproduces {profile.tool}"]
-    if target.digits is not None:
-        notes.append(f"{profile.name} rounds means to {target.digits} decimals")
-    if profile.beware:
-        notes.append(f"caution with {profile.name}: {profile.beware}")
-    return replace(reconciliation, notes=tuple(notes))
+    notes = keep(
+        *reconciliation.notes,
+        f"{profile.name} reproduces {profile.tool}",
+        target.digits is not None and f"{profile.name} rounds means to {target.digits} decimals",
+        profile.beware and f"caution with {profile.name}: {profile.beware}",
+    )
+    return replace(reconciliation, notes=notes)
 
 
 def reconcile_case(

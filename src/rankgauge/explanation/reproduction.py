@@ -36,7 +36,7 @@ from rankgauge.explanation.given_values import GivenValues
 from rankgauge.explanation.reconciliation import Reconciliation, Target, reconcile_case
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Table
+from rankgauge.rendering.tables import Signed, Table, by_column
 
 _MOST, _FEW_ROWS = 3, 3_000_000
 _SHOWN = 8
@@ -112,26 +112,25 @@ class Reproduction(Result):
         return self.fits[0]
 
     def table(self) -> Table:
-        """Return a table of the best variants."""
-        whole = bool(self.given.values)
-        rows = tuple(
-            (
-                fit.name,
-                *((f"{fit.reproduced} of {fit.reproduced + fit.missed}",) if whole else ()),
-                fit.mean,
-                fit.mean - self.given.mean,
-            )
-            for fit in self.fits
+        """Return one row for each variant, best first."""
+        reproduced = [f"{fit.reproduced} of {fit.reproduced + fit.missed}" for fit in self.fits]
+        return Table(
+            *by_column(
+                ("variant", (fit.name for fit in self.fits)),
+                bool(self.given.values) and ("reproduced", reproduced),
+                ("mean", (fit.mean for fit in self.fits)),
+                ("difference", (Signed(fit.mean - self.given.mean) for fit in self.fits)),
+            ),
+            title=self.title(),
+            notes=(f"{self.sure}: {self.why}",),
+            right=frozenset({1}),
+            shortened=frozenset({0}),
         )
-        heads = ("variant", *(("reproduced",) if whole else ()), "mean", "difference")
-        return Table(heads, rows, title=self.title(), notes=(f"{self.sure}: {self.why}",))
 
     def title(self) -> str:
-        """Return a title with the given numbers."""
-        source = self.given.source
-        if self.given.values:
-            source = f"{source}, {many(len(self.given.values), 'value')}"
-        return f"{self.measure} = {number(self.given.mean)} ({source})"
+        """Return a title with the number and its source."""
+        values = f", {many(len(self.given.values), 'value')}" if self.given.values else ""
+        return f"{self.measure} = {number(self.given.mean)} ({self.given.source}{values})"
 
     def _data(self) -> dict[str, Any]:
         return {

@@ -19,7 +19,7 @@ from rankgauge.comparison.comparison import compare
 from rankgauge.core.text import lower_first, many
 from rankgauge.errors import RankgaugeError
 from rankgauge.evaluation.result import Evaluation
-from rankgauge.rendering.tables import Cell, Detail, Table, shorten
+from rankgauge.rendering.tables import Cell, Detail, Table, keep, shorten
 from rankgauge.reports import evaluations
 from rankgauge.reports.registry import Options, Report
 from rankgauge.reports.sections import Details, Part, Section, comparison_result
@@ -75,51 +75,47 @@ def _example(diagnosis: AnswerDiagnosis, blamed: BlamedAnswer, judged: JudgedAns
         yield f"Why: {blamed.evidence}"
     if judged is None:
         return
-    record = judged.record
-    for role, text in record.history:
-        yield f"Before ({role}): {_short(text)}"
-    yield f"Question: {_short(record.question)}"
-    yield f"Answer: {_short(record.answer) if record.answer else 'none'}"
-    if record.reference:
-        yield f"Reference: {_short(record.reference)}"
-    if record.contexts:
-        yield Table(
-            columns=("context", "text"),
-            rows=tuple((context.id, _short(context.text)) for context in record.contexts),
-            title="Contexts",
-        )
-    rows = tuple(_claim_rows(diagnosis, judged))
-    if rows:
-        more = len(rows) - _ROWS
-        yield Table(
-            columns=("claim", "of", "verdict", "source", "quote", "reason"),
-            rows=rows[:_ROWS],
-            title="Claims and verdicts",
-            notes=(f"{many(more, 'claim')} more",) if more > 0 else (),
-        )
+    record, rows = judged.record, tuple(_claim_rows(diagnosis, judged))
+    more = len(rows) - _ROWS
+    contexts = Table(
+        columns=("context", "text"),
+        rows=tuple((context.id, _short(context.text)) for context in record.contexts),
+        title="Contexts",
+    )
+    claims = Table(
+        columns=("claim", "of", "verdict", "source", "quote", "reason"),
+        rows=rows[:_ROWS],
+        title="Claims and verdicts",
+        notes=keep(more > 0 and f"{many(more, 'claim')} more"),
+    )
+    yield from (f"Before ({role}): {_short(text)}" for role, text in record.history)
+    yield from keep(
+        f"Question: {_short(record.question)}",
+        f"Answer: {_short(record.answer) if record.answer else 'none'}",
+        record.reference and f"Reference: {_short(record.reference)}",
+        record.contexts and contexts,
+        rows and claims,
+    )
 
 
 def _claim_rows(diagnosis: AnswerDiagnosis, judged: JudgedAnswer) -> Iterator[tuple[Cell, ...]]:
     """Yield for each claim the deciding verdict with its context and quote."""
     contexts = judged.record.contexts
+    every = list(items_of(judged.record, judged.claims))
     for name, relation in (("answer", "answer-context"), ("reference", "reference-context")):
-        rows: dict[int, list[tuple[str | None, int, str]]] = {}
-        claims: dict[int, str] = {}
-        every = items_of(judged.record, judged.claims)
         items = [item for item in every if item.relation == relation]
-        for item, label in zip(items, judged.labels.get(relation, ()), strict=True):
-            rows.setdefault(item.row, []).append((label, item.column, item.key))
-            claims[item.row] = item.subject
-        for row, verdicts in rows.items():
-            chosen = next((v for want in _DECIDING for v in verdicts if v[0] == want), None)
-            label, column, key = chosen or (None, 0, "")
-            verdict = diagnosis.answers.verdicts.get(key)
+        labeled = zip(items, judged.labels.get(relation, ()), strict=True)
+        for _, group in itertools.groupby(labeled, key=lambda pair: pair[0].row):
+            verdicts = list(group)
+            none = (verdicts[0][0], None)
+            item, label = next((v for want in _DECIDING for v in verdicts if v[1] == want), none)
+            verdict = None if label is None else diagnosis.answers.verdicts.get(item.key)
             decides = label in _DECIDING[:2]
             yield (
-                _short(claims[row], 300),
+                _short(item.subject, 300),
                 name,
                 label or "not judged",
-                contexts[column].id if decides else "",
+                contexts[item.column].id if decides else "",
                 verdict.quote if verdict and decides else "",
                 verdict.reason if verdict else "",
             )
@@ -177,10 +173,9 @@ def _means(answers: AnswerEvaluation) -> dict[str, float]:
     """Return the mean of each measure; one that is not corrected is named as that of the judge."""
     means = {}
     for name, (mean, _, judged) in answers.estimates().items():
-        if mean is not None:
-            means[name] = mean
-        elif judged is not None:
-            means[f"{name}{_BY_JUDGE}"] = judged
+        known = judged if mean is None else mean
+        if known is not None:
+            means[name if mean is not None else f"{name}{_BY_JUDGE}"] = known
     return means
 
 
@@ -210,15 +205,11 @@ def _compared(systems: Sequence[AnswerEvaluation], options: Options) -> Iterable
 
 def _diagnosis_data(several: Sequence[AnswerDiagnosis], _options: Options) -> Table:
     """Return the rows of all systems, with a column for the system if there are several."""
-    tables = [diagnosis.data_table() for diagnosis in several]
-    if len(tables) == 1:
-        return tables[0]
-    rows = [
-        (diagnosis.answers.run_name, *row)
-        for diagnosis, table in zip(several, tables, strict=True)
-        for row in table.rows
-    ]
-    return Table(("system", *tables[0].columns), tuple(rows))
+    first = several[0].data_table()
+    if len(several) == 1:
+        return first
+    rows = ((diagnosis.answers.run_name, *row) for diagnosis in several for row in diagnosis.data_table().rows)
+    return Table(("system", *first.columns), tuple(rows))
 
 
 _PLAIN = evaluations.REPORTS[Evaluation]

@@ -20,11 +20,8 @@ def _blocks(comparison: BenchmarkComparison, options: Options) -> Iterator[Table
     """Yield the means with the median latency and the conclusion; differences, costs, and diagnosis are details."""
     costs, first, compared = comparison.cost_table(), comparison.runs[0], comparison.comparison
     means, *differences, conclusions = comparison_tables(compared, options)
-    rows = means.rows
-    for head in ("p50 ms", "failed"):
-        if head in costs.columns:
-            place = costs.columns.index(head)
-            rows += ((head, *(row[place] for row in costs.rows)),)
+    places = {head: costs.columns.index(head) for head in ("p50 ms", "failed") if head in costs.columns}
+    rows = (*means.rows, *((head, *(row[place] for row in costs.rows)) for head, place in places.items()))
     documents = first.settings.get("collection", {}).get("documents")
     size = f", {documents:,} documents" if documents else ""
     diagnosis = options.diagnosis

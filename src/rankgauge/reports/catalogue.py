@@ -13,7 +13,7 @@ from rankgauge.measures.compiled import COMPILED_MEASURES
 from rankgauge.measures.declaration import NAMES, Declaration
 from rankgauge.measures.measure import Measure, list_measures as all_measures, parse_all
 from rankgauge.measures.translation import tool_names
-from rankgauge.rendering.tables import Table, wrapped
+from rankgauge.rendering.tables import Table, keep, wrapped
 
 
 def measures_table(*, full: bool = True) -> Table:
@@ -97,27 +97,25 @@ def _described(declared: Declaration, *, full: bool) -> Iterator[str]:
     low, high = declared.bounds
     top = "unbounded" if math.isinf(high) else f"{high:g}"
     extent = "any number" if math.isinf(low) else f"{low:g} to {top}"
-    yield f"Range: {extent}; better: {declared.better}; mean: {declared.mean}."
     done = "excluded from the mean" if declared.undefined == "skip" else "counted as 0 in the mean"
-    yield f"Undefined values are {done}."
-    if full:
-        yield from wrapped(f"Equal scores: {over_ties(declared)}.")
-        yield from wrapped(_implementations(declared))
-    yield "Parameters:"
-    for word in declared.words:
-        yield from wrapped(f"  {word:<12} {_parameter(declared, word, full=full)}", indent=" " * 15)
-    if not full:
-        yield "Details, source, names in other tools: --full"
-        return
     also = ", ".join((*declared.also, *declared.shown))
-    if also:
-        yield from wrapped(f"Also written: {also}.")
-    yield f"Name in trec_eval: {_trec_names(declared) or 'none'}."
-    others = list(elsewhere(declared))
-    if others:
-        yield "Names elsewhere:"
-        for tool, names in others:
-            yield from wrapped(f"  {tool:<22} {', '.join(names)}", indent=" " * 25)
+    others = list(elsewhere(declared)) if full else []
+    lines = keep(
+        (f"Range: {extent}; better: {declared.better}; mean: {declared.mean}.", 0),
+        (f"Undefined values are {done}.", 0),
+        full and (f"Equal scores: {over_ties(declared)}.", 0),
+        full and (_implementations(declared), 0),
+        ("Parameters:", 0),
+        *((f"  {word:<12} {_parameter(declared, word, full=full)}", 15) for word in declared.words),
+        full and also and (f"Also written: {also}.", 0),
+        (f"Name in trec_eval: {_trec_names(declared) or 'none'}.", 0)
+        if full
+        else ("Details, source, names in other tools: --full", 0),
+        others and ("Names elsewhere:", 0),
+        *((f"  {tool:<22} {', '.join(names)}", 25) for tool, names in others),
+    )
+    for line, indent in lines:
+        yield from wrapped(line, indent=" " * indent)
 
 
 def _parameter(declared: Declaration, word: str, *, full: bool) -> str:

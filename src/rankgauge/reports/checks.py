@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from rankgauge.checks.check_inputs import FINDING_KINDS, CheckResult
 from rankgauge.core.escaping import for_terminal
-from rankgauge.core.findings import COMPARISON_KINDS, Effect, Finding, Location, Severity
+from rankgauge.core.findings import COMPARISON_KINDS, Finding, Location, Severity
 from rankgauge.core.text import many
 from rankgauge.errors import UnknownName
-from rankgauge.rendering.tables import Detail, Table, shorten, wrapped
+from rankgauge.rendering.tables import Detail, Table, keep, shorten, wrapped
 from rankgauge.reports.registry import Annotation, Options, Report, annotation_lines
 
 _LOCATIONS = 3
@@ -81,35 +81,31 @@ def _check_blocks(result: CheckResult, options: Options) -> Iterator[Table]:
         counts = result.to_columns()
         yield Table(columns, tuple(zip(*(counts[name] for name in columns), strict=True)))
         return
-    sources = dict.fromkeys((*result.inputs, *(finding.evidence.source for finding in result.findings)))
-    clean = []
-    for source in sources:
-        findings = [finding for finding in result.findings if finding.evidence.source == source]
-        if findings:
-            rows = tuple(row for finding in findings for row in _rows(finding))
+    findings = result.findings
+    by_source: dict[str, list[Finding]] = {source: [] for source in result.inputs}
+    for finding in findings:
+        by_source.setdefault(finding.evidence.source, []).append(finding)
+    for source, own in by_source.items():
+        if own:
+            rows = tuple(row for finding in own for row in _rows(finding))
             yield Table(("severity", "finding"), rows, title=source, unit="line")
-        else:
-            clean.append(source)
-    notes = list(result.notes)
-    if not result.findings:
-        notes.insert(0, f"inputs: {', '.join(result.inputs)}")
-        notes.insert(1, f"checked: {len(FINDING_KINDS)} kinds of findings (rankgauge check --list)")
-    elif clean:
-        notes.insert(0, f"no problems found in {', '.join(clean)}")
-    if any(finding.evidence.effects for finding in result.findings):
-        notes.append(Detail("effect: the mean now → the mean after the change named in parentheses"))
+    clean = ", ".join(source for source, own in by_source.items() if not own)
     safe, asked = (
         ", ".join(code for code in result.codes if FINDING_KINDS[code].automatic == word)
         for word in ("safe", "on request")
     )
-    if safe:
-        notes.append(f"--fix FOLDER writes a copy in which {safe} is fixed")
-    if asked:
-        notes.append(f"--fix FOLDER --fix-also CODE writes a copy in which {asked} is also fixed")
-    if result.findings:
-        notes.append(f"details: rankgauge check --explain {result.findings[0].code}")
-    title = f"{result.summary()} in {many(len(result.inputs), 'input')}"
-    yield Table((), (), title=title, notes=tuple(notes))
+    effects = any(finding.evidence.effects for finding in findings)
+    notes = keep(
+        not findings and f"inputs: {clean}",
+        not findings and f"checked: {len(FINDING_KINDS)} kinds of findings (rankgauge check --list)",
+        findings and clean and f"no problems found in {clean}",
+        *result.notes,
+        effects and Detail("effect: the mean now → the mean after the change named in parentheses"),
+        safe and f"--fix FOLDER writes a copy in which {safe} is fixed",
+        asked and f"--fix FOLDER --fix-also CODE writes a copy in which {asked} is also fixed",
+        findings and f"details: rankgauge check --explain {findings[0].code}",
+    )
+    yield Table((), (), title=f"{result.summary()} in {many(len(result.inputs), 'input')}", notes=notes)
 
 
 def _rows(finding: Finding) -> Iterator[tuple[str, str]]:
@@ -127,22 +123,22 @@ def _rows(finding: Finding) -> Iterator[tuple[str, str]]:
     yield "fix" if error else Detail("fix"), finding.fix
 
 
-def _effects(finding: Finding) -> Iterator[str]:
-    """Yield the changed measures of each run, or a sentence if nothing changes."""
-    groups: dict[tuple[str, str], list[Effect]] = {}
+def _effects(finding: Finding) -> list[str]:
+    """Return the changed measures of each run, or a sentence if nothing changes."""
+    groups: dict[tuple[str, str], list[str]] = {}
     for effect in finding.evidence.effects:
-        groups.setdefault((effect.run, effect.condition), []).append(effect)
+        groups.setdefault((effect.run, effect.condition), []).extend([effect.change()] if effect.changes() else [])
     several = len({run for run, _ in groups}) > 1
-    parts = []
-    for (run, condition), effects in groups.items():
-        changes = [effect.change() for effect in effects if effect.changes()]
-        if changes:
-            parts.append((f"{run}: " if several else "") + f"{', '.join(changes)} ({condition})")
-    yield from parts
+    parts = [
+        (f"{run}: " if several else "") + f"{', '.join(changes)} ({condition})"
+        for (run, condition), changes in groups.items()
+        if changes
+    ]
     if groups and not parts:
         names = ", ".join(dict.fromkeys(effect.measure for effect in finding.evidence.effects))
         conditions = ", ".join(dict.fromkeys(condition for _, condition in groups))
-        yield f"{names}: no change in four decimals ({conditions})"
+        return [f"{names}: no change in four decimals ({conditions})"]
+    return parts
 
 
 def _place(location: Location) -> str:
@@ -166,7 +162,7 @@ def _annotation(finding: Finding) -> Annotation:
     lined = next((location for location in finding.evidence.locations if location.line), None)
     # A source without line numbers may not be a file.
     what = finding.message if lined else f"{finding.evidence.source}: {finding.message}"
-    parts = [what, *list(_effects(finding))[:_EFFECTS], f"fix: {finding.fix}"]
+    parts = [what, *_effects(finding)[:_EFFECTS], f"fix: {finding.fix}"]
     return Annotation(
         _KINDS[finding.severity],
         f"{finding.code} {FINDING_KINDS[finding.code].name}",
@@ -176,8 +172,9 @@ def _annotation(finding: Finding) -> Annotation:
     )
 
 
-def _github(result: CheckResult, _options: Options) -> str:
-    return annotation_lines(map(_annotation, result.findings), "rankgauge check")
-
-
-REPORTS = {CheckResult: Report(_check_blocks, formats={"github": _github})}
+REPORTS = {
+    CheckResult: Report(
+        _check_blocks,
+        formats={"github": lambda result, _: annotation_lines(map(_annotation, result.findings), "rankgauge check")},
+    )
+}

@@ -17,7 +17,7 @@ from rankgauge.distributed import DistributedComparison
 from rankgauge.errors import InputError
 from rankgauge.evaluation.sensitivity import TieReport
 from rankgauge.measures.measure import Measure, parse, parse_all
-from rankgauge.rendering.tables import Cell, Detail, Table, by_column
+from rankgauge.rendering.tables import Cell, Detail, Signed, Table, by_column, keep
 from rankgauge.reports.evaluations import grids, is_grid
 from rankgauge.reports.registry import Options, Report
 from rankgauge.store import HistoryEntries, HistoryEntry
@@ -62,29 +62,31 @@ _LEGEND = (
 
 def _diff_blocks(diff: RunDiff, _options: Options) -> Iterator[Table]:
     """Yield the queries, one per row, then both rankings of each."""
-    rows: list[tuple[Cell, ...]] = [
-        (query.query, query.value_a, query.value_b, f"{query.change:+.4f}", query.rbo, _firsts(query), query.text)
-        for query in diff.shown
-    ]
+    shown = diff.shown
     faults = [f"WARNING: {run}: {finding}" for run, finding in diff.findings if finding.severity == "error"]
-    notes = [note for note in diff.notes if note not in faults]
-    folded = len(diff.shown) > _RANKINGS
-    if not diff.shown:
-        notes.append("no query to show" if diff.wins + diff.losses else f"no query changed its {diff.measure}")
-    elif folded:
-        notes += ["--query ID shows both rankings of a query", Detail(_LEGEND)]
-    else:
-        notes.append(_LEGEND)
-    queries = Table(
-        columns=("query", diff.run_a, diff.run_b, "change", "RBO", "first rel.", "query text"),
-        rows=tuple(rows),
+    folded, texts = len(shown) > _RANKINGS, any(query.text for query in shown)
+    unchanged = "no query to show" if diff.wins + diff.losses else f"no query changed its {diff.measure}"
+    yield Table(
+        *by_column(
+            ("query", (query.query for query in shown)),
+            (diff.run_a, (query.value_a for query in shown)),
+            (diff.run_b, (query.value_b for query in shown)),
+            ("change", (Signed(query.change) for query in shown)),
+            ("RBO", (query.rbo for query in shown)),
+            ("first rel.", map(_firsts, shown)),
+            texts and ("query text", (query.text for query in shown)),
+        ),
         title="; ".join(faults) or diff.title(),
         subtitle=diff.title() if faults else "",
-        notes=tuple(notes),
-        shortened=frozenset({1, 2, 6}),
+        notes=keep(
+            *(note for note in diff.notes if note not in faults),
+            not shown and unchanged,
+            folded and "--query ID shows both rankings of a query",
+            shown and (Detail(_LEGEND) if folded else _LEGEND),
+        ),
+        shortened=frozenset({1, 2, 6} if texts else {1, 2}),
     )
-    yield queries if any(query.text for query in diff.shown) else queries.part(columns=range(6))
-    for query in diff.shown:
+    for query in shown:
         title = f"{query.query}: {query.text}" if query.text else query.query
         yield _side_by_side(diff, query, Detail(title) if folded else title)
 
@@ -93,18 +95,14 @@ def _side_by_side(diff: RunDiff, query: QueryDiff, title: str) -> Table:
     """Return both rankings of a query side by side."""
     rows: list[tuple[Cell, ...]] = []
     best: set[tuple[int, int]] = set()
-    for rank, pair in enumerate(zip_longest(query.ranking_a, query.ranking_b), start=1):
-        cells: list[Cell] = []
-        for column, at in zip((2, 5), pair, strict=True):
-            if at is None:
-                cells += ["", "", ""]
-                continue
-            moved = f"{_ARROWS[at.move]} {at.other_rank}" if at.move in _ARROWS else at.move
-            cells += [at.document, _grade(at), "=" if at.move == "same" else moved]
-            if at.grade is not None and at.grade >= diff.level:
-                best.add((len(rows), column))
-        rows.append((rank, *cells))
-        text_a, text_b = ("" if at is None else at.text for at in pair)
+    for rank, (left, right) in enumerate(zip_longest(query.ranking_a, query.ranking_b), start=1):
+        best |= {
+            (len(rows), column)
+            for column, at in ((2, left), (5, right))
+            if at is not None and at.grade is not None and at.grade >= diff.level
+        }
+        rows.append((rank, *_cells(left), *_cells(right)))
+        text_a, text_b = ("" if at is None else at.text for at in (left, right))
         if text_a or text_b:
             rows.append(("", text_a, "", "", text_b, "", ""))
     values = " → ".join("–" if math.isnan(value) else f"{value:.4f}" for value in (query.value_a, query.value_b))
@@ -120,17 +118,25 @@ def _side_by_side(diff: RunDiff, query: QueryDiff, title: str) -> Table:
     )
 
 
-def _notes(diff: RunDiff, query: QueryDiff) -> Iterator[str]:
-    """Yield notes on missing queries, and on relevant documents gained and lost."""
-    for run, retrieved in ((diff.run_a, query.retrieved_a), (diff.run_b, query.retrieved_b)):
-        if retrieved is None:
-            yield f"the query is not in {run}: an empty ranking"
-        elif retrieved == 0:
-            yield f"{run} retrieved nothing"
-    if query.lost:
-        yield f"relevant, left the top {diff.k}: {_listed(query.lost, 'now')}"
-    if query.gained:
-        yield f"relevant, entered the top {diff.k}: {_listed(query.gained, 'was')}"
+def _cells(at: DocumentDiff | None) -> tuple[str, str, str]:
+    if at is None:
+        return "", "", ""
+    moved = f"{_ARROWS[at.move]} {at.other_rank}" if at.move in _ARROWS else at.move
+    return at.document, _grade(at), "=" if at.move == "same" else moved
+
+
+def _notes(diff: RunDiff, query: QueryDiff) -> tuple[str, ...]:
+    """Return notes on missing queries, and on relevant documents gained and lost."""
+    runs = ((diff.run_a, query.retrieved_a), (diff.run_b, query.retrieved_b))
+    return keep(
+        *(
+            f"{run} retrieved nothing" if retrieved == 0 else f"the query is not in {run}: an empty ranking"
+            for run, retrieved in runs
+            if not retrieved
+        ),
+        query.lost and f"relevant, left the top {diff.k}: {_listed(query.lost, 'now')}",
+        query.gained and f"relevant, entered the top {diff.k}: {_listed(query.gained, 'was')}",
+    )
 
 
 def _listed(places: Iterable[DocumentDiff], word: str) -> str:
@@ -169,6 +175,7 @@ def _entries(entries: HistoryEntries, options: Options, *, plain: bool = False) 
     )
     judged = [entry.qrels if plain else (entry.qrels or "")[:_SHORT] for entry in shown]
     labels = [entry.label for entry in shown]
+    judgments = len({entry.qrels for entry in shown} - {None})
     commits = [entry.commit if plain else entry.made_at for entry in shown]
     every = plain or not entries
     return Table(
@@ -186,7 +193,13 @@ def _entries(entries: HistoryEntries, options: Options, *, plain: bool = False) 
             (every or any(commits)) and ("commit", commits),
             plain and ("dirty", (entry.dirty for entry in shown)),
         ),
-        notes=tuple(_list_notes(entries, shown)),
+        notes=keep(
+            not entries and "no evaluation is saved",
+            len(shown) < len(entries)
+            and f"the latest {len(shown)} of {many(len(entries), 'evaluation')}: --last N or --full",
+            judgments > 1 and f"{judgments} different judgments: values from different judgments are not comparable",
+            any(entry.dirty for entry in shown) and "* * uncommitted changes",
+        ),
     )
 
 
@@ -233,18 +246,6 @@ def _names(entries: Sequence[HistoryEntry], measures: Sequence[str | Measure]) -
                 f"no saved evaluation has {name}", where="history", fix=f"saved measures: {', '.join(kept)}"
             )
     return names
-
-
-def _list_notes(entries: Sequence[HistoryEntry], shown: Sequence[HistoryEntry]) -> Iterable[str]:
-    if not entries:
-        yield "no evaluation is saved"
-    if len(shown) < len(entries):
-        yield f"the latest {len(shown)} of {many(len(entries), 'evaluation')}: --last N or --full"
-    judged = len({entry.qrels for entry in shown} - {None})
-    if judged > 1:
-        yield f"{judged} different judgments: values from different judgments are not comparable"
-    if any(entry.dirty for entry in shown):
-        yield "* * uncommitted changes"
 
 
 def _json(entries: HistoryEntries, options: Options) -> str:

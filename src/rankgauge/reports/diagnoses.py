@@ -10,7 +10,7 @@ from rankgauge.diagnosis.causes import CAUSES, GAP, IGNORED, UNJUDGED, QueryDiag
 from rankgauge.diagnosis.diagnosis import Diagnosis
 from rankgauge.diagnosis.fixes import FIXES
 from rankgauge.diagnosis.quality import ENOUGH, OWN_CUTS
-from rankgauge.rendering.tables import Cell, Detail, Table, shorten
+from rankgauge.rendering.tables import Cell, Detail, Table, keep, shorten
 from rankgauge.reports.registry import Report
 
 _SHOWN = 5
@@ -98,33 +98,33 @@ def _causes(diagnosis: Diagnosis) -> Table:
     )
     if not rows and not diagnosis.failing:
         title = f"likely causes: none in {many(diagnosis.queries, 'query')}"
-    notes = [
-        diagnosis.summary(),
-        *(note for note in diagnosis.notes if note.startswith("WARNING: ")),
-        *(f"not checked: {text}" for text in diagnosis.not_checked),
-    ]
     unjudged = [len(finding.unjudged) for finding in diagnosis.diagnoses if finding.unjudged]
-    if unjudged:
-        text = f"{many(sum(unjudged), 'document')} of {many(len(unjudged), 'query')} with something to fix"
-        notes.append(Detail(f"unjudged in the first {diagnosis.k}: {text}; judge these first"))
     none = sum(not query.causes for query in diagnosis.diagnoses)
-    if none:
-        notes.append(Detail(f"{many(none, 'query')} without a cause: only ranks below have a worse order"))
-    absent = [t.cause.name for t in diagnosis.totals if not t.queries and t.checked]
-    if absent:
-        notes.append(Detail(f"also checked: {', '.join(absent)}"))
+    absent = ", ".join(total.cause.name for total in diagnosis.totals if not total.queries and total.checked)
+    details = keep(
+        unjudged
+        and f"unjudged in the first {diagnosis.k}: {many(sum(unjudged), 'document')} of "
+        f"{many(len(unjudged), 'query')} with something to fix; judge these first",
+        none and f"{many(none, 'query')} without a cause: only ranks below have a worse order",
+        absent and f"also checked: {absent}",
+    )
     return Table(
         columns=("cause", "queries", "primary in", "documents", "suggested fix"),
         rows=rows or (("none", 0, 0, 0, ""),),
         title=title,
-        notes=tuple(notes),
+        notes=(
+            diagnosis.summary(),
+            *(note for note in diagnosis.notes if note.startswith("WARNING: ")),
+            *(f"not checked: {text}" for text in diagnosis.not_checked),
+            *map(Detail, details),
+        ),
     )
 
 
 def _query(diagnosis: Diagnosis, finding: QueryDiagnosis) -> Table:
     """Return one of the worst queries as a table."""
-    shown = finding.missed[:_SHOWN]
-    rows: list[tuple[Cell, ...]] = [
+    k, shown = diagnosis.k, finding.missed[:_SHOWN]
+    rows = tuple(
         (
             doc.doc_id,
             f"{doc.grade:g}",
@@ -133,32 +133,30 @@ def _query(diagnosis: Diagnosis, finding: QueryDiagnosis) -> Table:
             "; ".join(text for text in doc.evidence if text != f"rank {doc.rank}"),
         )
         for doc in shown
-    ]
-    notes = list(finding.evidence)
-    if len(finding.missed) > len(shown):
-        counts = Counter(name for doc in finding.missed for name in doc.causes)
-        message = ", ".join(f"{counts[c.name]} {c.name}" for c in CAUSES if counts[c.name])
-        notes.append(f"of {many(len(finding.missed), 'missed document')}: {message}")
-    if finding.unjudged and UNJUDGED.name not in finding.causes:
-        few = ", ".join(finding.unjudged[:_SHOWN])
-        notes.append(f"unjudged in the first {diagnosis.k}: {few}")
-    if finding.primary:
-        first = f"primary cause: {finding.primary}; suggested fix: {_FIX_OF[finding.primary]}"
-        if finding.terms and any(name in finding.causes for name in _OF_TERMS):
-            first += f"; query terms: {', '.join(finding.terms)}"
-        notes.append(first)
-    else:
-        notes.append(f"no fault in the first {diagnosis.k}: {diagnosis.measure} is lost below")
+    )
+    counts = Counter(name for doc in finding.missed for name in doc.causes)
+    causes = ", ".join(f"{counts[cause.name]} {cause.name}" for cause in CAUSES if counts[cause.name])
+    terms = ", ".join(finding.terms) if any(name in finding.causes for name in _OF_TERMS) else ""
     text = " ".join(finding.text.split())
     asked = f" “{shorten(text, _WIDTH)}”" if text else ""
     return Table(
         columns=("missed", "grade", "rank", "evidence") if rows else ("missed",),
-        rows=tuple(rows) or (("nothing",),),
+        rows=rows or (("nothing",),),
         title=Detail(
             f"{finding.query_id}{asked}: {diagnosis.measure} {finding.value:.2f}, "
-            f"{finding.found} of {finding.relevant} relevant in the first {diagnosis.k}"
+            f"{finding.found} of {finding.relevant} relevant in the first {k}"
         ),
-        notes=tuple(notes),
+        notes=keep(
+            *finding.evidence,
+            len(finding.missed) > len(shown) and f"of {many(len(finding.missed), 'missed document')}: {causes}",
+            finding.unjudged
+            and UNJUDGED.name not in finding.causes
+            and f"unjudged in the first {k}: {', '.join(finding.unjudged[:_SHOWN])}",
+            f"primary cause: {finding.primary}; suggested fix: {_FIX_OF[finding.primary]}"
+            + (f"; query terms: {terms}" if terms else "")
+            if finding.primary
+            else f"no fault in the first {k}: {diagnosis.measure} is lost below",
+        ),
         right=frozenset({1, 2} if rows else ()),
     )
 
@@ -178,19 +176,28 @@ def _potential(diagnosis: Diagnosis) -> Table:
 
 
 def _fixes(diagnosis: Diagnosis) -> Table:
-    rows: list[tuple[Cell, ...]] = []
-    for number, fix in enumerate(diagnosis.fixes, start=1):
-        reasons = fix.evidence or ("no evidence in this run",)
-        rows.append((f"{number}. {fix.name}", reasons[0]))
-        rows += [("", text) for text in reasons[1:]]
+    name = str(diagnosis.measure)
+    reasons = [
+        ("" if place else f"{number}. {fix.name}", text)
+        for number, fix in enumerate(diagnosis.fixes, start=1)
+        for place, text in enumerate(fix.evidence or ("no evidence in this run",))
+    ]
     # Judging more and removing duplicates do not change the retriever, but their effect is measured
     # too.
-    name = str(diagnosis.measure)
-    for potential in diagnosis.gains:
-        if potential.fix not in FIXES:
-            gain = f"{name} {diagnosis.now[name]:.2f} to {potential.means[name]:.2f} ({potential.kind})"
-            rows.append((f"– {potential.fix}", f"{potential.what}: {gain}"))
-    return Table(columns=("fix", "evidence"), rows=tuple(rows), title=Detail("suggested fixes"), notes=(_KINDS,))
+    gains = (
+        (
+            f"– {gain.fix}",
+            f"{gain.what}: {name} {diagnosis.now[name]:.2f} to {gain.means[name]:.2f} ({gain.kind})",
+        )
+        for gain in diagnosis.gains
+        if gain.fix not in FIXES
+    )
+    return Table(
+        columns=("fix", "evidence"),
+        rows=(*reasons, *gains),
+        title=Detail("suggested fixes"),
+        notes=(_KINDS,),
+    )
 
 
 def _thresholds(diagnosis: Diagnosis) -> Table:
@@ -211,27 +218,20 @@ def _thresholds(diagnosis: Diagnosis) -> Table:
 
 def _difficulty(diagnosis: Diagnosis) -> Table:
     hard = diagnosis.difficulty
-    nowhere = (
-        f"no relevant document in the first {diagnosis.k}: {many(hard.nothing_at_k, 'query')}; at "
-        f"any rank: {hard.nothing_at_all}"
-    )
-    notes = [nowhere]
-    if hard.undefined:
-        notes.append(f"{many(hard.undefined, 'query')} without a value: no relevant document is judged")
     most = max(hard.counts, default=0)
     rows = (
-        tuple(
-            (f"{place / 10:.1f} to {(place + 1) / 10:.1f}", count, "█" * round(30 * count / most))
-            for place, count in enumerate(hard.counts)
-        )
-        if most
-        else ()
+        (f"{place / 10:.1f} to {(place + 1) / 10:.1f}", count, "█" * round(30 * count / most))
+        for place, count in enumerate(hard.counts if most else ())
     )
     return Table(
         columns=(str(diagnosis.measure), "queries", ""),
-        rows=rows,
+        rows=tuple(rows),
         title=Detail("distribution over queries"),
-        notes=tuple(notes),
+        notes=keep(
+            f"no relevant document in the first {diagnosis.k}: {many(hard.nothing_at_k, 'query')}; at "
+            f"any rank: {hard.nothing_at_all}",
+            hard.undefined and f"{many(hard.undefined, 'query')} without a value: no relevant document is judged",
+        ),
     )
 
 
@@ -252,15 +252,16 @@ def _slices(diagnosis: Diagnosis) -> Table:
         )
         for group in diagnosis.slices
     )
-    notes = [f"too few: groups of fewer than {ENOUGH} queries have no interval"]
-    if not diagnosis.sweep.thresholds:
-        notes.append(Detail(f"no threshold on the score: {diagnosis.sweep.why_not}"))
     title = "groups of queries"
     return Table(
         columns=("by", "group", "queries", str(diagnosis.measure), "95% interval"),
         rows=tuple(rows),
         title=title if named else Detail(title),
-        notes=(*notes, *(Detail(note) for note in diagnosis.notes if not note.startswith("WARNING: "))),
+        notes=keep(
+            f"too few: groups of fewer than {ENOUGH} queries have no interval",
+            not diagnosis.sweep.thresholds and Detail(f"no threshold on the score: {diagnosis.sweep.why_not}"),
+            *(Detail(note) for note in diagnosis.notes if not note.startswith("WARNING: ")),
+        ),
         digits=2,
         unit="group",
     )

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from rankgauge.core.escaping import for_terminal
-from rankgauge.evaluation.result import Evaluation
+from rankgauge.evaluation.result import Evaluation, mean_cell
 from rankgauge.measures.measure import Measure
-from rankgauge.rendering.tables import Cell, Detail, Table
+from rankgauge.rendering.tables import Cell, Detail, Table, by_column
 from rankgauge.reports.registry import Options, Report
 
 _NOTES = 2  # number of notes in a short report with group means
@@ -78,18 +78,13 @@ def grids(title: str, measures: Sequence[Measure], means: Mapping[str, float]) -
     """
     cut = [m for m in measures if "k" in dict(m.params)]
     families = list(dict.fromkeys(map(_family, cut)))
-    values = {(_family(m), m.k): _cell(m, means[str(m)]) for m in cut}
+    values = {(_family(m), m.k): mean_cell(m, means[str(m)]) for m in cut}
     cutoffs: list[int] = sorted({int(m.k) for m in cut})  # type: ignore[arg-type] # k is a number
     rows = tuple((k, *(values.get((name, k)) for name in families)) for k in cutoffs)
     yield Table(("k", *families), rows, title=title)
     whole = [m for m in measures if m not in cut]
     if whole:
-        yield Table(tuple(map(str, whole)), (tuple(_cell(m, means[str(m)]) for m in whole),))
-
-
-def _all_measures(evaluations: Sequence[Evaluation]) -> tuple[Measure, ...]:
-    """Return the measures of all runs, each once; runs may lack some of them."""
-    return tuple(dict.fromkeys(m for evaluation in evaluations for m in evaluation.measures))
+        yield Table(tuple(map(str, whole)), (tuple(mean_cell(m, means[str(m)]) for m in whole),))
 
 
 def _run_table(evaluations: Sequence[Evaluation]) -> Table:
@@ -97,53 +92,49 @@ def _run_table(evaluations: Sequence[Evaluation]) -> Table:
     measures = _all_measures(evaluations)
     deepest = max(m.k or 0 for m in measures) if all(is_grid(e.measures) for e in evaluations) else None
     means = [evaluation.mean() for evaluation in evaluations]
+    columns = {measure: [mean.get(str(measure), math.nan) for mean in means] for measure in measures}
     # Without a query in common, no run is better.
     disjoint = any(
         set(evaluation.query_ids).isdisjoint(other.query_ids)
         for evaluation, other in itertools.combinations(evaluations, 2)
     )
-    best: set[tuple[int, int]] = set()
-    for column, measure in enumerate(measures, start=1):
-        values = [mean.get(str(measure), math.nan) for mean in means]
-        if not disjoint and sum(not math.isnan(value) for value in values) > 1:
-            best |= {(row, column) for row in measure.best(values)}
     return Table(
-        columns=(
-            "run",
+        *by_column(
+            ("run", (evaluation.run_name for evaluation in evaluations)),
             *(
-                Detail(m) if deepest is not None and "k" in dict(m.params) and m.k != deepest else str(m)
-                for m in measures
+                (
+                    Detail(m) if deepest is not None and "k" in dict(m.params) and m.k != deepest else str(m),
+                    [mean_cell(m, value) for value in values],
+                )
+                for m, values in columns.items()
             ),
         ),
-        rows=tuple(
-            (e.run_name, *(_cell(m, mean.get(str(m), math.nan)) for m in measures))
-            for e, mean in zip(evaluations, means, strict=True)
+        best=frozenset(
+            (row, column)
+            for column, (measure, values) in enumerate(columns.items(), start=1)
+            if not disjoint and sum(not math.isnan(value) for value in values) > 1
+            for row in measure.best(values)
         ),
-        best=frozenset(best),
         starred=True,
     )
 
 
+def _all_measures(evaluations: Sequence[Evaluation]) -> tuple[Measure, ...]:
+    """Return the measures of all runs, each once; runs may lack some of them."""
+    return tuple(dict.fromkeys(m for evaluation in evaluations for m in evaluation.measures))
+
+
 def _query_table(evaluations: Sequence[Evaluation]) -> Table:
-    many = len(evaluations) > 1
     measures = _all_measures(evaluations)
     rows: list[tuple[Cell, ...]] = []
     for evaluation in evaluations:
-        head: tuple[str, ...] = (evaluation.run_name,) if many else ()
         for query, values in zip(evaluation.query_ids, evaluation.per_query.tolist(), strict=True):
             known = dict(zip(evaluation.measures, values, strict=True))
-            rows.append((*head, query, *(_cell(m, known.get(m, math.nan)) for m in measures)))
-    return Table(
-        columns=(*(("run",) if many else ()), "query", *map(str, measures)),
-        rows=tuple(rows),
-        title="" if many else evaluations[0].run_name,
-    )
-
-
-def _cell(measure: Measure, value: float) -> Cell:
-    if math.isnan(value):
-        return None
-    return int(value) if measure.declaration.mean == "sum" else value
+            rows.append((evaluation.run_name, query, *(mean_cell(m, known.get(m, math.nan)) for m in measures)))
+    table = Table(("run", "query", *map(str, measures)), tuple(rows))
+    if len(evaluations) > 1:
+        return table
+    return replace(table.part(columns=range(1, len(table.columns))), title=evaluations[0].run_name)
 
 
 def _data(evaluations: Sequence[Evaluation], options: Options) -> Table:

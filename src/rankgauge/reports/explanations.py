@@ -13,7 +13,7 @@ from rankgauge.explanation.calculation import Step, Term, number
 from rankgauge.explanation.explanation import UNJUDGED, Explanation, grade_of, shown_rows, terms_of
 from rankgauge.explanation.reconciliation import QueryChange, Reconciliation
 from rankgauge.explanation.reproduction import Reproduction
-from rankgauge.rendering.tables import WIDTH, Cell, Detail, Table, shorten, wrapped
+from rankgauge.rendering.tables import WIDTH, Detail, Table, by_column, keep, shorten, wrapped
 from rankgauge.reports.registry import Options, Report
 
 _MISSED = 5
@@ -26,7 +26,7 @@ def _explanation_blocks(explanation: Explanation, options: Options) -> Iterator[
     else:
         yield Table((), (), title=f"{explanation.measure} = {number(explanation.value)} for query {explanation.query}")
     yield steps_text(explanation.steps, options.format)
-    yield Table((), (), notes=tuple(_notes(explanation)))
+    yield Table((), (), notes=_notes(explanation))
 
 
 def steps_text(steps: Sequence[str], format: str) -> str:
@@ -52,60 +52,57 @@ def _folded(line: str) -> str:
     return "\n".join(wrapped(line, first="  ", indent=indent))
 
 
-def _notes(explanation: Explanation) -> Iterator[str]:
-    yield from explanation.notes
-    if explanation.why:
-        yield f"query {explanation.query} was chosen: {explanation.why}"
-    measure = explanation.measure
-    kind = {"arithmetic": "mean", "geometric": "geometric mean", "sum": "sum"}
-    how = kind[measure.declaration.mean]
-    # The reason for choosing the query may name the mean.
-    average = f"{how} over {many(explanation.queries, 'query')}: {number(explanation.mean)}"
-    yield Detail(average) if f"({number(explanation.mean)})" in explanation.why else average
+def _notes(explanation: Explanation) -> tuple[str, ...]:
+    mean, chosen = number(explanation.mean), explanation.why
+    how = {"arithmetic": "mean", "geometric": "geometric mean", "sum": "sum"}[explanation.measure.declaration.mean]
+    average = f"{how} over {many(explanation.queries, 'query')}: {mean}"
     others = ", ".join(f"{other.query} ({other.what}, {number(other.value)})" for other in explanation.others)
-    if others:
-        yield f"others with --query ID: {others}"
     shown = [row.ranked for row in shown_rows(explanation.calculation)]
-    if any(listed.grade is None for listed in shown):
-        yield f"grade {UNJUDGED}: not judged, counted as not relevant"
-    if any(listed.grade is not None and listed.grade < 0 for listed in shown):
-        yield "a grade below 0: the document is unjudged and counts as not relevant"
-    if any(listed.tied for listed in shown):
-        yield f"tie: ranks of documents with the same score (ties={explanation.policies.ties})"
     missed = explanation.ranking.missed()
-    if missed:
-        names = ", ".join(f"{name} (grade {number(grade)})" for name, grade in missed[:_MISSED])
-        more = ", ..." if len(missed) > _MISSED else ""
-        yield f"not retrieved: {many(len(missed), 'document')} with a grade above 0: {names}{more}"
+    names = ", ".join(f"{name} (grade {number(grade)})" for name, grade in missed[:_MISSED])
+    return keep(
+        *explanation.notes,
+        chosen and f"query {explanation.query} was chosen: {chosen}",
+        # The reason for choosing the query may name the mean.
+        Detail(average) if f"({mean})" in chosen else average,
+        others and f"others with --query ID: {others}",
+        any(listed.grade is None for listed in shown) and f"grade {UNJUDGED}: not judged, counted as not relevant",
+        any((listed.grade or 0) < 0 for listed in shown)
+        and "a grade below 0: the document is unjudged and counts as not relevant",
+        any(listed.tied for listed in shown)
+        and f"tie: ranks of documents with the same score (ties={explanation.policies.ties})",
+        missed
+        and f"not retrieved: {many(len(missed), 'document')} with a grade above 0: {names}"
+        + (", ..." if len(missed) > _MISSED else ""),
+    )
 
 
 # ---- reconciliations: steps between two numbers
 
 _QUERIES, _RANKS, _MOST = 5, 10, 20
 _FEW = 3
-_DOCUMENT, _STEP, _BY = 20, 44, 44
-_FEWEST, _MANY = 6, 12
-_SHOWN, _WAY, _SAME = 4, 58, 3
+_DOCUMENT, _BY = 20, 44
+_SHOWN, _SAME = 4, 3
 
 
 def _reconciliation_blocks(reconciliation: Reconciliation, options: Options) -> Iterator[Table | str]:
     """Yield the steps; the queries, and one computed both ways, are details."""
-    yield _steps(reconciliation)
+    yield replace(reconciliation.table(), notes=())
     here, there = reconciliation.queries
+    moved = reconciliation.moved
     averaged = f"{many(here, 'query')} averaged " + ("by both" if here == there else f"here, {there} there")
-    differ = f"{len(reconciliation.moved)} differ" if reconciliation.moved else "all have the same value there"
-    notes = [*reconciliation.notes, f"{averaged}; {differ}"]
-    if any(contribution.left or contribution.entered for contribution in reconciliation.contributions):
-        notes.append("queries: number changed (-excluded from the mean +added to it)")
-    if reconciliation.moved:
-        changes = (
-            f"{change.query} ({_value(change.ours)} to {_value(change.theirs)})"
-            for change in reconciliation.moved[:_FEW]
-        )
-        notes.append(f"largest changes: {', '.join(changes)}")
-    yield Table((), (), notes=tuple(notes))
-    if reconciliation.moved:
-        left = len(reconciliation.moved) - _QUERIES
+    differ = f"{len(moved)} differ" if moved else "all have the same value there"
+    changes = ", ".join(f"{change.query} ({_value(change.ours)} to {_value(change.theirs)})" for change in moved[:_FEW])
+    notes = keep(
+        *reconciliation.notes,
+        f"{averaged}; {differ}",
+        any(contribution.left or contribution.entered for contribution in reconciliation.contributions)
+        and "queries: number changed (-excluded from the mean +added to it)",
+        moved and f"largest changes: {changes}",
+    )
+    yield Table((), (), notes=notes)
+    if moved:
+        left = len(moved) - _QUERIES
         yield Table(
             ("query", "here", "there", "change", "largest step"),
             tuple(
@@ -116,42 +113,16 @@ def _reconciliation_blocks(reconciliation: Reconciliation, options: Options) -> 
                     "" if math.isnan(change.change) else f"{change.change:+.4f}",
                     _by(change),
                 )
-                for change in reconciliation.moved[:_QUERIES]
+                for change in moved[:_QUERIES]
             ),
             title=Detail("queries with the largest changes"),
             right=frozenset({1, 2, 3}),
-            notes=(f"{many(left, 'more query')} changed",) if left > 0 else (),
+            notes=keep(left > 0 and f"{many(left, 'more query')} changed"),
         )
     if reconciliation.sides is not None:
         yield _side_by_side(*reconciliation.sides)
-        yield Detail(steps_text(_formulas(*reconciliation.sides), options.format))
+        yield Detail(steps_text([*_formulas(*reconciliation.sides)], options.format))
         yield Table((), (), notes=(Detail(first_difference(*reconciliation.sides)),))
-
-
-def _steps(reconciliation: Reconciliation) -> Table:
-    """Return the steps from our mean to the other; changes are differences of the printed means."""
-    # As many decimals as make the smallest change visible.
-    changes = [abs(contribution.change) for contribution in reconciliation.contributions] + [abs(reconciliation.rest)]
-    least = min((change for change in changes if change > 10.0**-_MANY), default=1.0)
-    digits = min(max(_FEWEST, 2 - math.floor(math.log10(least))), _MANY)
-    rows: list[tuple[Cell, ...]] = [("rankgauge", f"{reconciliation.ours:.{digits}f}", "", "")]
-    before = round(reconciliation.ours, digits)
-    for contribution in reconciliation.contributions:
-        after = round(contribution.mean, digits)
-        gone = contribution.left + contribution.entered
-        touched = f"{contribution.touched}" + (f" (-{contribution.left} +{contribution.entered})" if gone else "")
-        rows.append((contribution.name, f"{after:.{digits}f}", f"{after - before:+.{digits}f}", touched))
-        before = after
-    last = round(reconciliation.theirs, digits)
-    if reconciliation.rest:
-        rows.append((reconciliation.left_over(), f"{last:.{digits}f}", f"{last - before:+.{digits}f}", ""))
-    whole = last - round(reconciliation.ours, digits)
-    rows.append(
-        (reconciliation.target.name, f"{last:.{digits}f}", f"{whole:+.{digits}f}", str(len(reconciliation.moved)))
-    )
-    return Table(
-        ("step", "mean", "change", "queries"), tuple(rows), title=reconciliation.title(), right=frozenset({1, 2, 3})
-    )
 
 
 def _value(value: float | None) -> str:
@@ -177,54 +148,37 @@ def _side_by_side(ours: Explanation, theirs: Explanation) -> Table:
         for place, pair in enumerate(pairs)
         if place < _RANKS or any(row is not None and row.counts for row in pair)
     ][:_MOST]
-    sides = [
-        _cells(explanation, [pairs[place][side] for place in kept]) for side, explanation in enumerate((ours, theirs))
-    ]
-    heads = [
-        explanation.calculation.columns[_contribution(explanation)] if explanation.calculation.columns else "counts"
-        for explanation in (ours, theirs)
-    ]
-    rows = (
-        (str(place + 1), *left, *right, "" if _compared(pairs[place][0]) == _compared(pairs[place][1]) else "<")
-        for place, left, right in zip(kept, *sides, strict=True)
-    )
+    compared = ({row and (row.ranked.document, row.ranked.grade, row.counts) for row in pairs[place]} for place in kept)
     return Table(
-        ("rank", "here", "grade", heads[0], "there", "grade", heads[1], ""),
-        tuple(rows),
+        *by_column(
+            ("rank", (str(place + 1) for place in kept)),
+            *_side("here", ours, [pairs[place][0] for place in kept]),
+            *_side("there", theirs, [pairs[place][1] for place in kept]),
+            ("", ("<" if len(both) > 1 else "" for both in compared)),
+        ),
         title=Detail(f"query {ours.query} on both sides: {number(ours.value)} here, {number(theirs.value)} there"),
         right=frozenset({0, 2, 3, 5, 6}),
     )
 
 
-def _contribution(explanation: Explanation) -> int:
-    """Return the column of the most informative term of a document."""
+def _side(name: str, explanation: Explanation, rows: Sequence[Step | None]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the columns of one side: documents, grades, and the most informative term."""
     columns = explanation.calculation.columns
-    return columns.index("contribution") if "contribution" in columns else len(columns) - 1
-
-
-def _cells(explanation: Explanation, rows: Sequence[Step | None]) -> list[tuple[str, str, str]]:
-    place = _contribution(explanation)
+    place = columns.index("contribution") if "contribution" in columns else len(columns) - 1
     terms: list[tuple[Term, ...]] = [
         (None if row is None else row.terms[place] if row.terms else ("yes" if row.counts else ""),) for row in rows
     ]
-    return [
-        ("", "", "") if row is None else (shorten(row.ranked.document, _DOCUMENT), grade_of(row.ranked.grade), term)
-        for row, (term,) in zip(rows, terms_of(terms), strict=True)
-    ]
+    yield name, ["" if row is None else shorten(row.ranked.document, _DOCUMENT) for row in rows]
+    yield "grade", ["" if row is None else grade_of(row.ranked.grade) for row in rows]
+    yield (columns[place] if columns else "counts"), [term for (term,) in terms_of(terms)]
 
 
-def _compared(row: Step | None) -> tuple[str, float | None, bool] | None:
-    return None if row is None else (row.ranked.document, row.ranked.grade, row.counts)
-
-
-def _formulas(ours: Explanation, theirs: Explanation) -> tuple[str, ...]:
-    """Return the lines that differ between the two calculations."""
+def _formulas(ours: Explanation, theirs: Explanation) -> Iterator[str]:
+    """Yield the lines that differ between the two calculations."""
     same = set(ours.steps) & set(theirs.steps)
-    lines: list[str] = []
     for side, explanation in (("here:  ", ours), ("there: ", theirs)):
         own = [step for step in explanation.steps if step not in same]
-        lines += [f"{'       ' if place else side}{step}" for place, step in enumerate(own)]
-    return tuple(lines)
+        yield from (f"{'       ' if place else side}{step}" for place, step in enumerate(own))
 
 
 def first_difference(ours: Explanation, theirs: Explanation) -> str:
@@ -235,8 +189,7 @@ def first_difference(ours: Explanation, theirs: Explanation) -> str:
             side = "there" if left is None else "here"
             return f"the rankings differ from rank {rank}: evaluated only {side}{also}"
         if left.ranked.document != right.ranked.document:
-            tie = " (a tie here)" if left.ranked.tied else ""
-            tie += " (a tie there)" if right.ranked.tied and not left.ranked.tied else ""
+            tie = " (a tie here)" if left.ranked.tied else " (a tie there)" if right.ranked.tied else ""
             return f"the rankings differ from rank {rank}: different documents{tie}{also}"
         if left.ranked.grade != right.ranked.grade:
             grades = f"grade {grade_of(left.ranked.grade)} here, {grade_of(right.ranked.grade)} there"
@@ -253,46 +206,31 @@ def first_difference(ours: Explanation, theirs: Explanation) -> str:
 
 
 def _reproduction(reproduction: Reproduction, options: Options) -> Iterator[Table | str]:
-    yield _ways(reproduction)
-    yield Table((), (), notes=tuple(_fit_notes(reproduction)))
+    """Yield the variants that fit best, and ours; the steps from ours to the number are details."""
+    ours = next(place for place, fit in enumerate(reproduction.fits) if not fit.deviations or fit.ours)
+    shown = [*range(len(reproduction.fits))][:_SHOWN]
+    if ours not in shown:
+        shown[-1] = ours
+    digits = max(4, min(reproduction.given.digits, 8))
+    yield replace(reproduction.table().part(rows=shown), digits=digits, notes=_fit_notes(reproduction))
     for part in _reconciliation_blocks(reproduction.reconciliation, options):
         yield Detail(part) if isinstance(part, str) else replace(part, title=Detail(part.title))
 
 
-def _ways(reproduction: Reproduction) -> Table:
-    """Return the variants that fit best, and ours."""
-    whole = bool(reproduction.given.values)
-    ours = next(fit for fit in reproduction.fits if not fit.deviations or fit.ours)
-    shown = list(reproduction.fits[:_SHOWN])
-    if ours not in shown:
-        shown[-1] = ours
-    digits = max(4, min(reproduction.given.digits, 8))
-    rows: list[tuple[Cell, ...]] = []
-    for fit in shown:
-        text = f"{fit.reproduced} of {fit.reproduced + fit.missed}"
-        off = fit.mean - reproduction.given.mean
-        rows.append(
-            (shorten(fit.name, _WAY), *((text,) if whole else ()), f"{fit.mean:.{digits}f}", f"{off:+.{digits}f}")
-        )
-    heads = ("variant", *(("reproduced",) if whole else ()), "mean", "difference")
-    return Table(heads, tuple(rows), title=reproduction.title(), right=frozenset(range(1, len(heads))))
-
-
-def _fit_notes(reproduction: Reproduction) -> Iterator[str]:
-    yield f"{reproduction.sure}: {reproduction.why}"
-    if reproduction.tied:
-        yield (
-            f"{reproduction.tied} of the {reproduction.best.missed} values that are missed are within the "
-            "range of some order of tied documents: an unstable sort explains them"
-        )
-    yield from reproduction.given.notes
-    if reproduction.sure != "not found":
-        yield f"found: {reproduction.best.name}"
-        if reproduction.best.same:
-            more = len(reproduction.best.same) - _SAME
-            names = ", ".join(reproduction.best.same[:_SAME]) + (f" and {more} more" if more > 0 else "")
-            yield f"these variants give the same values here: {names}"
-    yield (f"{reproduction.tried} variants were tried: other tools, and combinations of up to three known deviations")
+def _fit_notes(reproduction: Reproduction) -> tuple[str, ...]:
+    best, known = reproduction.best, reproduction.sure != "not found"
+    more = len(best.same) - _SAME
+    names = ", ".join(best.same[:_SAME]) + (f" and {more} more" if more > 0 else "")
+    return keep(
+        f"{reproduction.sure}: {reproduction.why}",
+        reproduction.tied
+        and f"{reproduction.tied} of the {best.missed} values that are missed are within the "
+        "range of some order of tied documents: an unstable sort explains them",
+        *reproduction.given.notes,
+        known and f"found: {best.name}",
+        known and best.same and f"these variants give the same values here: {names}",
+        f"{reproduction.tried} variants were tried: other tools, and combinations of up to three known deviations",
+    )
 
 
 REPORTS = {

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from rankgauge.core.text import Ratio
 from rankgauge.production import DriftReport, QuestionPoint
+from rankgauge.rendering.tables import keep
 from rankgauge.reports.sections import Details, Section, asset, page
 
 _WIDTH, _HEIGHT, _MARGIN = 1000, 640, 24
@@ -77,16 +78,16 @@ def _bottom_line(report: DriftReport) -> Iterator[tuple[str, str]]:
 
 
 def _sections(report: DriftReport) -> Iterator[Section]:
-    table = report.table()
+    table, additions, outliers = report.table(), report.additions_table(), report.outliers_table()
     *statistics, simultaneous, asked = table.notes
     shares = replace(table.part(columns=range(8)), title="", notes=(simultaneous, asked))
     typical = replace(table.part(columns=(0, 9, 10)), title="", notes=())
-    yield Section("Clusters", (shares, Details("Typical questions of each cluster", (typical,))))
-    if report.additions:
-        yield Section("Questions to add", (replace(report.additions_table(), title=""),))
-    if report.outliers:
-        yield Section("Outliers", (report.outliers_table(),))
-    yield Section("Test", (Details("Statistics", tuple(statistics[1:])), report.power_table()))
+    yield from keep(
+        Section("Clusters", (shares, Details("Typical questions of each cluster", (typical,)))),
+        additions.rows and Section("Questions to add", (replace(additions, title=""),)),
+        outliers.rows and Section("Outliers", (outliers,)),
+        Section("Test", (Details("Statistics", tuple(statistics[1:])), report.power_table())),
+    )
 
 
 def _drawn(points: Sequence[QuestionPoint]) -> list[QuestionPoint]:

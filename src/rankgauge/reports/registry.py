@@ -93,8 +93,8 @@ class Report:
 
     # Yields tables and formatted texts, in order; by default those of the result.
     blocks: Callable[[Any, Options], Iterable[Table | str]] = lambda result, _options: result.tables()
-    # Returns the table of unformatted values for CSV; if None, `data_table` of the result.
-    data: Callable[[Any, Options], Table] | None = None
+    # Returns the table of unformatted values for CSV; by default that of the result.
+    data: Callable[[Any, Options], Table] = lambda result, _options: result.data_table()
     # Formats that only this class has, or that are not built from its tables.
     formats: Mapping[str, Callable[[Any, Options], str]] = field(default_factory=dict)
     # Whether several results make one report; both functions then take a sequence.
@@ -133,21 +133,17 @@ def render(result: Result | Sequence[Result], format: str = "table", options: Op
     kind, report = type(results[0]), Report()
     if kind.__name__ in _MODULES:
         report = importlib.import_module(f"rankgauge.reports.{_MODULES[kind.__name__]}").REPORTS[kind]
-    known = (*FORMATS, *(name for name in report.formats if name not in FORMATS))
+    known = dict.fromkeys((*FORMATS, *report.formats))
     if format not in known:
         raise UnknownName.of("format", format, known)
     if format == "json" and format not in report.formats:
         return "".join(entry.to_json() + "\n" for entry in results)
-    groups: Sequence[Any] = [results] if report.several else results
     parts: list[Table | str] = []
-    for group in groups:
+    for group in [results] if report.several else results:
         if format in report.formats:
             parts.append(report.formats[format](group, options))
-        elif format == "csv":
-            data = group.data_table() if report.data is None else report.data(group, options)
-            parts.append(render_table(data, format))
         else:
-            parts += report.blocks(group, options)
+            parts += [report.data(group, options)] if format == "csv" else report.blocks(group, options)
     if options.short:
         parts = short_tables(parts)
     if options.quiet:
