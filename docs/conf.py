@@ -69,6 +69,7 @@ nitpick_ignore = [
     ("py:class", "Model"),
     ("py:class", "Part"),
     ("py:class", "StoredQrels"),
+    ("py:class", "rankgauge.comparison.differences.Computation"),  # private field of a result
     ("py:class", "rankgauge.core.threads._T"),
     ("py:class", "rankgauge.core.threads._R"),
     ("py:class", "Connection"),  # from SQLAlchemy
