@@ -4,13 +4,14 @@ import json
 import math
 import re
 import uuid
+from dataclasses import replace
 
 import pytest
 from evaluated_project import QUERIES, create_evaluated, evaluation_app
 from judging_pages import ORIGIN, sign_in, token_of
 from starlette.testclient import TestClient
 
-from rankgauge import compare, evaluate
+from rankgauge import Run, compare, evaluate
 from rankgauge.judging import Choice, export_judgments
 
 PAIR = "a=1&b=2&m=nDCG%4010"
@@ -74,9 +75,11 @@ def test_a_grade_in_sight_changes_values_and_verdict_as_a_fresh_evaluation_does(
     for name in ("mean", "baseline_mean", "difference", "low", "high", "corrected"):
         value = getattr(fresh.differences[0], name)
         assert shown[name] == (None if math.isnan(value) else pytest.approx(value, abs=1e-12))
-    page = text_of(lead.get(f"/compare/q1?{PAIR}&doc=d7"))
+    for path in ("/verdict", "/compare", "/compare/q1"):
+        page = text_of(lead.get(f"{path}?{PAIR}&doc=d7"))
+        assert "Provisional. Grades of 3 queries have changed" in page
+        assert "can be biased" in page
     assert "grade 2" in page
-    assert "as saved" in page
     assert evaluated.judgments["q1"]["d7"] == 2
 
 
@@ -92,7 +95,7 @@ def test_an_undone_grade_leaves_no_trace_in_the_values(lead, evaluated):
 def test_a_grade_in_sight_counts_before_the_judgments_and_after_grades_given_blind(lead, evaluated):
     grade(lead, "q1", "d1", 0)  # judged 2 in the collection
     assert evaluated.judgments["q1"]["d1"] == 0
-    assert "as saved: 2" in text_of(lead.get(f"/compare/q1?{PAIR}&doc=d1"))
+    assert "grade 0" in text_of(lead.get(f"/compare/q1?{PAIR}&doc=d1"))
     lead.post(
         "/deciding", data={"a": "1", "b": "2", "m": "nDCG@10", "csrf": token_of(lead)}, headers={"Origin": ORIGIN}
     )
@@ -105,6 +108,102 @@ def test_a_grade_in_sight_counts_before_the_judgments_and_after_grades_given_bli
     assert evaluated.judgments[task.question.id][chosen] == 2
     assert [task.question.id, chosen] in export_judgments(evaluated.judging).about["in_sight"]
     assert "in sight of the rankings" in text_of(lead.get(f"/compare/{task.question.id}?{PAIR}&doc={chosen}"))
+
+
+def test_a_grade_given_blind_counts_first_whatever_is_chosen_elsewhere(lead, evaluated):
+    judging = evaluated.judging
+    judging.change_settings(replace(judging.settings, mode="graded", shown=1))
+    lead.post(
+        "/deciding", data={"a": "1", "b": "2", "m": "nDCG@10", "csrf": token_of(lead)}, headers={"Origin": ORIGIN}
+    )
+    task = judging.next_task(lead.judge.id)
+    (document,), query = task.presentation.documents, task.question.id
+    judging.record(Choice("c1", task.presentation.id, lead.judge.id, "graded", grades=(2,)))
+    grade(lead, query, document, 0)
+    assert evaluated.judgments[query][document] == 2
+    judging.change_settings(replace(judging.settings, mode="choice", shown=3))
+    other = judging.next_task(lead.judge.id).presentation
+    judging.record(Choice("c2", other.id, lead.judge.id, "none"))
+    assert evaluated.judgments[query][document] == 2
+    assert "grade 2" in text_of(lead.get(f"/compare/{query}?{PAIR}&doc={document}"))
+
+
+def test_who_graded_a_document_in_sight_does_not_judge_it_blind(lead, evaluated):
+    judging = evaluated.judging
+    judging.change_settings(replace(judging.settings, mode="graded", shown=1, repeats=0.0))
+    lead.post(
+        "/deciding", data={"a": "1", "b": "2", "m": "nDCG@10", "csrf": token_of(lead)}, headers={"Origin": ORIGIN}
+    )
+    pools = judging.pools
+    for document in pools["q1"]:
+        grade(lead, "q1", document, 1)
+    given = []
+    while (task := judging.next_task(lead.judge.id)) is not None:
+        given.append(task.question.id)
+        judging.record(Choice(str(uuid.uuid4()), task.presentation.id, lead.judge.id, "graded", grades=(0,)))
+    assert "q1" not in given
+    assert {*given} == {*pools} - {"q1"}
+
+
+def test_an_undone_grade_is_gone_after_evaluating_again(lead, evaluated):
+    grade(lead, "q1", "d7", 2)
+    evaluated.evaluate_again()
+    grade(lead, "q1", "d7", "undo")
+    page = text_of(lead.get("/compare/q1?a=3&b=4&m=nDCG%4010&doc=d7"))
+    assert "not judged" in page
+    assert "Provisional. Grades of 1 query have changed" in page
+
+
+def test_the_oldest_of_the_selected_evaluations_is_the_baseline(lead):
+    assert lead.get("/compare?b=2&b=1&format=json").json()["differences"][0]["baseline"] == "old#1"
+
+
+def test_another_grade_by_the_same_form_counts(lead, evaluated):
+    choice = str(uuid.uuid4())
+    for value in (1, 2):
+        grade(lead, "q1", "d7", value, choice)
+    assert evaluated.judgments["q1"]["d7"] == 2
+
+
+def test_only_own_grades_can_be_undone(lead, evaluated):
+    grade(lead, "q1", "d7", 2)
+    with TestClient(evaluation_app(evaluated), base_url=ORIGIN) as other:
+        sign_in(other, evaluated.judging, "Max", "lead")
+        assert 'value="undo"' not in other.get(f"/compare/q1?{PAIR}&doc=d7").text
+    assert 'value="undo"' in lead.get(f"/compare/q1?{PAIR}&doc=d7").text
+
+
+def test_a_run_that_was_not_saved_cannot_be_regraded_and_the_page_says_so(lead, evaluated):
+    for number in (1, 2):
+        evaluation = evaluated.evaluations.load(number)
+        evaluated.evaluations.add(evaluation, evaluated.judgments)
+    grade(lead, "q1", "d7", 2)
+    assert "was saved without its run" in text_of(lead.get("/compare?a=3&b=4"))
+
+
+def test_without_documents_that_matter_there_is_nothing_to_judge(lead, evaluated):
+    page = text_of(lead.get("/deciding?a=1&b=2&m=RR"))
+    assert "documents in the first 10 ranks" in page
+    run = evaluated.evaluations.run(1)
+    cut = {
+        query: [document for document in ranking if document in evaluated.judgments[query]]
+        for query, ranking in run.items()
+    }
+    for name in ("x", "y"):
+        evaluated.evaluate(Run(cut, name=name))
+    assert "no judgment of these documents changes the sign" in text_of(lead.get("/deciding?a=3&b=4"))
+    fields = {"a": "3", "b": "4", "m": "nDCG@10", "csrf": token_of(lead)}
+    assert lead.post("/deciding", data=fields, headers={"Origin": ORIGIN}).status_code == 200
+
+
+def test_values_that_do_not_count_are_shown_as_missing_and_have_no_bounds(lead, evaluated):
+    judgments = {**evaluated.judgments, "q0": {"d0": 0}}
+    for number in (1, 2):
+        run = evaluated.evaluations.run(number)
+        evaluated.evaluations.add(evaluate(judgments, run, "nDCG@10", undefined="skip"), judgments, run=run)
+    page = text_of(lead.get("/compare?a=3&b=4&order=id"))
+    assert re.search(r"q0 – – –", page)
+    assert "There are no bounds" in text_of(lead.get("/deciding?a=3&b=4"))
 
 
 def test_a_grade_sent_twice_is_stored_once_and_two_people_grade_one_document(lead, evaluated):
@@ -154,7 +253,7 @@ def test_a_project_without_evaluations_says_so(tmp_path):
     with TestClient(evaluation_app(project), base_url=ORIGIN) as client:
         sign_in(client, project.judging, "Lea", "lead")
         for path in ("/", "/evaluations"):
-            assert "No evaluation is saved yet" in client.get(path).text
+            assert "No evaluations yet" in client.get(path).text
 
 
 def test_without_texts_pages_show_ids(tmp_path):

@@ -194,6 +194,7 @@ def export_judgments(
             "rule": _PREFERENCES,
             "cuts": None,
             "in_sight": [],
+            "graded": [],
             "unsure": [],
             "scale": _scale(grades, ("none is appropriate", "shown, not chosen", "chosen")),
         }
@@ -232,8 +233,9 @@ def export_judgments(
         "in_sight": [
             [document.question, document.document]
             for document in judged
-            if document.in_sight and not (rule == "grade" and document.grades)
+            if document.in_sight and not _given(document, rule)
         ],
+        "graded": [[document.question, document.document] for document in judged if _given(document, rule)],
         "unsure": [
             {
                 "question": document.question,
@@ -271,7 +273,7 @@ def grades_of(documents: Iterable[DocumentRelevance], rule: Rule) -> tuple[_Grad
         if document.shown:
             shares[document.question].add(Fraction(document.chosen, document.shown))
     for document in documents:
-        own = document.grades if rule == "grade" and document.grades else document.in_sight
+        own = _given(document, rule) or document.in_sight
         if own:
             grades[document.question][document.document] = statistics.median_low(own)
         elif rule == "grade":
@@ -287,6 +289,11 @@ def grades_of(documents: Iterable[DocumentRelevance], rule: Rule) -> tuple[_Grad
             if any(document.fit_low < cut <= document.fit_high for cut in CUTS):
                 unsure.append(document)
     return dict(grades), unsure
+
+
+def _given(document: DocumentRelevance, rule: Rule) -> tuple[int, ...]:
+    """Return the grades given in tasks if they count: by the rule, or for a document without choices."""
+    return document.grades if rule == "grade" or not document.shown else ()
 
 
 def preferences_of(judgments: Iterable[Judgment]) -> dict[str, dict[str, dict[str, int]]]:

@@ -441,10 +441,10 @@ class JudgingProject(Store):
                         where=self.where,
                         fix="give each choice a unique identifier: a UUID",
                     )
-                name = uuid.uuid5(uuid.NAMESPACE_OID, f"{choice.id} {choice.values!r}")
-                if choice.values == known.values or stored.choice(str(name)) is not None:
+                name = _other_id(choice)
+                if choice.values == known.values or stored.choice(name) is not None:
                     return False
-                choice = replace(choice, id=str(name))
+                choice = replace(choice, id=name)
             choice.check(shown, state.settings)
             stored.append_choice(choice)
             return True
@@ -474,7 +474,7 @@ class JudgingProject(Store):
                 ),
                 None,
             )
-            if (choice and stored.choice(choice)) or (shown is None and grade is None):
+            if shown is None and grade is None:
                 return
             now = datetime.now(UTC)
             new = shown is None
@@ -485,9 +485,15 @@ class JudgingProject(Store):
             if grade is not None:
                 said = replace(said, outcome="graded", grades=(grade,))
             said.check(shown, state.settings)
-            if new:
-                stored.append_presentation(shown)
-            stored.append_choice(said)
+            # Another grade by a form that was sent before has the same identifier.
+            known = stored.choice(said.id)
+            if known is not None and known.values != said.values:
+                said = replace(said, id=_other_id(said))
+                known = stored.choice(said.id)
+            if known is None:
+                if new:
+                    stored.append_presentation(shown)
+                stored.append_choice(said)
 
     def progress(self, judge: str, *, votes: bool = False) -> Progress:
         """Return the progress of a judge and of the project; with `votes`, of votes on answers."""
@@ -592,6 +598,11 @@ class JudgingProject(Store):
                 fix="ask for the next task; earlier judgments are kept",
             )
         return shown
+
+
+def _other_id(choice: Choice) -> str:
+    """Return the identifier of a choice whose own is taken by other values."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{choice.id} {choice.values!r}"))
 
 
 def _origin(text: str) -> str:

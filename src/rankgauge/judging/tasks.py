@@ -267,7 +267,8 @@ class ProjectState:
         return frozenset(
             presentation.items
             for presentation in self.by_question[question]
-            if presentation.judge == judge and presentation.purpose not in _NO_TASKS
+            # Who graded a document in sight of the rankings does not judge it blind.
+            if presentation.judge == judge and presentation.purpose not in _NO_TASKS - {"comparison"}
         )
 
     def tasks_of(self, judge: str, *, votes: bool = False) -> list[Presentation]:

@@ -51,16 +51,18 @@ class CollectedGrades:
     """Grades of the judges in a store for the documents of a question.
 
     Attributes:
-        blind: Grades from tasks.
-        in_sight: Grades given in sight of systems and ranks.
+        graded: Grades given in tasks, which show neither systems nor ranks.
+        in_sight: Grades given in sight of systems and ranks, for other documents.
+        chosen: Grades by the relevance from choices, for other documents.
     """
 
-    blind: Mapping[str, float]
+    graded: Mapping[str, float]
     in_sight: Mapping[str, float]
+    chosen: Mapping[str, float]
 
     def beside(self, others: Mapping[str, float]) -> dict[str, float]:
-        """Return these grades and those of another source, which count after the ones given in sight."""
-        return {**self.blind, **others, **self.in_sight}
+        """Return these grades and those of another source, which count before choices only."""
+        return {**self.chosen, **others, **self.in_sight, **self.graded}
 
 
 class Project:
@@ -136,11 +138,12 @@ class Project:
 
     @property
     def judgments(self) -> Qrels:
-        """The judgments of the collection, and those of judges in the store for other documents.
+        """The judgments of the collection, and those of judges in the store.
 
         If both exist and judges chose documents, without grades, a chosen document gets grade 1: the
-        scale of the collection is unknown. A grade that a person gave in sight of systems and ranks
-        (on the page of a comparison) counts before that of the collection.
+        scale of the collection is unknown. For a document that has several, grades given in tasks
+        count first, then grades given in sight of systems and ranks (on the page of a comparison),
+        then those of the collection, and choices last.
 
         Raises:
             InputError: If there are none.
@@ -169,13 +172,15 @@ class Project:
             export = export_judgments(self.judging)
         except InputError:  # nobody judges here, or nothing is finished
             return {}
-        in_sight = {(query, document) for query, document in export.about["in_sight"]}
-        highest = 1 if beside_others and export.about["relevance"] != "grade" else math.inf
+        kinds = {(q, document): kind for kind in ("in_sight", "graded") for q, document in export.about[kind]}
+        highest = 1 if beside_others else math.inf
         collected: dict[str, CollectedGrades] = {}
         for query, grades in export.grades.items():
-            seen = {document: grade for document, grade in grades.items() if (query, document) in in_sight}
-            others = {document: min(grade, highest) for document, grade in grades.items() if document not in seen}
-            collected[query] = CollectedGrades(others, seen)
+            parts: dict[str, dict[str, float]] = {"graded": {}, "in_sight": {}, "chosen": {}}
+            for document, grade in grades.items():
+                kind = kinds.get((query, document), "chosen")
+                parts[kind][document] = min(grade, highest) if kind == "chosen" else grade
+            collected[query] = CollectedGrades(**parts)
         return collected
 
     @property

@@ -1,4 +1,4 @@
-"""`judging_app`: the pages of a judging project as an ASGI application."""
+"""`judging_app`: the pages of evaluations and of judging as an ASGI application."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rankgauge.errors import RankgaugeError, StorageError
-from rankgauge.judging import JudgingProject, Settings
+from rankgauge.judging import JudgingProject
 from rankgauge.production import EventLog
 from rankgauge.project import Project
 from rankgauge.web import judging, pages, production, teams, votes
@@ -60,8 +60,8 @@ def judging_app(
         log: A production log, for pages with its metrics, the drift of the project's questions, and
             new questions sampled from the log. Only leads see these pages.
         evaluations: The project whose evaluations are shown, with the same store.
-        hosts: The names under which the pages may be opened, besides IP addresses: a page of another
-            site whose name leads to this address (DNS rebinding) is refused. If empty, all.
+        hosts: The names of the server. Requests for other host names are refused (protection against
+            DNS rebinding), except IP addresses. If empty, all are allowed.
     """
     app = Starlette(
         routes=[
@@ -78,8 +78,6 @@ def judging_app(
     )
     app.state.project = project
     app.state.workbench = None if evaluations is None else Workbench(evaluations)
-    if evaluations is not None and project.settings.title == Settings().title:
-        app.state.title = evaluations.file.folder.name
     app.state.log = None if log is None else production.ProductionLog(log)
     app.state.failed_sign_ins = pages.RateLimit(per_sender=10, total=300, seconds=300)
     app.state.votes = pages.RateLimit(per_sender=600, total=6_000, seconds=60)
@@ -114,7 +112,10 @@ class Headers:
 
     def _is_own(self, scope: Scope) -> bool:
         """Return whether a request names this server: by an IP address, or by one of its names."""
-        name = urlsplit(f"//{Request(scope).headers.get('host', '')}").hostname or ""
+        try:
+            name = urlsplit(f"//{Request(scope).headers.get('host', '')}").hostname or ""
+        except ValueError:
+            return False
         try:
             return bool(ip_address(name))
         except ValueError:

@@ -19,7 +19,7 @@ from rankgauge.evaluation import Evaluation, group_means
 from rankgauge.explanation import explain
 from rankgauge.measures import Measure, parse
 from rankgauge.rendering import shorten
-from rankgauge.reports import comparison_result, html_report
+from rankgauge.reports import Section, comparison_result, html_report
 from rankgauge.store import HistoryEntry
 from rankgauge.web.judging import start
 from rankgauge.web.pages import LEADS, READERS, DisplayedDocument, PageError, Visit, displayed, see_other, visited
@@ -29,6 +29,8 @@ _ROWS, _RECENT, _WORST = 50, 5, 10  # rows of a page, of the overview, and of th
 _DEPTHS = (10, 20, 50, 100)
 _ORDERS = ("losses", "gains", "id")
 _ONLY = ("all", "changed", "graded")
+_MOST = 10  # evaluations of a comparison
+_AS_SAVED = "Grades have changed since these evaluations were saved. This page shows them as saved."
 _BINARY = ("not relevant", "relevant")
 _OF_ANSWERS = ("verdicts", "answers")  # what measures of answers read
 _MOST_TEXT = 100_000  # characters of a document
@@ -77,8 +79,10 @@ def _rows(workbench: Workbench, entries: Sequence[HistoryEntry], shown: int) -> 
         name = next(iter(entry.means))
         earlier = [other.means.get(name) for other in entries[: place + 1] if other.run == entry.run]
         values = [value for value in earlier[-20:] if value is not None and not math.isnan(value)]
-        evaluation = workbench.measure(entry, name)
-        label, mean, interval = _mean(entry, evaluation, parse(name))
+        try:
+            label, mean, interval = _mean(entry, workbench.measure(entry, name), parse(name))
+        except InputError:  # its values are damaged
+            label, mean, interval = name, f"{entry.means[name]:.3f}", ""
         rows.append({"entry": entry, "measure": label, "mean": mean, "interval": interval, "line": _line(values)})
     return rows
 
@@ -138,8 +142,8 @@ def _evaluation(visit: Visit) -> Response:
         return Response(evaluation.to_json(), media_type="application/json")
     measure = _measure(visit, evaluation.measures)
     sign = -1 if measure.declaration.better == "lower" else 1
-    values = measure.counted(evaluation.per_query[:, evaluation.measures.index(measure)])
-    worst = sorted(range(len(values)), key=lambda row: (sign * values[row], row))[:_WORST]
+    values = _counted(evaluation, measure)
+    worst = sorted(range(len(values)), key=lambda row: (math.isnan(values[row]), sign * values[row], row))[:_WORST]
     texts = workbench.queries(entry)
     queries = [(evaluation.query_ids[row], values[row]) for row in worst]
     return visit.render(
@@ -152,6 +156,13 @@ def _evaluation(visit: Visit) -> Response:
         other=workbench.baseline(entry),
         findings=evaluation.findings,
     )
+
+
+def _counted(evaluation: Evaluation, measure: Measure) -> list[float]:
+    """Return the values as they count in the mean; NaN if they do not."""
+    column = evaluation.per_query[:, evaluation.measures.index(measure)]
+    values: list[float] = measure.counted(column, skip_undefined=evaluation.policies.undefined == "skip").tolist()
+    return values
 
 
 def _causes(visit: Visit) -> Response:
@@ -176,12 +187,13 @@ def _pair(visit: Visit) -> tuple[list[HistoryEntry], Measure]:
     values = visit.request.query_params if visit.request.method == "GET" else visit.form
     names = [values.get("a", "")]
     names += visit.request.query_params.getlist("b") if visit.request.method == "GET" else [values.get("b", "")]
-    chosen = list(dict.fromkeys(filter(None, names)))
-    if len(chosen) < 2:
+    entries = list({entry.id: entry for entry in (_entry(visit, name) for name in names if name)}.values())
+    if not values.get("a"):  # the oldest is the baseline
+        entries.sort(key=lambda entry: entry.id)
+    if not 2 <= len(entries) <= _MOST:
         raise PageError(
-            400, "A comparison needs two evaluations.", where="compare", fix="Choose two or more of the list."
+            400, f"A comparison needs 2 to {_MOST} evaluations.", where="compare", fix="Choose some of the list."
         )
-    entries = [_entry(visit, name) for name in chosen]
     shared = [name for name in entries[0].means if all(name in entry.means for entry in entries)]
     wanted = values.get("m", "")
     if not shared:
@@ -209,8 +221,7 @@ def _verdicts(regraded: Regraded, measure: Measure) -> list[dict[str, Any]]:
 
 def _class_of(difference: Difference) -> str:
     """Return the CSS class of a verdict: a sign and a color."""
-    good, bad = {"better": (True, False), "worse": (False, True)}.get(difference.verdict or "", (False, False))
-    return "good" if good else "bad" if bad else "open"
+    return {"better": "good", "worse": "bad"}.get(difference.verdict or "", "open")
 
 
 def _verdict(visit: Visit) -> Response:
@@ -274,16 +285,7 @@ def _comparison(visit: Visit) -> Response:
 def _query_rows(regraded: Regraded, measure: Measure, order: str) -> list[tuple[str, float, float, float]]:
     """Return each query with the values of the first two runs and the improvement, in an order."""
     first, second = regraded.current.evaluations[:2]
-    columns = [
-        dict(
-            zip(
-                evaluation.query_ids,
-                measure.counted(evaluation.per_query[:, evaluation.measures.index(measure)]).tolist(),
-                strict=True,
-            )
-        )
-        for evaluation in (first, second)
-    ]
+    columns = [dict(zip(each.query_ids, _counted(each, measure), strict=True)) for each in (first, second)]
     sign = -1 if measure.declaration.better == "lower" else 1
     rows = [
         (query, value, columns[1][query], sign * (columns[1][query] - value))
@@ -292,7 +294,7 @@ def _query_rows(regraded: Regraded, measure: Measure, order: str) -> list[tuple[
     ]
     if order == "id":
         return sorted(rows)
-    return sorted(rows, key=lambda row: (row[3] if order == "losses" else -row[3], row[0]))
+    return sorted(rows, key=lambda row: (math.isnan(row[3]), row[3] if order == "losses" else -row[3], row[0]))
 
 
 def _download(workbench: Workbench, entries: Sequence[HistoryEntry], regraded: Regraded) -> Response:
@@ -303,6 +305,7 @@ def _download(workbench: Workbench, entries: Sequence[HistoryEntry], regraded: R
         history.qrels(entries[0]),
         runs,
         result=regraded.saved,
+        sections=[Section("Changed grades", (_AS_SAVED,))] if regraded.grades else (),
         collection=workbench.texts(entries[0], None),
         title=" and ".join(runs),
     )
@@ -316,14 +319,16 @@ def _download(workbench: Workbench, entries: Sequence[HistoryEntry], regraded: R
 
 def _deciding(visit: Visit) -> Response:
     """Return the bounds over unjudged documents, and the documents that could decide."""
+    workbench = _workbench(visit)
     entries, measure = _pair(visit)
     try:
-        result = _workbench(visit).deciding(entries[0], entries[1], str(measure))
+        result = workbench.deciding(entries[0], entries[1], str(measure))
     except InputError as error:
         return visit.render("deciding.html", result=None, reason=error.what)
     return visit.render(
         "deciding.html",
         entries=entries,
+        may_judge=visit.judge.role in LEADS and bool(workbench.queries(entries[0]) or workbench.queries(entries[1])),
         result=result,
         reason="",
         first=[
@@ -336,7 +341,9 @@ def _deciding(visit: Visit) -> Response:
 def _add_queue(visit: Visit) -> Response:
     """Make tasks of the documents that could decide, for judges who see neither systems nor ranks."""
     entries, measure = _pair(visit)
-    _workbench(visit).add_queue(entries[0], entries[1], str(measure))
+    workbench = _workbench(visit)
+    if workbench.deciding(entries[0], entries[1], str(measure)):
+        workbench.add_queue(entries[0], entries[1], str(measure))
     return see_other("/judge")
 
 
@@ -354,9 +361,8 @@ def _compared_query(visit: Visit) -> Response:
     place = order.index(query) if query in order else None
     rankings = (shown.ranking_a, shown.ranking_b)
     documents = list(dict.fromkeys(at.document for ranking in rankings for at in ranking))
-    missed = [
-        name for name, grade in workbench.grades(entries[0], query).items() if grade > 0 and name not in documents
-    ]
+    grades = workbench.grades(entries[0], query)
+    missed = [name for name, grade in grades.items() if grade > 0 and name not in documents]
     selected = visit.request.query_params.get("doc", "")
     if not selected:
         unjudged = (at.document for ranking in reversed(rankings) for at in ranking if at.grade is None)
@@ -380,8 +386,8 @@ def _compared_query(visit: Visit) -> Response:
         selected=selected,
         document=None if document is None else _displayed(visit, document, text),
         given=workbench.given(query, selected),
-        grade=workbench.grades(entries[0], query).get(selected),
-        saved_grade=workbench.history.qrels(entries[0], queries=[query]).get(query, {}).get(selected),
+        grade=grades.get(selected),
+        unjudged_note={"not relevant": "counts as not relevant"}.get(entries[0].policies.unjudged, "left out"),
         scale=_scale(visit, entries[0]),
         values=_values(regraded, query),
         verdicts=_verdicts(regraded, measure),
@@ -423,12 +429,13 @@ def _grade(visit: Visit) -> Response:
     """Store a grade given in sight of both rankings."""
     entries, measure = _pair(visit)
     query, form = visit.request.path_params["query"], visit.form
+    workbench = _workbench(visit)
     document, said = form.get("document", ""), form.get("grade", "")
-    known = {*_workbench(visit).grades(entries[0], query)}
+    known = {*workbench.grades(entries[0], query)}
     for entry in entries[:2]:
-        known |= {*_workbench(visit).history.run(entry, queries=[query]).get(query, {})}
-    if document not in known or not (said == "undo" or (said.isascii() and said.isdecimal() and len(said) < 3)):
-        raise InputError("this is no grade of a document of this query", where="grade", fix="reload the page")
+        known.update(workbench.ranked(entry, query))
+    if document not in known or said not in {"undo", *map(str, range(len(_scale(visit, entries[0]))))}:
+        raise InputError("unknown grade or document for this query", where="grade", fix="reload the page")
     try:
         choice = str(uuid.UUID(form.get("choice", "")))
     except ValueError:
@@ -456,7 +463,8 @@ def _query(visit: Visit) -> Response:
             text = text or workbench.queries(entry).get(query, "")
             grades = grades or workbench.grades(entry, query)
     if not rows:
-        raise PageError(404, f"No evaluation has the query {query:.60}.", where="query", fix="Choose another query.")
+        what = f"None of the latest {_ROWS} evaluations has the query {query:.60}."
+        raise PageError(404, what, where="query", fix="Choose another query.")
     relevant = sorted((name for name, grade in grades.items() if grade > 0), key=lambda name: -grades[name])
     titles = workbench.texts(rows[0][0], relevant).documents
     return visit.render(
@@ -479,10 +487,12 @@ def _document(visit: Visit) -> Response:
     ranks = []
     for entry in reversed(entries[-_ROWS:]):
         document = document or workbench.texts(entry, [name]).documents.get(name)
-        if query and (rank := workbench.rank(entry, query, name)):
-            ranks.append((entry, rank))
+        ranking = workbench.ranked(entry, query) if query else []
+        if name in ranking:
+            ranks.append((entry, ranking.index(name) + 1))
     if document is None and not ranks:
-        raise PageError(404, f"No evaluation has the document {name:.60}.", where="document", fix="Choose another one.")
+        what = f"None of the latest {_ROWS} evaluations has the document {name:.60}."
+        raise PageError(404, what, where="document", fix="Choose another document.")
     text = workbench.queries(entries[-1]).get(query, "")
     return visit.render(
         "document.html",
@@ -491,6 +501,7 @@ def _document(visit: Visit) -> Response:
         text=text,
         document=None if document is None else _displayed(visit, document, text),
         given=workbench.given(query, name),
+        grade=workbench.grades(entries[-1], query).get(name) if query else None,
         ranks=ranks,
     )
 

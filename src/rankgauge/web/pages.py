@@ -97,7 +97,7 @@ def render(request: Request, template: str, *, status: int = 200, **values: Any)
     project: JudgingProject | None = request.app.state.project
     values = {
         "judge": None,
-        "title": getattr(request.app.state, "title", "") or ("" if project is None else project.settings.title),
+        "title": "" if project is None else _title(request, project),
         "csrf": "",
         "request": request,
     } | values
@@ -113,6 +113,12 @@ def render(request: Request, template: str, *, status: int = 200, **values: Any)
         for row in _NAVIGATION
     ]
     return HTMLResponse(_templates().get_template(template).render(values), status_code=status)
+
+
+def _title(request: Request, project: JudgingProject) -> str:
+    """Return the title in the settings, or the name of the folder of the evaluations."""
+    workbench, title = getattr(request.app.state, "workbench", None), project.settings.title
+    return title if workbench is None or title != Settings().title else str(workbench.project.file.folder.name)
 
 
 def error_page(request: Request, what: str, *, where: str = "", fix: str = "", status: int = 400) -> Response:
@@ -187,25 +193,28 @@ class RateLimit:
 class Results:
     """Results that are kept while they are used; concurrent requests compute each result once."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = _KEPT) -> None:
+        self._most = most
         self._kept: dict[Hashable, object] = {}
         self._locks: dict[Hashable, threading.Lock] = {}
         self._lock = threading.Lock()
-
-    def __contains__(self, key: Hashable) -> bool:
-        return key in self._kept
 
     def get(self, key: Hashable, compute: Callable[[], _T]) -> _T:
         """Return the result for a key, and compute it if it is not kept."""
         with self._lock:
             lock = self._locks.setdefault(key, threading.Lock())
-        with lock:
-            result: _T = self._kept.pop(key) if key in self._kept else compute()  # type: ignore[assignment]
-            self._kept[key] = result  # the latest one is last
+        try:
+            with lock:
+                kept: Any = self._kept.get(key, self)
+                result: _T = compute() if kept is self else kept
+        finally:
+            with self._lock:
+                self._locks.pop(key, None)
         with self._lock:
-            for old in [*self._kept][: max(0, len(self._kept) - _KEPT)]:
+            self._kept.pop(key, None)
+            self._kept[key] = result  # the latest one is last
+            for old in [*self._kept][: max(0, len(self._kept) - self._most)]:
                 self._kept.pop(old, None)
-                self._locks.pop(old, None)
         return result
 
 

@@ -1,4 +1,4 @@
-"""`serve`: run the pages of a judging project on a local address."""
+"""`serve`: run the pages of evaluations and of judging on a local address."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from rankgauge.comparison import Comparison, DecidingDocuments, RunDiff, compare, deciding_documents, diff
 from rankgauge.corpus import Collection, Document, Query
@@ -12,7 +13,7 @@ from rankgauge.diagnosis import Diagnosis, diagnose
 from rankgauge.errors import InputError
 from rankgauge.evaluation import Evaluation
 from rankgauge.judging import IN_SIGHT, Question, build_pool
-from rankgauge.project import Project, reevaluate
+from rankgauge.project import CollectedGrades, Project, reevaluate
 from rankgauge.store import HistoryEntry, obstacles
 from rankgauge.web.pages import Results
 
@@ -28,12 +29,40 @@ class Regraded:
         saved: The comparison as saved.
         current: The comparison with the grades that judges gave since.
         grades: The current grades of each query whose grades changed.
+        in_sight: Whether some of these grades were given in sight of the rankings.
+        reason: Why the grades given since have no effect; empty if they have.
     """
 
     entries: tuple[HistoryEntry, ...]
     saved: Comparison
     current: Comparison
     grades: Mapping[str, Mapping[str, float]]
+    in_sight: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class GivenJudgment:
+    """A judgment of a person on a document.
+
+    Attributes:
+        judge: The identifier of the judge.
+        name: The name of the judge.
+        status: The status, ``in sight`` beside the rankings.
+        said: A grade, or a choice.
+        day: The date.
+    """
+
+    judge: str
+    name: str
+    status: str
+    said: str
+    day: str
+
+    @property
+    def in_sight(self) -> bool:
+        """Whether the judge saw systems and ranks."""
+        return self.status == IN_SIGHT
 
 
 class Workbench:
@@ -46,7 +75,7 @@ class Workbench:
     def __init__(self, project: Project) -> None:
         self.project = project
         self.history = project.evaluations
-        self.results = Results()
+        self.results, self._values = Results(), Results(1_000)
 
     def evaluation(self, entry: HistoryEntry) -> Evaluation:
         """Return the values of a saved evaluation."""
@@ -54,7 +83,7 @@ class Workbench:
 
     def measure(self, entry: HistoryEntry, name: str) -> Evaluation:
         """Return the values of one measure of a saved evaluation."""
-        return self.results.get(("measure", entry.id, name), lambda: self.history.load(entry, name))
+        return self._values.get(("measure", entry.id, name), lambda: self.history.load(entry, name))
 
     def baseline(self, entry: HistoryEntry) -> HistoryEntry | None:
         """Return the evaluation to compare with: the baseline, or the latest of another run."""
@@ -80,86 +109,126 @@ class Workbench:
 
         def regraded() -> Regraded:
             before = self.results.get(("saved", ids, measure), saved)
-            grades = self._changed_grades(entries[0], before)
-            if not grades:
-                return Regraded(tuple(entries), before, before, grades)
-            parts = [
-                reevaluate(
-                    evaluation,
-                    Qrels.of(grades),
-                    self.history.run(entry, queries=grades),
-                    list(grades) if evaluation.policies.queries == "given" else evaluation.policies.queries,
-                )
-                for entry, evaluation in zip(entries, before.evaluations, strict=True)
-            ]
-            return Regraded(tuple(entries), before, before.updated(parts), grades)
+            grades = {}
+            try:
+                evaluated = {*before.evaluations[0].query_ids}
+                changed = {query for query in self._collected() if query in evaluated}
+                kept = self._saved_grades(entries[0], changed)
+                current = {query: self.grades(entries[0], query) for query in changed}
+                grades = {query: own for query, own in current.items() if own and own != kept.get(query, {})}
+                if not grades:
+                    return Regraded(tuple(entries), before, before, grades)
+                parts = [
+                    reevaluate(
+                        evaluation,
+                        Qrels.of(grades),
+                        self.history.run(entry, queries=grades),
+                        list(grades) if evaluation.policies.queries == "given" else evaluation.policies.queries,
+                    )
+                    for entry, evaluation in zip(entries, before.evaluations, strict=True)
+                ]
+                after = before.updated(parts)
+            except InputError as error:  # saved without the run, or with other judgments than grades
+                return Regraded(tuple(entries), before, before, {}, reason=error.what if grades else "")
+            in_sight = any(self._collected()[query].in_sight for query in grades)
+            return Regraded(tuple(entries), before, after, grades, in_sight)
 
         return self.results.get(("regraded", ids, measure, position), regraded)
 
-    def _changed_grades(self, entry: HistoryEntry, comparison: Comparison) -> dict[str, dict[str, float]]:
-        """Return the current grades of the queries with other grades than those of the evaluation."""
-        collected = self.project.collected(beside_others=True)
-        evaluated = set(comparison.evaluations[0].query_ids)
-        collected = {query: grades for query, grades in collected.items() if query in evaluated}
-        saved: Mapping[str, Mapping[str, float]] = self.history.qrels(entry, queries=collected) if collected else {}
-        current = {query: grades.beside(saved.get(query, {})) for query, grades in collected.items()}
-        return {query: grades for query, grades in current.items() if grades != {**saved.get(query, {})}}
+    def _collected(self) -> dict[str, CollectedGrades]:
+        """Return the grades of judges, by every question that they judged."""
+
+        def compute() -> dict[str, CollectedGrades]:
+            asked = (judgment.presentation.question for judgment in self.project.judging.judgments())
+            return dict.fromkeys(asked, CollectedGrades({}, {}, {})) | self.project.collected(beside_others=True)
+
+        return self.results.get(("collected", self.project.judging.position), compute)
+
+    def _saved_grades(self, entry: HistoryEntry, queries: Iterable[str]) -> Mapping[str, Mapping[str, float]]:
+        """Return the grades of an evaluation; empty if its judgments are of another kind."""
+        queries = list(queries)
+        qrels: object = self.history.qrels(entry, queries=queries) if queries and entry.qrels else {}
+        return qrels if isinstance(qrels, Qrels) else {}
+
+    def grades(self, entry: HistoryEntry, query: str) -> dict[str, float]:
+        """Return the current grades of a query: those of judges, beside those of the collection.
+
+        If the collection is gone, those of the evaluation.
+        """
+        saved = {**self._saved_grades(entry, [query]).get(query, {})}
+        collected = self._collected().get(query)
+        if collected is None or not saved:
+            return saved
+        try:
+            judged = self.project.collection.qrels
+        except InputError:
+            judged = None
+        given = saved if judged is None or query not in judged else judged[query]
+        return collected.beside(given)
 
     def deciding(self, before: HistoryEntry, after: HistoryEntry, measure: str) -> DecidingDocuments:
         """Return the unjudged documents in the first ranks that could change a difference."""
 
         def compute() -> DecidingDocuments:
             baseline, run = (replace(self.history.run(entry), name=entry.short_name) for entry in (before, after))
-            return deciding_documents(self._judgments(before), baseline, run, measure, depth=_DEPTH)
+            return deciding_documents(
+                self._judgments(before), baseline, run, measure, depth=_DEPTH, ties=_order_of(before)
+            )
 
         return self.results.get(("deciding", before.id, after.id, measure, self.project.judging.position), compute)
 
     def add_queue(self, before: HistoryEntry, after: HistoryEntry, measure: str) -> None:
-        """Add the documents of :meth:`deciding` to the tasks of the judges, blind and in random order."""
+        """Add the documents of :meth:`deciding` to the tasks of the judges, blind and in random order.
+
+        Raises:
+            InputError: If no document can change the difference, or the texts were not saved.
+        """
         queue, judging = self.deciding(before, after, measure).queue(), self.project.judging
         documents: dict[str, Document] = {}
-        queries: dict[str, Query] = {}
+        queries = {query: Query(query, query) for query in queue}
         for entry in (before, after):
             texts = self.texts(entry, {document for ranking in queue.values() for document in ranking})
             documents |= texts.documents
-            queries |= {query: texts.queries.get(query, Query(query, query)) for query in queue}
+            queries |= {query: texts.queries[query] for query in queue if query in texts.queries}
+        if not documents:
+            raise InputError(
+                "no text of these documents was saved", where="queue", fix="evaluate in a project with texts = true"
+            )
         known = judging.questions
         judging.add_questions(Question(query, text.text) for query, text in queries.items() if query not in known)
         build_pool(judging, Collection(documents, queries), [queue], k=max(map(len, queue.values())))
 
     def _judgments(self, entry: HistoryEntry) -> Qrels:
         """Return the judgments of an evaluation with the grades given since."""
-        saved = self.history.qrels(entry)
-        if not isinstance(saved, Qrels):
+        saved, evaluation = self.history.qrels(entry), self.evaluation(entry)
+        policies = evaluation.policies
+        usual = (policies.undefined, policies.unjudged, evaluation.weights, evaluation.profile)
+        if not isinstance(saved, Qrels) or usual != ("zero", "not relevant", None, None):
             raise InputError(
-                f"{entry.short_name} has judgments without a grade for each document",
+                "they are known for grades, plain means, and unjudged documents that count as not relevant",
                 where=entry.short_name,
-                fix="compare evaluations of measures that read grades",
+                fix="evaluate with the default policies",
             )
-        collected = self.project.collected(beside_others=True)
-        changed = {query: grades.beside(saved[query]) for query, grades in collected.items() if query in saved}
-        return Qrels.of({**saved, **changed}) if changed else saved
-
-    def grades(self, entry: HistoryEntry, query: str) -> dict[str, float]:
-        """Return the current grades of a query: those of an evaluation, and those given since."""
-        saved = {**self.history.qrels(entry, queries=[query]).get(query, {})}
-        key = ("collected", self.project.judging.position)
-        collected = self.results.get(key, lambda: self.project.collected(beside_others=True)).get(query)
-        return saved if collected is None else collected.beside(saved)
+        asked = self._collected()
+        grades = {q: self.grades(entry, q) if q in asked else saved[q] for q in evaluation.query_ids}
+        return saved if grades == saved else Qrels.of(grades)
 
     def highest_grade(self, entry: HistoryEntry) -> float:
         """Return the highest grade of the judgments of an evaluation."""
-        return self.results.get(
-            ("highest", entry.qrels), lambda: max(max(grades.values()) for grades in self.history.qrels(entry).values())
-        )
 
-    def rank(self, entry: HistoryEntry, query: str, document: str) -> int | None:
-        """Return the rank of a document for a query in a saved run; None if it was not retrieved."""
+        def compute() -> float:
+            qrels: object = self.history.qrels(entry)
+            return max(map(max, map(dict.values, map(dict, qrels.values())))) if isinstance(qrels, Qrels) else 0.0
+
+        return self.results.get(("highest", entry.qrels), compute)
+
+    def ranked(self, entry: HistoryEntry, query: str) -> list[str]:
+        """Return the ranking of a query in the order in which it was evaluated; empty if the run was not saved."""
         try:
-            ranking = ranked(self.history.run(entry, queries=[query])).get(query, {})
-        except InputError:  # saved without its run
-            return None
-        return next((rank for rank, name in enumerate(ranking, 1) if name == document), None)
+            run = self.history.run(entry, queries=[query])
+        except InputError:
+            return []
+        return list(ranked(run, ties=_order_of(entry)).get(query, {}))
 
     def query(self, pair: Sequence[HistoryEntry], query: str, measure: str, depth: int) -> RunDiff:
         """Compare the rankings of a query, with its current grades.
@@ -171,7 +240,7 @@ class Workbench:
         if not grades:
             raise InputError(f"query {query!r:.60} has no judgments", where="query", fix="choose another query")
         runs = [replace(self.history.run(entry, queries=[query]), name=entry.short_name) for entry in pair]
-        return diff({query: grades}, runs[0], runs[1], measure, queries=[query], k=depth)
+        return diff({query: grades}, runs[0], runs[1], measure, queries=[query], k=depth, ties=_order_of(pair[0]))
 
     def diagnosis(self, entry: HistoryEntry) -> Diagnosis:
         """Return the likely causes of the errors of a saved run."""
@@ -197,18 +266,24 @@ class Workbench:
         queries = self.results.get(("queries", entry.query_set, entry.collection), lambda: self.texts(entry).queries)
         return {name: query.text for name, query in queries.items()}
 
-    def given(self, query: str, document: str) -> list[tuple[str, str, str, str]]:
-        """Return who judged a document: name, whether in sight, what was said, and when."""
-        names = {judge.id: judge.name for judge in self.project.judging.judges.values()}
+    def given(self, query: str, document: str) -> list[GivenJudgment]:
+        """Return the judgments of people on a document, in the order of presentation."""
+        judges = self.project.judging.judges
         rows = []
         for judgment in self.project.judging.judgments():
             shown, choice = judgment.presentation, judgment.choice
             if shown.question != query or document not in shown.documents or choice is None or not choice.finished:
                 continue
-            place = shown.documents.index(document)
-            said = f"grade {choice.grades[place]}" if choice.grades else choice.outcome
-            if choice.documents:
+            said = choice.outcome
+            if choice.grades:
+                said = f"grade {choice.grades[shown.documents.index(document)]}"
+            elif choice.documents:
                 said = "chosen" if document in choice.documents else "not chosen"
-            seen = "in sight of the rankings" if judgment.status == IN_SIGHT else f"blind ({judgment.status})"
-            rows.append((names.get(shown.judge, shown.judge), seen, said, choice.time[:10]))
+            name = judges[shown.judge].name if shown.judge in judges else shown.judge
+            rows.append(GivenJudgment(shown.judge, name, judgment.status, said, choice.time[:10]))
         return rows
+
+
+def _order_of(entry: HistoryEntry) -> Literal["trec", "input"]:
+    """Return the order of equal scores; for a mean over all orders, that of trec_eval."""
+    return "input" if entry.policies.ties == "input" else "trec"

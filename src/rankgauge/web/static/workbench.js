@@ -16,23 +16,22 @@
   }
   document.querySelectorAll("[data-part]").forEach(load);
 
-  // ---- a query: documents and grades
-  let sending = false;
+  // ---- a query: documents and grades, one action after the other
+  if (!find("#compared")) return;
+  let last = Promise.resolve();
+  const later = (action) => { last = last.then(action); };
+
   /** Replace the compared query by that of another address, or by the answer to a form. */
   async function show(address, options = {}) {
-    if (sending) return;
-    sending = true;
     try {
       const response = await fetch(address, options);
       const answer = parsed(await response.text()), next = find("#compared", answer);
       if (!next && !options.method) { location.assign(address); return; }
       if (!next) { say([...answer.querySelectorAll("h1, .fix")].map((part) => part.textContent.trim()).join(" ")); return; }
-      const scroll = find(".hits")?.scrollTop ?? 0;
       find("#compared").replaceWith(next);
-      if (find(".hits")) find(".hits").scrollTop = scroll;
       history.pushState(null, "", response.url);
       find("[aria-current] a", next)?.focus({ preventScroll: true });
-    } catch { say("The server did not respond: the grade is not stored. Try again."); } finally { sending = false; }
+    } catch { say("The server did not respond. Reload the page to see whether the grade is stored."); }
   }
   function say(message) {
     const text = document.createElement("p");
@@ -40,32 +39,38 @@
     text.textContent = message;
     find(".result").append(text);
   }
-  if (!find("#compared")) return;
+  const grade = (form, button) => {
+    const body = new URLSearchParams(new FormData(form, button));
+    return show(form.action, { method: "POST", body, keepalive: true });
+  };
   addEventListener("popstate", () => location.reload());
   document.addEventListener("click", (event) => {
     const link = event.target.closest("[data-document]");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
     event.preventDefault();
-    show(link.href);
+    later(() => show(link.href));
   });
   document.addEventListener("submit", (event) => {
     if (event.target.id !== "grades") return;
     event.preventDefault();
-    const fields = new URLSearchParams(new FormData(event.target, event.submitter));
-    show(event.target.action, { method: "POST", body: fields });
+    later(() => grade(event.target, event.submitter));
   });
-  document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
+
+  /** Do what a key says; the page may have changed since it was pressed. */
+  const act = (key) => {
     const links = [...document.querySelectorAll("[data-document]")];
     const at = links.findIndex((link) => link.closest("[aria-current]"));
-    const go = (link) => { if (link) { event.preventDefault(); link.click(); } };
-    const key = event.key;
-    if (key === "j") go(find("[rel=next]"));
-    else if (key === "k") go(find("[rel=prev]"));
-    else if (key === "n") go(links[Math.min(at + 1, links.length - 1)]);
-    else if (key === "p") go(links[Math.max(at - 1, 0)]);
-    else if (key === "u") go([...links.slice(at + 1), ...links].find((link) => link.closest(".unjudged")));
-    else if (key === "e") go(find("#steps"));
-    else if (/^[0-9]$/.test(key)) go(find(`#grades button[value="${key}"]`));
+    const unjudged = [...links.slice(at + 1), ...links].find((link) => link.closest(".unjudged"));
+    const open = { j: "[rel=next]", k: "[rel=prev]", e: "#steps" }[key];
+    const link = { n: links[Math.min(at + 1, links.length - 1)], p: links[Math.max(at - 1, 0)], u: unjudged }[key];
+    const button = /^[0-9]$/.test(key) ? find(`#grades button[value="${key}"]`) : null;
+    if (open && find(open)) location.assign(find(open).href);
+    return link ? show(link.href) : button ? grade(button.form, button) : undefined;
+  };
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
+    if (!/^[jknpue0-9]$/.test(event.key)) return;
+    event.preventDefault();
+    later(() => act(event.key));
   });
 })();
