@@ -41,7 +41,7 @@
   }
   const grade = (form, button) => {
     const body = new URLSearchParams(new FormData(form, button));
-    return show(form.action, { method: "POST", body, keepalive: true });
+    return show(form.action, { method: "POST", body });
   };
   addEventListener("popstate", () => location.reload());
   document.addEventListener("click", (event) => {
