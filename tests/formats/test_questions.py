@@ -104,8 +104,9 @@ def test_an_ambiguous_part_must_be_named(notes, tmp_path):
 
 
 def test_a_collection_of_other_documents_is_not_silently_ignored(notes, tmp_path):
-    (tmp_path / "a.run").write_text("q1 Q0 d1 1 2.0 a\nq1 Q0 d2 2 1.0 a\n")
-    printed = run("diff", notes / "questions.csv", tmp_path / "a.run", tmp_path / "a.run", "--collection", notes)
+    for name in ("a.run", "b.run"):
+        (tmp_path / name).write_text("q1 Q0 d1 1 2.0 a\nq1 Q0 d2 2 1.0 a\n")
+    printed = run("diff", notes / "questions.csv", tmp_path / "a.run", tmp_path / "b.run", "--collection", notes)
     assert "none of the 2 documents of the run is in the collection, such as 'd1'" in " ".join(printed.stdout.split())
 
 

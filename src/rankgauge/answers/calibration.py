@@ -56,6 +56,7 @@ def calibrate(
         InputError: If the verdicts are from several judges, or no item has a verdict and a label.
 
     Example:
+        >>> from rankgauge.answers import AnswerRecord
         >>> records = [AnswerRecord(f"q{n}", "Is it?", f"It is {n}.") for n in range(40)]
         >>> answers = AnswerSet("a", tuple(records))
         >>> keys = [item.key for item in answers.items() if item.relation == "abstention"]

@@ -38,6 +38,7 @@ def read_verdicts(source: Any, answers: AnswerSet | Iterable[AnswerSet] = ()) ->
         InputError: If the item or label of a row is unknown.
 
     Example:
+        >>> from rankgauge.answers import AnswerRecord
         >>> answers = AnswerSet.of([AnswerRecord("q1", "How high?", "I don't know.")])
         >>> row = {"record": "q1", "relation": "abstention", "label": "abstains", "judge": "ann"}
         >>> [verdict.label for verdict in read_verdicts([row], answers)]
