@@ -15,13 +15,16 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rankgauge.core.abstention import abstains, split_sentences
 from rankgauge.core.lazy import registered
 from rankgauge.errors import InputError
+
+if TYPE_CHECKING:
+    from rankgauge.store import History
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,6 +394,27 @@ class AnswerSet:
 
     def __len__(self) -> int:
         return len(self.records)
+
+    def rows(self) -> dict[str, dict[str, Any]]:
+        """Return the fields of each record, by question, to be saved with an evaluation."""
+        return {record.id: asdict(record) for record in self.records}
+
+    @classmethod
+    def saved(cls, history: History, which: int | str) -> AnswerSet:
+        """Return the answers saved with an evaluation.
+
+        Raises:
+            InputError: If the evaluation does not exist, or was saved without answers.
+        """
+        records = []
+        for row in history.answers(which).values():
+            parts: dict[str, Any] = {k: tuple(value) if isinstance(value, list) else value for k, value in row.items()}
+            parts["contexts"] = tuple(Context(**context) for context in parts["contexts"])
+            parts["citations"] = tuple(Citation(**citation) for citation in parts["citations"])
+            parts["history"] = tuple((role, text) for role, text in parts["history"])
+            records.append(AnswerRecord(**parts))
+        entry = history.entry(which)
+        return cls(entry.run, tuple(records), entry.run_settings)
 
     def items(self) -> Iterator[Item]:
         """Yield all items of the records that can be judged."""

@@ -171,7 +171,9 @@ def evaluate(
       rankgauge answers evaluate answers.jsonl --verdicts people.jsonl -m Faithfulness
       rankgauge answers evaluate answers.jsonl --url http://localhost:8000/v1 --model small --dry-run
     """
-    saves = rankgauge.core.find_project_file() is not None if saving.save is None else saving.save
+    path = rankgauge.core.find_project_file()
+    project = None if path is None else rankgauge.Project(path)
+    saves = project is not None if saving.save is None else saving.save
     history = replace(saving, store=judging.store if saves else None).open(default=saves)
     if output is not None:
         check_writable(output)
@@ -183,8 +185,9 @@ def evaluate(
     if output is not None:
         write_report(output, "".join(f"{evaluation.to_json()}\n" for evaluation in evaluations))
     if history is not None:
-        for evaluation in evaluations:
-            saving.add(history, evaluation, settings=evaluation.settings)
+        for evaluation, system in zip(evaluations, judged, strict=True):
+            rows = system.answers.rows()
+            saving.add(history, evaluation, settings=evaluation.settings, answers=rows, project=project)
     out.print(shown)
     out.print_next_step("answers evaluate")
 
@@ -387,9 +390,7 @@ def _judged(
         if searches and judging.collection is None:
             raise click.UsageError("--search needs the documents: --collection FOLDER")
         with working(f"reading {file}"):
-            sets = package.read_answers(
-                file, system=judging.system, reference=judging.reference, texts=_texts(judging.collection)
-            )
+            sets = _read(file, judging)
         settings = settings_of({} if values is None else values.settings)
         measures = () if values is None else values.measures
         judge = None if model is None else package.ModelJudge(model, search=_search(judging, key))
@@ -453,6 +454,15 @@ def _texts(collection: str | None) -> Mapping[str, str] | None:
     if collection is None:
         return None
     return {key: document.text for key, document in rankgauge.Collection.read(collection).documents.items()}
+
+
+def _read(file: str, judging: _Judging) -> tuple[package.AnswerSet, ...]:
+    """Return the answers of a file, or those saved with an evaluation."""
+    if rankgauge.core.is_short_name(file):
+        return (package.AnswerSet.saved(rankgauge.History(), file),)
+    return package.read_answers(
+        file, system=judging.system, reference=judging.reference, texts=_texts(judging.collection)
+    )
 
 
 def _judged_by_rules(answers: package.AnswerSet) -> _Judged:

@@ -360,6 +360,7 @@ class Saving:
         collection: rankgauge.Collection | None = None,
         project: rankgauge.Project | None = None,
         settings: Mapping[str, Any] | None = None,
+        answers: Mapping[str, Any] | None = None,
     ) -> None:
         """Save an evaluation with its settings (by default those of --set); print its number."""
         kept = dict(settings or settings_of(self.settings))
@@ -369,6 +370,7 @@ class Saving:
             qrels,
             run=run,
             collection=collection,
+            answers=answers,
             texts=project is None or project.file.texts,
             label=label,
             settings=kept,

@@ -19,7 +19,8 @@ from rankgauge.data.special_qrels import SpecialQrels
 from rankgauge.formats.texts import TextRow
 from rankgauge.store.artifacts import Artifact, Columns
 
-RUN, JUDGMENTS, QUESTIONS, DOCUMENTS = "run", "judgments", "questions", "documents"  # kinds of artifacts
+# Kinds of artifacts.
+RUN, JUDGMENTS, QUESTIONS, DOCUMENTS, ANSWERS = "run", "judgments", "questions", "documents", "answers"
 
 Read: TypeAlias = Callable[[Sequence[int]], Iterator[Columns]]
 

@@ -26,7 +26,16 @@ from rankgauge.data.run import Run, write_run
 from rankgauge.data.special_qrels import SpecialQrels
 from rankgauge.errors import FormatError, InputError, RankgaugeError
 from rankgauge.store.artifacts import Artifact
-from rankgauge.store.contents import DOCUMENTS, QUESTIONS, RUN, Read, digests_in, line_of, pack_texts, read_texts
+from rankgauge.store.contents import (
+    ANSWERS,
+    DOCUMENTS,
+    QUESTIONS,
+    RUN,
+    Read,
+    line_of,
+    pack_texts,
+    read_texts,
+)
 from rankgauge.store.entries import OWN
 from rankgauge.store.history import History, seal
 from rankgauge.store.schema import PREFIX, SCHEMA
@@ -226,7 +235,7 @@ class WholeStore(History):
                     if known is None:
                         counts[row.kind] += 1
                         known = folder / f"{row.kind}-{row.name[:16]}.jsonl"
-                        if row.kind in {QUESTIONS, DOCUMENTS}:
+                        if row.kind in {QUESTIONS, DOCUMENTS, ANSWERS}:
                             _write_texts(row.kind, partial(self._artifacts.read, connection, row.name), known)
                         else:
                             known = _write_pairs(self.run(entry) if row.kind == RUN else self.qrels(entry), known)
@@ -287,13 +296,19 @@ class WholeStore(History):
         removed["text"] += _change(connection, f"judging_{kind}s", {"id": {name}}, change)
         artifacts, uses = map(SCHEMA.table, ("artifacts", "uses"))
         marked: set[int] = set()
-        names = artifacts.select().with_only_columns(artifacts.c.name).where(artifacts.c.kind == f"{kind}s")
-        for old in connection.scalars(names).all():
+        columns = artifacts.c.name, artifacts.c.kind
+        names = artifacts.select().with_only_columns(*columns).where(artifacts.c.kind.in_([f"{kind}s", ANSWERS]))
+        for old, own in connection.execute(names).all():
             read = partial(self._artifacts.read, connection, old)
-            if name not in dict(digests_in(read)):
+            rows = list(read_texts(read))
+            # An answer contains its question, and texts of documents.
+            kept = [row for row in rows if row.id != name or (kind, own) == ("document", ANSWERS)]
+            if own == ANSWERS and kind == "document":
+                kept = [row for row in rows if all(part["id"] != name for part in row.fields["contexts"])]
+            if len(kept) == len(rows):
                 continue
-            lines = [(row.id, line_of(row.id, row)) for row in read_texts(read) if row.id != name]
-            written = [self._artifacts.write(*packed) for packed in pack_texts(f"{kind}s", lines)]
+            lines = [(row.id, line_of(row.id, row)) for row in kept]
+            written = [self._artifacts.write(*packed) for packed in pack_texts(own, lines)]
             self._artifacts.name(connection, written, [])
             where = uses.c.artifact == old
             marked |= set(connection.scalars(uses.select().with_only_columns(uses.c.evaluation).where(where)))

@@ -29,6 +29,7 @@ from rankgauge.formats.texts import TextRow
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.store.artifacts import Artifact, Artifacts
 from rankgauge.store.contents import (
+    ANSWERS,
     DOCUMENTS,
     JUDGMENTS,
     QUESTIONS,
@@ -106,6 +107,7 @@ class History(Store):
         *,
         run: Any = None,
         collection: Collection | None = None,
+        answers: Mapping[str, Mapping[str, Any]] | None = None,
         texts: bool = True,
         label: str = "",
         settings: Mapping[str, Any] | None = None,
@@ -121,7 +123,8 @@ class History(Store):
                 comparable. Without judgments, this is not checked.
             run: The run, which is saved; default: the rankings of the records.
             collection: The documents and queries, whose fingerprint is saved.
-            texts: Whether to save the texts of the queries and of the retrieved and judged
+            answers: The fields of generated answers, by question (``AnswerSet.rows``).
+            texts: Whether to save answers, and the texts of the queries and of the retrieved and judged
                 documents of the collection.
             label: Free text, such as ``release 2.1``.
             settings: Other values to save: text, finite numbers, and lists and mappings of them.
@@ -171,9 +174,11 @@ class History(Store):
         kept: dict[str, Mapping[str, Document] | Mapping[str, Query]] = {}
         if collection is not None and texts:
             kept = {QUESTIONS: collection.queries, DOCUMENTS: collection.documents}
+        lines = [(key, line_of(key, Query(key, "", row))) for key, row in (answers or {}).items() if texts]
         share = True
         while True:
             written = [self._artifacts.write(*pack_pairs(kind, part)) for kind, part in pairs.items()]
+            written += [self._artifacts.write(*packed) for packed in pack_texts(ANSWERS, lines)]
             earlier: list[str] = []
             for kind, rows in kept.items():
                 new, old = self._write_texts(kind, rows, ids_in(kind, pairs.values()), share=share)
@@ -384,6 +389,16 @@ class History(Store):
         documents = {key: Document(key, row.title, row.text, row.fields) for key, row in texts[DOCUMENTS].items()}
         queries = {key: Query(key, row.text, row.fields) for key, row in texts[QUESTIONS].items()}
         return Collection(documents, queries, f"evaluation {entry.id}")
+
+    def answers(self, which: int | str | HistoryEntry) -> dict[str, Mapping[str, Any]]:
+        """Return the fields of the answers saved with an evaluation, by question.
+
+        Raises:
+            InputError: If the evaluation does not exist, was saved without answers, or is damaged.
+        """
+        with self._database.reading() as connection:
+            reads = self._used(connection, self._entry(connection, which), ANSWERS, "answers")
+            return {row.id: row.fields for read in reads for row in read_texts(read)}
 
     def sizes(self) -> dict[str, int]:
         """Return the bytes of values and of each kind of artifact, after compression.
