@@ -67,6 +67,11 @@ def test_saved_runs_are_accepted_as_files_are(files, saved, command):
     assert "".join(got.split()).replace("─", "") == "".join(expected.split()).replace("─", "")
 
 
+@pytest.mark.parametrize("words", ["reliability", "explain", "compare", "diff", "diagnose", "sensitivity deciding"])
+def test_without_arguments_the_saved_evaluations_are_taken(words, command):
+    assert command(*words.split(), "-q").stdout
+
+
 def test_a_saved_run_that_is_cut_keeps_its_scores(folder, command):
     command("cut", "bm25#1", "-k", "2", "-o", "top.run")
     cut, whole = Run.of(folder / "top.run"), Run.of(folder / "bm25.run")
@@ -166,7 +171,7 @@ def test_judges_get_the_documents_of_the_project(command):
 
 
 def test_outside_of_a_project_the_inputs_must_be_named(tmp_path):
-    for words in (["diagnose"], ["compare"], ["report"], ["gate"], ["reliability", "qrels.txt"]):
+    for words in (["diagnose"], ["compare"], ["report"], ["gate"], ["explain", "RR"], ["reliability", "qrels.txt"]):
         done = run_command(*words, cwd=tmp_path)
         assert done.returncode == 2
         assert "name the judgments and the run" in done.stderr

@@ -121,7 +121,12 @@ def explain(
         raise click.UsageError("pass one of --against, --against-values, and --against-mean")
     if mean is not None and not _NUMBER.fullmatch(mean):
         raise click.BadParameter(f"got {mean!r}, expected a number such as 0.4123", param_hint="--against-mean")
-    *sources, measure = paths or ("",)
+    file = rankgauge.core.find_project_file()
+    # In a project, the latest evaluation is explained by the measure that decides.
+    words = paths or (() if file is None else rankgauge.Project(file).measures[:1])
+    if not words:
+        raise click.UsageError("name the measure: QRELS RUN MEASURE")
+    *sources, measure = words
     with working(f"explaining {measure}"):
         inputs = read_inputs(sources, 1)
         truth, (source,) = inputs.qrels, inputs.runs.values()
@@ -282,7 +287,9 @@ def reliability(
       rankgauge reliability bm25#1 dense#2
     """
     inputs = read_inputs(paths)
-    names = dict(zip(paths[-len(inputs.runs) :], inputs.runs, strict=True))
+    # Without arguments, the runs are known by their names.
+    spelled = paths[-len(inputs.runs) :] or tuple(inputs.runs)
+    names = dict(zip(spelled, inputs.runs, strict=True))
     groups = {name: name for name in inputs.runs}
     for pair in pairs:
         path, _, group = pair.rpartition("=")
