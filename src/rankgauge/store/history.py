@@ -359,12 +359,18 @@ class History(Store):
             table, reads = read_pairs(read, f"evaluation {entry.id}", wanted)
         return special_qrels(reads).of_keyed(table) if reads else Qrels(table)
 
-    def collection(self, which: int | str | HistoryEntry, documents: Iterable[str] | None = None) -> Collection:
+    def collection(
+        self,
+        which: int | str | HistoryEntry,
+        documents: Iterable[str] | None = None,
+        queries: Iterable[str] | None = None,
+    ) -> Collection:
         """Return the texts saved with an evaluation: its queries, and retrieved and judged documents.
 
         Args:
             which: The number, the short name, or the metadata of the evaluation.
             documents: Read only the texts of these documents, which is fast.
+            queries: With documents: read only the texts of these queries.
 
         Raises:
             InputError: If the evaluation does not exist, was saved without texts, or is damaged.
@@ -379,7 +385,8 @@ class History(Store):
             texts: dict[str, dict[str, TextRow]] = {}
             ids = {kind: ids_in(kind, pairs) for kind in (QUESTIONS, DOCUMENTS)}
             if documents is not None:
-                ids = {QUESTIONS: set(self._query_ids(connection, entry)), DOCUMENTS: set(documents)}
+                wanted_queries = self._query_ids(connection, entry) if queries is None else queries
+                ids = {QUESTIONS: set(wanted_queries), DOCUMENTS: set(documents)}
             for kind, wanted in ids.items():
                 texts[kind] = {}
                 for read in self._used(connection, entry, kind):

@@ -306,7 +306,7 @@ def _download(workbench: Workbench, entries: Sequence[HistoryEntry], regraded: R
         runs,
         result=regraded.saved,
         sections=[Section("Changed grades", (_AS_SAVED,))] if regraded.grades else (),
-        collection=workbench.texts(entries[0], None),
+        collection=workbench.texts(entries[0], None, None),
         title=" and ".join(runs),
     )
     name = "-".join(str(entry.id) for entry in entries)
@@ -367,7 +367,7 @@ def _compared_query(visit: Visit) -> Response:
     if not selected:
         unjudged = (at.document for ranking in reversed(rankings) for at in ranking if at.grade is None)
         selected = next(unjudged, documents[0] if documents else "")
-    texts = workbench.texts(entries[0], [*documents, *missed, selected])
+    texts = workbench.texts(entries[0], [*documents, *missed, selected], [query])
     document = texts.documents.get(selected)
     text = texts.queries[query].text if query in texts.queries else ""
     return visit.render(

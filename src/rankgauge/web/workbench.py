@@ -187,7 +187,7 @@ class Workbench:
         documents: dict[str, Document] = {}
         queries = {query: Query(query, query) for query in queue}
         for entry in (before, after):
-            texts = self.texts(entry, {document for ranking in queue.values() for document in ranking})
+            texts = self.texts(entry, {document for ranking in queue.values() for document in ranking}, queue)
             documents |= texts.documents
             queries |= {query: texts.queries[query] for query in queue if query in texts.queries}
         if not documents:
@@ -254,16 +254,20 @@ class Workbench:
 
         return self.results.get(("diagnosis", entry.id), compute)
 
-    def texts(self, entry: HistoryEntry, documents: Iterable[str] | None = ()) -> Collection:
-        """Return the texts of queries and of these documents (None: all), as far as they were saved."""
+    def texts(
+        self, entry: HistoryEntry, documents: Iterable[str] | None = (), queries: Iterable[str] | None = ()
+    ) -> Collection:
+        """Return the texts of these documents and queries (None: all), as far as they were saved."""
         try:
-            return self.history.collection(entry, documents)
+            return self.history.collection(entry, documents, queries)
         except InputError:
             return Collection({}, {})
 
     def queries(self, entry: HistoryEntry) -> Mapping[str, str]:
         """Return the texts of the queries of an evaluation; empty if none were saved."""
-        queries = self.results.get(("queries", entry.query_set, entry.collection), lambda: self.texts(entry).queries)
+        queries = self.results.get(
+            ("queries", entry.query_set, entry.collection), lambda: self.texts(entry, (), None).queries
+        )
         return {name: query.text for name, query in queries.items()}
 
     def given(self, query: str, document: str) -> list[GivenJudgment]:
