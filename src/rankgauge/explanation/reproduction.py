@@ -124,7 +124,6 @@ class Reproduction(Result):
             title=self.title(),
             notes=(f"{self.sure}: {self.why}",),
             right=frozenset({1}),
-            shortened=frozenset({0}),
         )
 
     def title(self) -> str:
