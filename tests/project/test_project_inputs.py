@@ -6,7 +6,7 @@ import shutil
 import pytest
 from command import run as run_command
 
-from rankgauge import Run, sample_path
+from rankgauge import Project, Run, sample_path
 
 FILE = """
 log = "log"
@@ -184,3 +184,13 @@ def test_outside_of_a_project_the_inputs_must_be_named(tmp_path):
         done = run_command(*words, cwd=tmp_path)
         assert done.returncode == 2
         assert missing in done.stderr
+
+
+def test_the_store_of_the_environment_is_that_of_all_commands(folder, monkeypatch, tmp_path):
+    where = str(tmp_path / "team.db")
+    monkeypatch.setenv("RANKGAUGE_STORE", where)
+    assert Project(folder).evaluations.where == where
+    done = run_command("evaluate", "bm25.run", "-q", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert where in done.stderr
+    assert "bm25" in run_command("history", "list", cwd=folder).stdout

@@ -59,8 +59,6 @@ def serve(
         "A production log: leads see its metrics and question drift, and draw new questions.  [default: that "
         "of the project, if it exists]",
         "LOG",
-        default=options.from_project(lambda file: file.log if file.log and Path(file.log).exists() else None),
-        show_default=False,
     ),
     store: str | None = options.store,
 ) -> None:
@@ -82,6 +80,7 @@ def serve(
     project = None if file is None else rankgauge.Project(file)
     if project is not None and store not in {None, str(project.file.store)}:
         project = None
-    events = None if log is None else EventLog(log)
+    own = None if project is None else project.file.log
+    events = log or (own if own and Path(own).exists() else None)
     with JudgingProject(store) if project is None else project.open_judging() as judging:
-        address.serve(judging, events, project)
+        address.serve(judging, None if events is None else EventLog(events), project)

@@ -119,7 +119,12 @@ class ProjectFile:
 
     @property
     def store(self) -> str:
-        """The path or URL of the store; a URL only of an own file, because the password is sent to it."""
+        """The path or URL of the store: that in ``RANKGAUGE_STORE``, or that of the file.
+
+        A URL is that of an own file only, because the password is sent to it.
+        """
+        if named := os.environ.get("RANKGAUGE_STORE"):
+            return named
         store = str(self.data.get("store", ".rankgauge/store.db"))
         if "://" not in store:
             return str(self.path.parent / store)
