@@ -119,7 +119,7 @@ class ProjectFile:
 
     @property
     def store(self) -> str:
-        """The path or URL of the store: that in ``RANKGAUGE_STORE``, or that of the file.
+        """The path or URL of the store, in ``RANKGAUGE_STORE`` or in the file.
 
         A URL is that of an own file only, because the password is sent to it.
         """

@@ -531,7 +531,7 @@ class JudgingProject(Store):
 
     @property
     def position(self) -> tuple[int, int]:
-        """The numbers of presentations and choices: what is computed from them holds until one changes."""
+        """The numbers of presentations and choices, which change with each new event."""
         with self._current() as (_, state):
             return state.presented, state.chosen
 
