@@ -435,7 +435,7 @@ def test_impossible_arguments_are_refused_before_a_job_starts(session):
         ({"measures": "alpha_nDCG@10"}, "reads subtopics"),
         ({"measures": "RR", "ties": "input"}, "needs an order of rows"),
         ({"measures": "RR", "duplicates": "first"}, "needs an order of rows"),
-        ({"measures": "RR", "ship": "code"}, "choose value or installed"),
+        ({"measures": "RR", "ship": "code"}, "choose one of: value, installed"),
         ({"measures": "RR", "columns": {"rank": "r"}}, "unknown column 'rank'"),
     ):
         with pytest.raises(UnknownName, match=message):
