@@ -9,6 +9,7 @@ from command import run as run_command
 import rankgauge
 from rankgauge import InputError, Project, sample_path
 from rankgauge.judging import Candidate, Choice, Document, JudgingProject, Question, Source, export_judgments
+from rankgauge.project import CollectedGrades
 
 FILE = """
 baseline = "words"
@@ -275,3 +276,8 @@ def test_a_gate_takes_a_saved_evaluation(folder, command):
     assert command("gate", "words#1").returncode == 0
     assert command("gate", "@latest").returncode == 1
     assert Project().gate("@latest").verdict == "FAIL"
+
+
+def test_of_several_grades_of_a_document_those_of_tasks_and_in_sight_count_before_the_collection():
+    collected = CollectedGrades(graded={"a": 1}, in_sight={"b": 1}, chosen={"c": 1, "d": 1})
+    assert collected.beside({"a": 2, "b": 2, "c": 2, "e": 2}) == {"a": 1, "b": 1, "c": 2, "d": 1, "e": 2}
