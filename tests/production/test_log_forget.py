@@ -92,7 +92,7 @@ def test_refused_rows_of_a_user_are_removed(tmp_path):
 def test_files_without_a_folder_keep_their_columns_and_rows(pattern, tmp_path):
     target = tmp_path / "a.parquet"
     duckdb.execute(
-        f"""COPY (SELECT i AS event_id, 'question' AS kind, TIMESTAMPTZ '2026-05-01 12:00+00' AS time,
+        f"""COPY (SELECT i AS event_id, 'question' AS kind, TIMESTAMPTZ '2026-05-01 12:00:00+00' AS time,
         'q' || i AS question_id, 'u' || (i % 10) AS user_id, i * 2 AS own FROM range(10000) t(i))
         TO '{target}' (ROW_GROUP_SIZE 2048)"""
     )
