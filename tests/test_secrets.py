@@ -202,13 +202,14 @@ def _ask(retriever):
     retriever.search(QUERIES, 2)
 
 
-# Every client repeats secrets in every form; the status changes from one form to the next.
+# Every form is repeated by several clients; the status changes from one form to the next.
 @pytest.mark.parametrize(
     ("client", "form", "status"),
     [
-        (client, form, (200, 400, 503)[(place + shift) % 3])
+        (client, form, (200, 400, 503)[(place + shift) // 3 % 3])
         for shift, client in enumerate(CLIENTS)
         for place, form in enumerate([*FORMS, "echo"])
+        if (place + shift) % 3 == 0 or form == "echo"
     ],
 )
 def test_no_message_contains_a_secret(client, form, status, monkeypatch):

@@ -252,6 +252,7 @@ print(done.before, done.judged, done.missing)
 CALLS = 12 * 3  # 20 claims are 3 calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["kill -9", "Ctrl-C"])
 def test_a_run_that_is_killed_is_resumed_without_paying_twice(tmp_path, how):
     half, resumed = threading.Event(), threading.Event()

@@ -186,6 +186,7 @@ def test_the_queue_is_blind_and_reproducible():
         assert abs(np.corrcoef(np.array(places).T)[0, 1]) < 0.35
 
 
+@pytest.mark.slow
 def test_results_are_those_of_evaluate_on_real_runs(data_folder):
     folder = data_folder / "cranfield"
     runs = [folder / f"runs/{name}.run.gz" for name in ("minilm-l6-v2-cosine", "bm25-lucene-k0.9-b0.4-stem")]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from rankgauge import Evaluation, InputError, UnknownName, compare
 from rankgauge.comparison.differences import select
@@ -38,10 +38,7 @@ def same(updated, fresh):
     assert (updated.sentences, updated.findings) == (fresh.sentences, fresh.findings)
 
 
-@pytest.mark.parametrize("undefined", ["zero", "skip"])
-@pytest.mark.parametrize("weighted", [False, True])
-@settings(max_examples=12, deadline=None)
-@given(data=st.data())
+@given(undefined=st.sampled_from(["zero", "skip"]), weighted=st.booleans(), data=st.data())
 def test_changed_queries_have_the_numbers_of_a_new_comparison(undefined, weighted, data):
     seed = data.draw(st.integers(0, 5))
     rng = np.random.default_rng(seed)

@@ -187,7 +187,8 @@ def test_garbage_collection_deletes_what_nothing_uses_and_what_was_left_over(tmp
         assert history.sizes() == {"values": 0}
 
 
-@pytest.mark.parametrize("rounds", [25])
+@pytest.mark.slow
+@pytest.mark.parametrize("rounds", [9])
 def test_a_save_survives_garbage_collection_at_any_moment(where, rounds):
     stop = threading.Event()
     with History(where) as history:
@@ -220,13 +221,18 @@ def test_two_processes_that_save_the_same_at_once_store_it_once(where):
     code = (
         "import sys; sys.path.insert(0, sys.argv[2]); from artifact_kills import *\n"
         "with History(sys.argv[1]) as history:\n"
-        "    inputs(1); sys.stdin.readline()\n"
+        "    inputs(1); print(flush=True); sys.stdin.readline()\n"
         "    save(history, 1)\n"
     )
     both = [
-        subprocess.Popen([sys.executable, "-c", code, where, PROGRAM.parent], stdin=subprocess.PIPE) for _ in range(2)
+        subprocess.Popen(
+            [sys.executable, "-c", code, where, PROGRAM.parent], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        for _ in range(2)
     ]
-    time.sleep(2)
+    for process in both:
+        with process.stdout as ready:
+            ready.readline()
     for process in both:
         process.stdin.close()
     assert [process.wait(60) for process in both] == [0, 0]
@@ -248,6 +254,7 @@ def test_killed_processes_lose_nothing_and_leave_nothing_half(where):
         check(history)
 
 
+@pytest.mark.slow
 def test_a_server_that_is_lost_in_the_middle_is_reported_and_nothing_is_half(postgres, postgres_server):
     import psycopg
 

@@ -16,7 +16,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Column, Integer, text
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
-from stores import DATABASES, STORES
+from stores import STORES
 
 from rankgauge import InputError
 from rankgauge.store.database import Database
@@ -37,12 +37,6 @@ def upgrade():
     op.add_column("{table}", Column("size", Integer))
 """
 FAILING = LATER + "    raise OSError(28, 'No space left on device')\n"
-
-
-@pytest.fixture(params=DATABASES)
-def kind(request):
-    """The name of a kind of records."""
-    return request.param
 
 
 def database(where, schema=SCHEMA):
@@ -87,8 +81,8 @@ def test_the_tables_of_a_revision_do_not_change():
     assert written == DEFINITIONS.read_text(encoding="utf-8")
 
 
-def test_a_new_store_has_the_tables_that_the_code_reads_and_writes(where, kind):
-    with_data(kind, where)
+def test_a_new_store_has_the_tables_that_the_code_reads_and_writes(where):
+    with_data("judging", where)
     with database(where).reading() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert set(SCHEMA.tables.tables) <= set(context.connection.dialect.get_table_names(connection))
@@ -113,7 +107,8 @@ def test_alembic_is_loaded_only_to_migrate(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["history", "judging_project", "store_of_verdicts"])
-def test_a_store_of_before_projects_is_refused(where, name, kind):
+def test_a_store_of_before_projects_is_refused(tmp_path, name):
+    where, kind = str(tmp_path / "store.db"), "history"
     with_data(kind, where)
     with database(where).writing() as connection:
         connection.execute(text("DROP TABLE rankgauge_version"))
@@ -123,14 +118,15 @@ def test_a_store_of_before_projects_is_refused(where, name, kind):
     assert "fix: name a new store" in str(refusal.value)
 
 
-def test_a_new_store_of_a_later_revision_has_its_tables(where, kind, tmp_path):
-    schema, table = later(kind, tmp_path / "later")
+def test_a_new_store_of_a_later_revision_has_its_tables(where, tmp_path):
+    schema, table = later("judging", tmp_path / "later")
     with database(where, schema).writing() as connection:
         assert connection.execute(text(f"SELECT size FROM {table}")).fetchall() == []
 
 
 @pytest.mark.parametrize("how", ["reading", "writing"])
-def test_a_store_of_today_is_migrated_with_what_is_in_it(where, kind, how, tmp_path):
+def test_a_store_of_today_is_migrated_with_what_is_in_it(where, how, tmp_path):
+    kind = "verdicts" if how == "reading" else "judging"
     written = with_data(kind, where)
     schema, table = later(kind, tmp_path / "later")
     with getattr(database(where, schema), how)() as connection:
@@ -147,7 +143,8 @@ def test_a_store_of_today_is_migrated_with_what_is_in_it(where, kind, how, tmp_p
     assert set(written) <= STORES[kind].ids(where)
 
 
-def test_a_migration_that_fails_changes_nothing(where, kind, tmp_path):
+def test_a_migration_that_fails_changes_nothing(where, tmp_path):
+    kind = "history"
     written = with_data(kind, where)
     schema, _ = later(kind, tmp_path / "later", FAILING)
     with pytest.raises(InputError, match="No space left"), database(where, schema).writing():

@@ -1,5 +1,6 @@
 """A judging project, and a client of its pages without a network."""
 
+import shutil
 import warnings
 
 import pytest
@@ -14,6 +15,7 @@ from evaluated_project import create_evaluated
 from judging_pages import ORIGIN, filled
 from judging_site import chromium, served
 
+from rankgauge import Project
 from rankgauge.web import judging_app
 
 __all__ = ["chromium", "served"]
@@ -31,8 +33,17 @@ def client(project):
         yield client
 
 
+@pytest.fixture(scope="session")
+def _evaluated_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("evaluated") / "handbook"
+    project = create_evaluated(folder)
+    with project.judging, project.evaluations:
+        return folder
+
+
 @pytest.fixture
-def evaluated(tmp_path):
-    project = create_evaluated(tmp_path / "handbook")
+def evaluated(tmp_path, _evaluated_folder):
+    project = Project(shutil.copytree(_evaluated_folder, tmp_path / "handbook"))
+    project.open_judging()
     with project.judging, project.evaluations:
         yield project

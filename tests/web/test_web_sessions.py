@@ -143,6 +143,7 @@ def test_the_link_of_the_local_server_is_used_once(project):
     assert len(project.judges) == 1
 
 
+@pytest.mark.slow
 def test_concurrent_requests_use_the_link_of_the_local_server_once(where):
     uvicorn = pytest.importorskip("uvicorn", reason="uvicorn is not installed")
     project = filled(where)
@@ -157,7 +158,7 @@ def test_concurrent_requests_use_the_link_of_the_local_server_once(where):
             thread.start()
             running.callback(thread.join, 20)
             running.callback(server.handle_exit, 0, None)
-        for _ in range(5):
+        for _ in range(3):
             secret = local_secret(project)
             links = [f"{url}/join/{secret}" for url in urls] * 4
             answers = [each.status_code for each in pool.map(httpx.post, links)]
