@@ -65,11 +65,11 @@ demo-answers: .venv/runtime.stamp ## evaluate the answers of two prompts: does r
 	.venv/bin/rankgauge answers demo
 
 test: check ## all checks before a commit: check, tests except the slow ones, doctests, docs
-	.venv/bin/python -m pytest $(PARALLEL) -m "not slow" --doctest-modules tests src docs README.md
+	.venv/bin/python -m pytest $(PARALLEL) -m "not slow and not long" --doctest-modules tests src docs README.md
 	@$(MAKE) --no-print-directory docs
 
-test-slow: .venv/dev.stamp ## run the slow tests, which take more than a second or two each
-	.venv/bin/python -m pytest $(PARALLEL) --quiet -m slow tests
+test-slow: .venv/dev.stamp ## run the tests that take more than a third of a second each
+	.venv/bin/python -m pytest $(PARALLEL) --quiet -m "slow or long" tests
 
 test-stores: .venv/dev.stamp ## end processes that share a store by signals, in every order; ROUNDS=3 times each
 	ROUNDS=$(ROUNDS) .venv/bin/python -m pytest $(PARALLEL) --quiet tests/store/test_store_processes.py tests/web/test_web_processes.py

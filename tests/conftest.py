@@ -18,6 +18,14 @@ settings.register_profile("many", max_examples=300, deadline=None, print_blob=Tr
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
+def pytest_collection_modifyitems(items):
+    """Mark the functions that `scripts/list_long_tests.py` found to take long."""
+    long = set(Path(__file__).with_name("long.txt").read_text(encoding="utf-8").split())
+    for item in items:
+        if item.nodeid.partition("[")[0] in long:
+            item.add_marker(pytest.mark.long)
+
+
 # Shells let background jobs ignore Ctrl-C, and processes started by tests would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
