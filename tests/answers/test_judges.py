@@ -363,7 +363,7 @@ def test_rules_agree_with_a_slow_loop_over_sentences(claim, text):
 
 
 @pytest.mark.slow
-def test_ten_megabytes_are_judged_in_linear_time():
+def test_three_megabytes_are_judged_in_linear_time():
     rng = random.Random(1)
     words = ["".join(rng.choices(string.ascii_lowercase, k=rng.randint(2, 9))) for _ in range(9999)]
 
@@ -375,7 +375,7 @@ def test_ten_megabytes_are_judged_in_linear_time():
         assert decided(given[-9], text).label == S
         assert decided("The sky is green.", text).label == N
 
-    assert_linear(sentences, judge, 14_000)
+    assert_linear(sentences, judge, 4_000)
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def variants(bare: Measure) -> list[Measure]:
 
 
 CLOSED = [bare.name for bare in CATALOGUE if bare.has_tie_mean]
-BATCH = tied(20080330)
+BATCH = tied(20080330, queries=14)
 
 
 @pytest.mark.slow

@@ -83,7 +83,7 @@ def test_each_question_is_drawn_as_often_as_its_probability_says(tmp_path, by):
 @pytest.mark.slow
 @pytest.mark.parametrize("by", ["frequency", "uniform", "strata"])
 def test_weighted_means_of_samples_are_those_of_the_log(tmp_path, by):
-    """Hájek estimates over 5,000 draws: of the mean over searches, and over questions."""
+    """Hájek estimates over 1,500 draws: of the mean over searches, and over questions."""
     rng = random.Random(1)
     sizes = {f"{chr(97 + n % 26) * 3}{n} q": 1 + int(60 / (n + 1)) for n in range(40)}
     values = {text: rng.random() * (2 if size > 5 else 1) for text, size in sizes.items()}
@@ -91,7 +91,7 @@ def test_weighted_means_of_samples_are_those_of_the_log(tmp_path, by):
     traffic = sum(sizes[t] * v for t, v in values.items()) / sum(sizes.values())
     plain = sum(values.values()) / len(values)
     found = {"weight": [], "query_weight": []}
-    for seed in range(5_000):
+    for seed in range(1_500):
         drawn = sample_questions(file, 12, by=by, seed=seed, personal="keep").questions
         for name, estimates in found.items():
             weights = [getattr(each, name) for each in drawn]
@@ -107,12 +107,12 @@ def test_weighted_means_of_samples_are_those_of_the_log(tmp_path, by):
 @pytest.mark.slow
 @pytest.mark.parametrize("by", ["frequency", "strata"])
 def test_intervals_of_traffic_cover_the_mean_of_the_log(tmp_path, by):
-    """Values fall with the frequency, as usual in search; 1,500 draws of 40 of 400 questions."""
+    """Values fall with the frequency, as usual in search; 600 draws of 40 of 400 questions."""
     rng = random.Random(2)
     sizes = {f"{chr(97 + n % 26) * 3}{n} q": 1 + int(300 / (n + 1)) for n in range(400)}
     values = {t: min(1.0, rng.random() * (1.5 if size > 3 else 1)) for t, size in sizes.items()}
     truth = sum(sizes[t] * v for t, v in values.items()) / sum(sizes.values())
-    file, covered, draws = written(tmp_path, sizes), 0, 1500
+    file, covered, draws = written(tmp_path, sizes), 0, 600
     for seed in range(draws):
         drawn = sample_questions(file, 40, by=by, seed=seed, personal="keep").questions
         found = rankgauge.stats.weighted_mean_interval(
