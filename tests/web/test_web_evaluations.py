@@ -12,6 +12,8 @@ from judging_pages import ORIGIN, sign_in, token_of
 from starlette.testclient import TestClient
 
 from rankgauge import Run, compare, evaluate
+from rankgauge.comparison import deciding_documents
+from rankgauge.data import PreferenceQrels, SubtopicQrels
 from rankgauge.judging import Choice, export_judgments
 
 PAIR = "a=1&b=2&m=nDCG%4010"
@@ -24,10 +26,10 @@ def lead(evaluated):
         yield client
 
 
-def grade(client, query, document, value, choice=None):
+def grade(client, query, document, value):
     """Grade a document on the page of its query, as its form does."""
     fields = {"a": "1", "b": "2", "m": "nDCG@10", "depth": "10", "document": document, "grade": str(value)}
-    fields |= {"choice": choice or str(uuid.uuid4()), "csrf": token_of(client)}
+    fields["csrf"] = token_of(client)
     return client.post(f"/compare/{query}", data=fields, headers={"Origin": ORIGIN})
 
 
@@ -158,11 +160,83 @@ def test_the_oldest_of_the_selected_evaluations_is_the_baseline(lead):
     assert lead.get("/compare?b=2&b=1&format=json").json()["differences"][0]["baseline"] == "old#1"
 
 
-def test_another_grade_by_the_same_form_counts(lead, evaluated):
-    choice = str(uuid.uuid4())
-    for value in (1, 2):
-        grade(lead, "q1", "d7", value, choice)
-    assert evaluated.judgments["q1"]["d7"] == 2
+def test_the_last_grade_sent_counts_even_if_an_earlier_one_was_equal(lead, evaluated):
+    for value in (1, 2, 1):
+        grade(lead, "q1", "d7", value)
+    assert evaluated.judgments["q1"]["d7"] == 1
+
+
+def test_a_deleted_evaluation_is_not_shown_any_more(lead, evaluated):
+    pages = [
+        "/evaluations/2",
+        "/evaluations/2/causes",
+        "/evaluations/2/causes/q1",
+        f"/compare?{PAIR}",
+        f"/compare/q1?{PAIR}",
+        f"/verdict?{PAIR}",
+        f"/deciding?{PAIR}",
+        "/explain/2/q1",
+    ]
+    for page in pages:
+        text_of(lead.get(page))
+    evaluated.evaluations.delete(2)
+    assert [lead.get(page).status_code for page in pages] == [404] * len(pages)
+    for page in ("/", "/evaluations", "/queries/q1", "/documents/d7?query=q1"):
+        assert "new#2" not in text_of(lead.get(page))
+
+
+def test_bounds_after_grades_are_those_of_a_fresh_computation(lead, evaluated):
+    lead.get(f"/deciding?{PAIR}")
+    for query, document, value in (("q1", "d7", 2), ("q4", "d8", 1), ("q2", "d1", 1)):
+        grade(lead, query, document, value)
+    pair = [evaluated.evaluations.run(number) for number in (1, 2)]
+    runs = [replace(run, name=name) for run, name in zip(pair, ("old#1", "new#2"), strict=True)]
+    fresh = deciding_documents(evaluated.judgments, *runs, depth=10)
+    assert fresh.summary() in text_of(lead.get(f"/deciding?{PAIR}"))
+
+
+def test_a_compared_query_has_its_likely_cause(lead):
+    page = lead.get(f"/compare/q1?{PAIR}").text
+    part = re.search(r'data-part="(/evaluations/2/causes/q1)"', page)[1]
+    assert re.search(r"Likely cause in new#2 , with the judgments as saved: \w+", text_of(lead.get(part)))
+
+
+def test_slices_are_means_of_the_differences_of_their_queries(lead, evaluated):
+    judgments, groups = evaluated.judgments, {query: "even" if int(query[1]) % 2 == 0 else "odd" for query in QUERIES}
+    for number in (1, 2):
+        run = evaluated.evaluations.run(number)
+        evaluated.evaluations.add(evaluate(judgments, run, "nDCG@10", groups=groups), judgments, run=run)
+    first, second = (evaluated.evaluations.load(number) for number in (3, 4))
+    even = [second.value(f"q{number}", "nDCG@10") - first.value(f"q{number}", "nDCG@10") for number in (0, 2, 4, 6)]
+    assert f"even 4 {sum(even) / 4:+.3f} –" in text_of(lead.get("/compare?a=3&b=4"))
+    assert "7 and more words 8" in text_of(lead.get(f"/compare?{PAIR}"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "judgments", "measure", "shown"),
+    [
+        (SubtopicQrels, {"d0": {"t1": 1}, "d7": {"t1": 1, "t2": 2}}, "alpha_nDCG@10", "subtopic t2, grade 2"),
+        (PreferenceQrels, {"g1": {"d0": 1, "d7": 2}, "g2": {"d7": 1, "d3": 0}}, "Prefs", "group g1"),
+    ],
+)
+def test_special_judgments_are_shown_and_are_not_graded(lead, evaluated, kind, judgments, measure, shown):
+    special = kind.of(dict.fromkeys(QUERIES, judgments))
+    for number in (1, 2):
+        run = evaluated.evaluations.run(number)
+        evaluated.evaluations.add(evaluate(special, run, [measure, "nDCG@10"]), special, run=run)
+    page = lead.get("/compare/q1?a=3&b=4&doc=d7")
+    assert shown in text_of(page)
+    assert f"The judgments of this evaluation are {kind.reads}" in text_of(page)
+    assert 'name="grade"' not in page.text
+    assert "There are no bounds" in text_of(lead.get("/deciding?a=3&b=4"))
+    steps = lead.get(f"/explain/3/q1?m={measure.replace('@', '%40')}")
+    assert f"no steps for measures of {kind.reads}" in text_of(steps)
+    text_of(lead.get(re.search(r'href="(/queries/q1\?m=[^"]+)"', steps.text)[1]))
+    assert "step by step" in text_of(lead.get("/explain/3/q1?m=nDCG%4010"))
+    for page in ("/evaluations/3", "/evaluations/3/causes", "/compare?a=3&b=4", "/queries/q1"):
+        text_of(lead.get(page))
+    fields = {"a": "3", "b": "4", "document": "d7", "grade": "1", "csrf": token_of(lead)}
+    assert lead.post("/compare/q1", data=fields, headers={"Origin": ORIGIN}).status_code == 400
 
 
 def test_only_own_grades_can_be_undone(lead, evaluated):
@@ -207,9 +281,8 @@ def test_values_that_do_not_count_are_shown_as_missing_and_have_no_bounds(lead, 
 
 
 def test_a_grade_sent_twice_is_stored_once_and_two_people_grade_one_document(lead, evaluated):
-    choice = str(uuid.uuid4())
     for _ in range(2):
-        grade(lead, "q1", "d7", 2, choice)
+        grade(lead, "q1", "d7", 2)
     with evaluated.judging.reading() as stored:
         assert stored.count("choices") == 1
     with TestClient(evaluation_app(evaluated), base_url=ORIGIN) as other:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -85,6 +85,7 @@ class DecidingDocuments(Result):
     undecided: int | None
     notes: tuple[str, ...]
     _rows: tuple[Ids, Ids, IntArray, FloatArray]
+    _bounds: _Bounds
 
     def __len__(self) -> int:
         return len(self._rows[0])
@@ -116,6 +117,14 @@ class DecidingDocuments(Result):
         queries, documents = (ids.take(order) for ids in self._rows[:2])
         return Run(PairTable.of_rows(queries, documents, np.arange(len(order), 0, -1.0)), name="queue")
 
+    def updated(self, part: DecidingDocuments) -> DecidingDocuments:
+        """Return the result after the judgments of some queries changed: no bound of another query changes.
+
+        Args:
+            part: The result for these queries, with the same runs, arguments, and possible grades.
+        """
+        return _result(self.baseline, self.run, self.measure, self._bounds.updated(part._bounds))
+
     def table(self) -> Table:
         """Return the bounds with the conclusion as title, and the first documents."""
         columns = ("query", "document", f"rank in {self.baseline}", f"rank in {self.run}", "potential")
@@ -140,6 +149,7 @@ def deciding_documents(
     *,
     depth: int | None = None,
     ties: Order = "trec",
+    grades: Iterable[float] = (),
 ) -> DecidingDocuments:
     """Find the unjudged documents that could change the difference of two runs, and its bounds.
 
@@ -159,6 +169,7 @@ def deciding_documents(
         depth: Judge only documents down to this rank of either run; the others remain unjudged.
         ties: Order of documents with equal scores: ``trec`` (document id descending) or ``input``
             (input order).
+        grades: Possible grades, in addition to those of the judgments.
 
     Raises:
         InputError: If the measure has no bounds, or an input is invalid.
@@ -185,32 +196,73 @@ def deciding_documents(
     within = np.flatnonzero(ranks.min(axis=1) <= (UNRANKED if depth is None else integer("depth", depth)))
     query, documents, ranks = query[within], documents.take(within), ranks[within]
     values = np.nan_to_num([evaluation.per_query[:, 0] for evaluation in evaluations])
-    problem = _Problem.of(measured, truth, (query, ranks), values)
+    possible = distinct(np.concatenate([[0.0], truth.table.values, [*grades]]))
+    possible = possible[possible >= 0]
+    possible = possible if possible[-1] >= 1 else np.append(possible, 1.0)
+    problem = _problem(measured, truth, (query, ranks), values, grades=possible)
     swapped = problem._replace(weights=problem.weights[:, ::-1], ranks=ranks[:, ::-1], values=values[::-1])
     hits = [join(truth, source, ties=ties) for source in runs if measured.name == "AP"]
     low, high = -swapped.highest(hits[::-1]), problem.highest(hits)
-    potential = problem.potentials(low, high) / len(truth)
+    notes = (
+        f"possible grades: those of the judgments, 0 to {possible[-1]:g}",
+        *evaluations[0].notes[:1],
+        *(f"documents below rank {depth} of both runs remain unjudged" for _ in range(depth is not None)),
+    )
+    bounds = np.array([values[1] - values[0], low, high])
+    rows = query, documents, ranks, problem.potentials(low, high)
+    return _result(runs[0].name, runs[1].name, measured, _Bounds(truth.table.queries, bounds, *rows, notes))
+
+
+class _Bounds(NamedTuple):
+    """Bounds of each query, and its unjudged documents."""
+
+    queries: Ids
+    bounds: FloatArray  # (3, Q) difference, and its lower and upper bound
+    query: IntArray  # (n,) query number of each unjudged document
+    documents: Ids
+    ranks: IntArray  # (n, 2) its rank in the baseline and in the run
+    potential: FloatArray  # (n,) of the difference of its query
+    notes: tuple[str, ...]
+
+    def updated(self, part: _Bounds) -> _Bounds:
+        """Return the bounds with those of some queries replaced."""
+        place = {query: number for number, query in enumerate(self.queries.shown())}
+        changed = np.array([place[query] for query in part.queries.shown()])
+        bounds = self.bounds.copy()
+        bounds[:, changed] = part.bounds
+        rows = np.flatnonzero(~np.isin(self.query, changed))
+        return self._replace(
+            bounds=bounds,
+            query=np.append(self.query[rows], changed[part.query]),
+            documents=Ids.joined([self.documents.take(rows), part.documents]),
+            ranks=np.concatenate([self.ranks[rows], part.ranks]),
+            potential=np.append(self.potential[rows], part.potential),
+        )
+
+
+def _result(baseline: str, run: str, measure: Measure, found: _Bounds) -> DecidingDocuments:
+    """Return means over queries, and the documents that matter in order."""
+    potential = found.potential / len(found.queries)
     rows = np.flatnonzero(potential)
-    by_id = truth.table.queries.ascending()[query[rows]] * len(documents) + documents.take(rows).ascending()
-    rows = rows[np.argsort(by_id)]
-    rows = rows[np.argsort(-potential[rows], kind="stable")]
-    difference = measured.mean(values[1] - values[0])
+    documents, query = found.documents.take(rows), found.query[rows]
+    by_id = found.queries.ascending()[query] * len(found.documents) + documents.ascending()
+    order = np.argsort(by_id)
+    order = order[np.argsort(-potential[rows][order], kind="stable")]
+    rows = rows[order]
+    difference, low, high = map(measure.mean, found.bounds)
     rest = np.append(np.cumsum(potential[rows][::-1])[::-1], 0.0)
     result = DecidingDocuments(
-        baseline=runs[0].name,
-        run=runs[1].name,
-        measure=measured,
+        baseline=baseline,
+        run=run,
+        measure=measure,
         difference=difference,
-        low=measured.mean(low),
-        high=measured.mean(high),
-        unjudged=len(query),
+        low=low,
+        high=high,
+        unjudged=len(found.query),
         undecided=int(np.argmax(rest < abs(difference) - _SURE)) if abs(difference) > _SURE else None,
-        notes=(
-            f"possible grades: those of the judgments, 0 to {truth.table.values.max(initial=1.0):g}",
-            *evaluations[0].notes[:1],
-            *(f"documents below rank {depth} of both runs remain unjudged" for _ in range(depth is not None)),
-        ),
-        _rows=(truth.table.queries.take(query[rows]), documents.take(rows), ranks[rows], potential[rows]),
+        notes=found.notes,
+        _rows=(found.queries.take(query[order]), documents.take(order), found.ranks[rows], potential[rows]),
+        _bounds=found,
     )
     return result if result.decided else replace(result, notes=(*_cautions(result), *result.notes))
 
@@ -266,28 +318,6 @@ class _Problem(NamedTuple):
     pools: IntArray  # (T, Q) number of judged documents with at least this gain
     norm: FloatArray
 
-    @classmethod
-    def of(cls, measure: Measure, truth: Qrels, unjudged: tuple[IntArray, IntArray], values: FloatArray) -> _Problem:
-        """Return the problem for unjudged documents, given by query number and both ranks."""
-        query, ranks = unjudged
-        judged = np.flatnonzero(truth.table.values >= 0)
-        number, judgments = truth.table.query_numbers()[judged], truth.table.values[judged]
-        grades = distinct(np.append(judgments, 0.0))
-        grades = grades if grades[-1] >= 1 else np.append(grades, 1.0)
-        words = {word: value for word, value in measure.params if word in {"gain", "rel"}}
-        unit = parse("DCG@1" if measure.name == "nDCG" else "P@1")(**words)
-        gain_of = _alone(unit, np.ones(len(grades), dtype=np.int64), grades)
-        own, gains = gain_of[np.searchsorted(grades, judgments)], distinct(gain_of)
-        pools = [np.bincount(number[own >= gain], minlength=len(truth)) for gain in gains[1:]]
-        rank = np.where(ranks < UNRANKED, ranks, 0)
-        most = truth.largest_pool + int(np.bincount(query, minlength=1).max()) + 1
-        every = np.arange(max(most, int(rank.max(initial=0))) + 1)
-        alone = _alone(measure, every, np.full(len(every), grades[-1]))
-        norms = {"nDCG": np.cumsum(alone), "R": every.astype(np.float64), "AP": alone}
-        pooled = np.array(pools, dtype=np.int64).reshape(-1, len(truth))
-        norm = norms.get(measure.name, np.ones(len(every)))
-        return cls(measure, query, ranks, alone[rank], values, np.diff(gains), pooled, norm)
-
     def highest(self, joined: Sequence[Joined]) -> FloatArray:
         """Return an upper bound of the difference of each query, (Q,)."""
         best: FloatArray = self.values[1] - self.values[0]
@@ -317,6 +347,33 @@ class _Problem(NamedTuple):
                 grown = grown + step * (self.norm[pool + 1] - self.norm[pool])
                 most = np.maximum(most, (change * gain + (largest * grown)[self.query]) / (whole + grown)[self.query])
         return np.minimum(most, (high - low)[self.query])
+
+
+def _problem(
+    measure: Measure,
+    truth: Qrels,
+    unjudged: tuple[IntArray, IntArray],
+    values: FloatArray,
+    *,
+    grades: FloatArray,
+) -> _Problem:
+    """Return the problem for unjudged documents, given by query number and both ranks, with possible grades."""
+    query, ranks = unjudged
+    judged = np.flatnonzero(truth.table.values >= 0)
+    number, judgments = truth.table.query_numbers()[judged], truth.table.values[judged]
+    words = {word: value for word, value in measure.params if word in {"gain", "rel"}}
+    unit = parse("DCG@1" if measure.name == "nDCG" else "P@1")(**words)
+    gain_of = _alone(unit, np.ones(len(grades), dtype=np.int64), grades)
+    own, gains = gain_of[np.searchsorted(grades, judgments)], distinct(gain_of)
+    pools = [np.bincount(number[own >= gain], minlength=len(truth)) for gain in gains[1:]]
+    rank = np.where(ranks < UNRANKED, ranks, 0)
+    most = truth.largest_pool + int(np.bincount(query, minlength=1).max()) + 1
+    every = np.arange(max(most, int(rank.max(initial=0))) + 1)
+    alone = _alone(measure, every, np.full(len(every), grades[-1]))
+    norms = {"nDCG": np.cumsum(alone), "R": every.astype(np.float64), "AP": alone}
+    pooled = np.array(pools, dtype=np.int64).reshape(-1, len(truth))
+    norm = norms.get(measure.name, np.ones(len(every)))
+    return _Problem(measure, query, ranks, alone[rank], values, np.diff(gains), pooled, norm)
 
 
 def _alone(measure: Measure, ranks: IntArray, grades: FloatArray) -> FloatArray:

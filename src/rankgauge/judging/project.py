@@ -449,17 +449,17 @@ class JudgingProject(Store):
             stored.append_choice(choice)
             return True
 
-    def grade(self, judge: str, question: str, document: str, grade: int | None, *, choice: str = "") -> None:
+    def grade(self, judge: str, question: str, document: str, grade: int | None) -> None:
         """Store a grade that a person gave a document in sight of systems and ranks.
 
-        The latest such grade of a person counts: see `DocumentRelevance.in_sight`.
+        The latest such grade of a person counts: see `DocumentRelevance.in_sight`. A grade that is sent
+        twice in succession is stored once.
 
         Args:
             judge: The identifier of the judge.
             question: The identifier of the question.
             document: The identifier of the document.
             grade: The grade; None undoes the earlier grade.
-            choice: A UUID, so that a grade sent twice is stored once; default: a new one.
 
         Raises:
             InputError: If the project has no such grade.
@@ -481,16 +481,12 @@ class JudgingProject(Store):
             shown = shown or replace(
                 state.present(judge, question, (document,), purpose="comparison", now=now), mode="graded", expires=""
             )
-            said = Choice(choice or str(uuid.uuid4()), shown.id, judge, "undone")
+            said = Choice(str(uuid.uuid4()), shown.id, judge, "undone")
             if grade is not None:
                 said = replace(said, outcome="graded", grades=(grade,))
             said.check(shown, state.settings)
-            # Another grade by a form that was sent before has the same identifier.
-            known = stored.choice(said.id)
-            if known is not None and known.values != said.values:
-                said = replace(said, id=_other_id(said))
-                known = stored.choice(said.id)
-            if known is None:
+            latest = state.latest.get(shown.id)
+            if latest is None or latest.values != said.values:
                 if new:
                     stored.append_presentation(shown)
                 stored.append_choice(said)

@@ -6,6 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
@@ -23,6 +24,7 @@ _ROWS = 8  # rows of a short table
 # Smallest number of sets to compare observed and predicted rates of "none".
 _SETS = 20
 _WIDE, _SURE = 30.0, 0.99
+_KEPT = 10_000  # questions
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +249,12 @@ def measure_relevance(
     places = 0 if graded else max((len(choice.documents) for choice in choices), default=0)
     estimates = {
         question: _measure_question(
-            question, mine, (pools or {}).get(question, ()), in_sight[question], level=level, places=places
+            question,
+            tuple(mine),
+            tuple((pools or {}).get(question, ())),
+            tuple(in_sight[question].items()),
+            level=level,
+            places=places,
         )
         for question, mine in by_question.items()
     }
@@ -266,16 +273,21 @@ def measure_relevance(
     )
 
 
+@lru_cache(maxsize=_KEPT)
 def _measure_question(
     question: str,
-    judgments: Iterable[Judgment],
-    pool: Iterable[str],
-    in_sight: Mapping[str, tuple[int, ...]],
+    judgments: tuple[Judgment, ...],
+    pool: tuple[str, ...],
+    graded_in_sight: tuple[tuple[str, tuple[int, ...]], ...],
     *,
     level: float,
     places: int,
 ) -> tuple[list[DocumentRelevance], bool, list[float], list[bool]]:
-    """Return documents, whether all are resolved, and predicted and observed "none" by choice."""
+    """Return documents, whether all are resolved, and predicted and observed "none" by choice.
+
+    The result is kept until the question is judged again, since a fit takes a millisecond.
+    """
+    in_sight = dict(graded_in_sight)
     chosen: Counter[str] = Counter()
     grades: dict[str, list[int]] = defaultdict(list)
     excluded: dict[str, Counter[str]] = defaultdict(Counter)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-from urllib.parse import quote, urlencode
 
 from starlette.responses import Response
 from starlette.routing import Route
@@ -18,11 +16,22 @@ from rankgauge.errors import InputError
 from rankgauge.evaluation import Evaluation, group_means
 from rankgauge.explanation import explain
 from rankgauge.measures import Measure, parse
-from rankgauge.rendering import shorten
+from rankgauge.rendering import Table, shorten
 from rankgauge.reports import Section, comparison_result, html_report
+from rankgauge.stats import t_interval
 from rankgauge.store import HistoryEntry
 from rankgauge.web.judging import start
-from rankgauge.web.pages import LEADS, READERS, DisplayedDocument, PageError, Visit, displayed, see_other, visited
+from rankgauge.web.pages import (
+    LEADS,
+    READERS,
+    DisplayedDocument,
+    PageError,
+    Visit,
+    compared,
+    displayed,
+    see_other,
+    visited,
+)
 from rankgauge.web.workbench import Regraded, Workbench
 
 _ROWS, _RECENT, _WORST = 50, 5, 10  # rows of a page, of the overview, and of the worst queries
@@ -33,6 +42,8 @@ _MOST = 10  # evaluations of a comparison
 _AS_SAVED = "Grades have changed since these evaluations were saved. This page shows them as saved."
 _BINARY = ("not relevant", "relevant")
 _OF_ANSWERS = ("verdicts", "answers")  # what measures of answers read
+_LENGTHS = ((7, "7 and more words"), (4, "4 to 6 words"), (1, "1 to 3 words"))
+_ENOUGH = 8  # queries of a slice with an interval
 _MOST_TEXT = 100_000  # characters of a document
 
 
@@ -166,12 +177,13 @@ def _counted(evaluation: Evaluation, measure: Measure) -> list[float]:
 
 
 def _causes(visit: Visit) -> Response:
-    """Return the likely causes of an evaluation, which take longer than the page."""
-    entry = _entry(visit, visit.request.path_params["id"])
+    """Return the likely causes of an evaluation, or of one of its queries, which take longer than the page."""
+    entry, query = _entry(visit, visit.request.path_params["id"]), visit.request.path_params.get("query", "")
     try:
-        return visit.render("causes.html", entry=entry, diagnosis=_workbench(visit).diagnosis(entry), reason="")
+        diagnosis, reason = _workbench(visit).diagnosis(entry), ""
     except InputError as error:
-        return visit.render("causes.html", entry=entry, diagnosis=None, reason=error.what)
+        diagnosis, reason = None, error.what
+    return visit.render("causes.html", entry=entry, query=query, diagnosis=diagnosis, reason=reason)
 
 
 def _measure(visit: Visit, measures: Iterable[Measure]) -> Measure:
@@ -199,13 +211,6 @@ def _pair(visit: Visit) -> tuple[list[HistoryEntry], Measure]:
     if not shared:
         raise PageError(400, "These evaluations have no measure in common.", where="compare", fix="Choose others.")
     return entries, parse(wanted if wanted in shared else shared[0])
-
-
-def _address(entries: Sequence[HistoryEntry], measure: Measure, query: str = "", **more: str) -> str:
-    """Return the address of a comparison, or of one of its queries."""
-    words = [("a", str(entries[0].id)), *(("b", str(entry.id)) for entry in entries[1:]), ("m", str(measure))]
-    path = f"/compare/{quote(query, safe='')}" if query else "/compare"
-    return f"{path}?{urlencode([*words, *more.items()])}"
 
 
 def _verdicts(regraded: Regraded, measure: Measure) -> list[dict[str, Any]]:
@@ -237,7 +242,8 @@ def _verdict(visit: Visit) -> Response:
         regraded=regraded,
         sentence=comparison_result(regraded.current),
         verdicts=_verdicts(regraded, measure),
-        address=_address(entries, measure),
+        entries=entries,
+        measure=measure,
     )
 
 
@@ -270,6 +276,7 @@ def _comparison(visit: Visit) -> Response:
         verdicts=_verdicts(regraded, measure),
         table=regraded.current.table(),
         differences=regraded.current.differences_table(),
+        slices=_slices(regraded, measure, texts),
         rows=rows[_ROWS * (page - 1) : _ROWS * page],
         texts=texts,
         total=len(rows),
@@ -278,7 +285,6 @@ def _comparison(visit: Visit) -> Response:
         chosen={"order": order, "only": only, "find": visit.request.query_params.get("find", "")},
         orders=_ORDERS,
         only=_ONLY,
-        address=_address,
     )
 
 
@@ -295,6 +301,37 @@ def _query_rows(regraded: Regraded, measure: Measure, order: str) -> list[tuple[
     if order == "id":
         return sorted(rows)
     return sorted(rows, key=lambda row: (math.isnan(row[3]), row[3] if order == "losses" else -row[3], row[0]))
+
+
+def _slices(regraded: Regraded, measure: Measure, texts: Mapping[str, str]) -> Table | None:
+    """Return the improvement by group and length of the query; None where the mean is not that of the queries."""
+    first, second = regraded.current.evaluations[:2]
+    if (
+        first.weights is not None
+        or measure.declaration.mean != "arithmetic"
+        or measure.declaration.reads in _OF_ANSWERS
+    ):
+        return None
+    groups = dict(zip(first.query_ids, first.groups or (), strict=False))
+    slices: dict[str, list[float]] = {}
+    for query, *_, change in _query_rows(regraded, measure, "id"):
+        length = len(texts.get(query, "").split())
+        names = [groups.get(query, ""), next((label for least, label in _LENGTHS if length >= least), "")]
+        for name in () if math.isnan(change) else names:
+            slices.setdefault(name, []).append(change)
+    rows = []
+    for name in [*dict.fromkeys(groups.values()), *reversed([label for _, label in _LENGTHS])]:
+        if own := slices.get(name):
+            interval = t_interval(own) if len(own) >= _ENOUGH else None
+            shown = "–" if interval is None else f"[{interval.low:+.3f}, {interval.high:+.3f}]"
+            rows.append((name, len(own), f"{math.fsum(own) / len(own):+.3f}", shown))
+    return Table(
+        ("queries", "number", "improvement", "95% CI"),
+        tuple(rows),
+        title=f"{measure}: improvement of {second.run_name} over {first.run_name}",
+        right=frozenset({2}),
+        notes=("The intervals are not corrected for the number of slices: test what you find on other queries.",),
+    )
 
 
 def _download(workbench: Workbench, entries: Sequence[HistoryEntry], regraded: Regraded) -> Response:
@@ -331,10 +368,7 @@ def _deciding(visit: Visit) -> Response:
         may_judge=visit.judge.role in LEADS and bool(workbench.queries(entries[0]) or workbench.queries(entries[1])),
         result=result,
         reason="",
-        first=[
-            (document, _address(entries, measure, document.query, doc=document.document))
-            for document in result.top(_WORST)
-        ],
+        first=result.top(_WORST),
     )
 
 
@@ -356,7 +390,7 @@ def _compared_query(visit: Visit) -> Response:
     result = workbench.query(entries[:2], query, str(measure), depth)
     if visit.request.query_params.get("format") == "json":
         return Response(result.to_json(), media_type="application/json")
-    shown = result.query(query)
+    shown, special = result.query(query), workbench.special(entries[0])
     order = [row[0] for row in _query_rows(regraded, measure, "losses")]
     place = order.index(query) if query in order else None
     rankings = (shown.ranking_a, shown.ranking_b)
@@ -392,13 +426,13 @@ def _compared_query(visit: Visit) -> Response:
         values=_values(regraded, query),
         verdicts=_verdicts(regraded, measure),
         regraded=regraded,
+        special=special,
+        judged_as=workbench.judged_as(entries[0], query, selected) if special else [],
         before=order[place - 1] if place else None,
         after=order[place + 1] if place is not None and place + 1 < len(order) else None,
         place=place,
         total=len(order),
-        choice=str(uuid.uuid4()),
-        may_grade=visit.judge.role in LEADS,
-        address=_address,
+        may_grade=visit.judge.role in LEADS and not special,
     )
 
 
@@ -434,15 +468,14 @@ def _grade(visit: Visit) -> Response:
     known = {*workbench.grades(entries[0], query)}
     for entry in entries[:2]:
         known.update(workbench.ranked(entry, query))
-    if document not in known or said not in {"undo", *map(str, range(len(_scale(visit, entries[0]))))}:
+    if (
+        workbench.special(entries[0])
+        or document not in known
+        or said not in {"undo", *map(str, range(len(_scale(visit, entries[0]))))}
+    ):
         raise InputError("unknown grade or document for this query", where="grade", fix="reload the page")
-    try:
-        choice = str(uuid.UUID(form.get("choice", "")))
-    except ValueError:
-        raise InputError("the form is incomplete", where="form", fix="reload the page and grade again") from None
-    visit.project.grade(visit.judge.id, query, document, None if said == "undo" else int(said), choice=choice)
-    depth = form.get("depth", "")
-    return see_other(_address(entries, measure, query, doc=document, depth=depth))
+    visit.project.grade(visit.judge.id, query, document, None if said == "undo" else int(said))
+    return see_other(compared(entries, measure, query, doc=document, depth=form.get("depth", "")))
 
 
 # ---- a query, a document, and a value
@@ -465,6 +498,10 @@ def _query(visit: Visit) -> Response:
     if not rows:
         what = f"None of the latest {_ROWS} evaluations has the query {query:.60}."
         raise PageError(404, what, where="query", fix="Choose another query.")
+    lines: dict[str, list[float]] = {}  # of values of the same run and measure, oldest first
+    for entry, own, value in reversed(rows):
+        if value != "nan":
+            lines.setdefault(f"{own} of {entry.run}", []).append(float(value))
     relevant = sorted((name for name, grade in grades.items() if grade > 0), key=lambda name: -grades[name])
     titles = workbench.texts(rows[0][0], relevant).documents
     return visit.render(
@@ -472,7 +509,7 @@ def _query(visit: Visit) -> Response:
         query=query,
         text=text,
         rows=rows,
-        line_points=_line([float(value) for *_, value in reversed(rows) if value != "nan"]),
+        lines={name: _line(values) for name, values in lines.items()},
         relevant=[(name, grades[name], titles[name].snippet(120) if name in titles else "") for name in relevant],
         judged=len(grades),
     )
@@ -511,18 +548,22 @@ def _explanation(visit: Visit) -> Response:
     workbench, entry = _workbench(visit), _entry(visit, visit.request.path_params["id"])
     query = visit.request.path_params["query"]
     measure = _measure(visit, map(parse, entry.means))
-    policies = entry.policies
-    result = explain(
-        {query: workbench.grades(entry, query)},
-        workbench.history.run(entry, queries=[query]),
-        measure,
-        query,
-        ties=policies.ties,
-        duplicates=policies.duplicates,
-        undefined=policies.undefined,
-        unjudged=policies.unjudged,
+    policies, special = entry.policies, workbench.special(entry)
+    result = (
+        None
+        if special == measure.declaration.reads
+        else explain(
+            {query: workbench.grades(entry, query)},
+            workbench.history.run(entry, queries=[query]),
+            measure,
+            query,
+            ties=policies.ties,
+            duplicates=policies.duplicates,
+            undefined=policies.undefined,
+            unjudged=policies.unjudged,
+        )
     )
-    return visit.render("explanation.html", entry=entry, query=query, measure=measure, result=result)
+    return visit.render("explanation.html", entry=entry, query=query, measure=measure, result=result, special=special)
 
 
 routes = [
@@ -531,6 +572,7 @@ routes = [
     Route("/evaluations", visited(_evaluations, roles=READERS)),
     Route("/evaluations/{id}", visited(_evaluation, roles=READERS)),
     Route("/evaluations/{id}/causes", visited(_causes, roles=READERS)),
+    Route("/evaluations/{id}/causes/{query:path}", visited(_causes, roles=READERS)),
     Route("/compare", visited(_comparison, roles=READERS)),
     Route("/deciding", visited(_deciding, roles=READERS)),
     Route("/deciding", visited(_add_queue, roles=LEADS), methods=["POST"]),

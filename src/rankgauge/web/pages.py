@@ -8,13 +8,13 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Awaitable, Callable, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
@@ -27,6 +27,7 @@ from starlette.routing import Route
 from rankgauge import reports
 from rankgauge.errors import InputError
 from rankgauge.judging import Document, Judge, JudgingProject, Settings, Transaction, hash_secret
+from rankgauge.store import HistoryEntry
 
 ADMINS = ("admin",)
 LEADS = ("lead", *ADMINS)
@@ -131,6 +132,23 @@ def error_page(request: Request, what: str, *, where: str = "", fix: str = "", s
     return HTMLResponse(page, status_code=status)
 
 
+def address(*path: object, **query: object) -> str:
+    """Return an address on this server.
+
+    Example:
+        >>> address("compare", "a/b", a=1, b=[2, 3], m="")
+        '/compare/a%2Fb?a=1&b=2&b=3'
+    """
+    words = urlencode({name: value for name, value in query.items() if value != ""}, doseq=True)
+    return "/" + "/".join(quote(str(part), safe="") for part in path) + ("?" + words if words else "")
+
+
+def compared(entries: Sequence[HistoryEntry], measure: object, query: str = "", **more: object) -> str:
+    """Return the address of a comparison with the first of some evaluations, or of one of its queries."""
+    path = ("compare", query) if query else ("compare",)
+    return address(*path, a=entries[0].id, b=[entry.id for entry in entries[1:]], m=str(measure), **more)
+
+
 def see_other(url: str) -> Response:
     """Redirect the browser to another page after a form."""
     return RedirectResponse(url, status_code=303)
@@ -146,8 +164,8 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals |= {"address": address, "compared": compared, "readable": reports.readable}
     environment.globals["kind"] = lambda part: type(part).__name__
-    environment.globals["readable"] = reports.readable
     return environment
 
 

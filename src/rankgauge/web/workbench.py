@@ -145,10 +145,21 @@ class Workbench:
         return self.results.get(("collected", self.project.judging.position), compute)
 
     def _saved_grades(self, entry: HistoryEntry, queries: Iterable[str]) -> Mapping[str, Mapping[str, float]]:
-        """Return the grades of an evaluation; empty if its judgments are of another kind."""
+        """Return the grades of an evaluation; of special judgments, the highest of each document."""
         queries = list(queries)
-        qrels: object = self.history.qrels(entry, queries=queries) if queries and entry.qrels else {}
-        return qrels if isinstance(qrels, Qrels) else {}
+        if not queries or not entry.qrels:
+            return {}
+        saved = self.history.qrels(entry, queries=queries)
+        return saved if isinstance(saved, Qrels) else saved.qrels
+
+    def special(self, entry: HistoryEntry) -> str:
+        """Return the kind of the judgments of an evaluation, such as ``subtopics``; empty for grades."""
+
+        def compute() -> str:
+            saved = self.history.qrels(entry, queries=self.evaluation(entry).query_ids[:1])
+            return "" if isinstance(saved, Qrels) else saved.reads
+
+        return self.results.get(("special", entry.qrels), compute) if entry.qrels else ""
 
     def grades(self, entry: HistoryEntry, query: str) -> dict[str, float]:
         """Return the current grades of a query: those of judges, beside those of the collection.
@@ -157,7 +168,7 @@ class Workbench:
         """
         saved = {**self._saved_grades(entry, [query]).get(query, {})}
         collected = self._collected().get(query)
-        if collected is None or not saved:
+        if collected is None or not saved or self.special(entry):
             return saved
         try:
             judged = self.project.collection.qrels
@@ -167,15 +178,44 @@ class Workbench:
         return collected.beside(given)
 
     def deciding(self, before: HistoryEntry, after: HistoryEntry, measure: str) -> DecidingDocuments:
-        """Return the unjudged documents in the first ranks that could change a difference."""
+        """Return the unjudged documents in the first ranks that could change a difference.
 
-        def compute() -> DecidingDocuments:
-            baseline, run = (replace(self.history.run(entry), name=entry.short_name) for entry in (before, after))
-            return deciding_documents(
-                self._judgments(before), baseline, run, measure, depth=_DEPTH, ties=_order_of(before)
+        Only queries with new grades are computed anew.
+
+        Raises:
+            InputError: If there are no bounds for the measure, the judgments, or the policies.
+        """
+        evaluation, pair = self.evaluation(before), (before, after)
+        policies = evaluation.policies
+        usual = (policies.undefined, policies.unjudged, evaluation.weights, evaluation.profile)
+        if self.special(before) or usual != ("zero", "not relevant", None, None):
+            raise InputError(
+                "they are known for grades, plain means, and unjudged documents that count as not relevant",
+                where=before.short_name,
+                fix="evaluate with the default policies",
             )
 
-        return self.results.get(("deciding", before.id, after.id, measure, self.project.judging.position), compute)
+        def bounds(judgments: object, queries: Iterable[str] | None, grades: Iterable[float]) -> DecidingDocuments:
+            baseline, run = (replace(self.history.run(entry, queries), name=entry.short_name) for entry in pair)
+            order = _order_of(before)
+            return deciding_documents(judgments, baseline, run, measure, depth=_DEPTH, ties=order, grades=grades)
+
+        def as_saved() -> DecidingDocuments:
+            saved = self.history.qrels(before, None if policies.queries != "given" else evaluation.query_ids)
+            return bounds(saved, None, possible)
+
+        def current() -> DecidingDocuments:
+            result = self.results.get(("bounds", before.id, after.id, measure, possible), as_saved)
+            return result.updated(bounds(graded, graded, possible)) if graded else result
+
+        evaluated = {*evaluation.query_ids}
+        graded = {query: self.grades(before, query) for query in self._collected() if query in evaluated}
+        saved = self._saved_grades(before, graded)
+        graded = {query: own for query, own in graded.items() if own and own != saved[query]}
+        given = {grade for own in graded.values() for grade in own.values()}
+        possible = tuple(sorted(given | self._possible_grades(before)))
+        position = self.project.judging.position
+        return self.results.get(("deciding", before.id, after.id, measure, position), current)
 
     def add_queue(self, before: HistoryEntry, after: HistoryEntry, measure: str) -> None:
         """Add the documents of :meth:`deciding` to the tasks of the judges, blind and in random order.
@@ -198,29 +238,18 @@ class Workbench:
         judging.add_questions(Question(query, text.text) for query, text in queries.items() if query not in known)
         build_pool(judging, Collection(documents, queries), [queue], k=max(map(len, queue.values())))
 
-    def _judgments(self, entry: HistoryEntry) -> Qrels:
-        """Return the judgments of an evaluation with the grades given since."""
-        saved, evaluation = self.history.qrels(entry), self.evaluation(entry)
-        policies = evaluation.policies
-        usual = (policies.undefined, policies.unjudged, evaluation.weights, evaluation.profile)
-        if not isinstance(saved, Qrels) or usual != ("zero", "not relevant", None, None):
-            raise InputError(
-                "they are known for grades, plain means, and unjudged documents that count as not relevant",
-                where=entry.short_name,
-                fix="evaluate with the default policies",
-            )
-        asked = self._collected()
-        grades = {q: self.grades(entry, q) if q in asked else saved[q] for q in evaluation.query_ids}
-        return saved if grades == saved else Qrels.of(grades)
+    def _possible_grades(self, entry: HistoryEntry) -> set[float]:
+        """Return the grades that occur in the judgments of an evaluation."""
+
+        def compute() -> set[float]:
+            saved = self._saved_grades(entry, self.evaluation(entry).query_ids)
+            return {grade for grades in saved.values() for grade in grades.values()}
+
+        return self.results.get(("grades", entry.qrels), compute)
 
     def highest_grade(self, entry: HistoryEntry) -> float:
         """Return the highest grade of the judgments of an evaluation."""
-
-        def compute() -> float:
-            qrels: object = self.history.qrels(entry)
-            return max(map(max, map(dict.values, map(dict, qrels.values())))) if isinstance(qrels, Qrels) else 0.0
-
-        return self.results.get(("highest", entry.qrels), compute)
+        return max(self._possible_grades(entry), default=0.0)
 
     def ranked(self, entry: HistoryEntry, query: str) -> list[str]:
         """Return the ranking of a query in the order in which it was evaluated; empty if the run was not saved."""
@@ -233,6 +262,8 @@ class Workbench:
     def query(self, pair: Sequence[HistoryEntry], query: str, measure: str, depth: int) -> RunDiff:
         """Compare the rankings of a query, with its current grades.
 
+        With special judgments, its values are those of nDCG@10 with the highest grade of each document.
+
         Raises:
             InputError: If the query has no judgments.
         """
@@ -240,7 +271,8 @@ class Workbench:
         if not grades:
             raise InputError(f"query {query!r:.60} has no judgments", where="query", fix="choose another query")
         runs = [replace(self.history.run(entry, queries=[query]), name=entry.short_name) for entry in pair]
-        return diff({query: grades}, runs[0], runs[1], measure, queries=[query], k=depth, ties=_order_of(pair[0]))
+        of_grades = "nDCG@10" if self.special(pair[0]) else measure
+        return diff({query: grades}, runs[0], runs[1], of_grades, queries=[query], k=depth, ties=_order_of(pair[0]))
 
     def diagnosis(self, entry: HistoryEntry) -> Diagnosis:
         """Return the likely causes of the errors of a saved run."""
@@ -269,6 +301,18 @@ class Workbench:
             ("queries", entry.query_set, entry.collection), lambda: self.texts(entry, (), None).queries
         )
         return {name: query.text for name, query in queries.items()}
+
+    def judged_as(self, entry: HistoryEntry, query: str, document: str) -> list[str]:
+        """Return each special judgment of a document as text: its subtopic, group, or stratum, and its grade."""
+        saved = self.history.qrels(entry, queries=[query])
+        if isinstance(saved, Qrels):
+            return []
+        documents, names = saved.qrels.table.docs.shown(), saved.layout.columns
+        return [
+            ", ".join([*map("{} {}".format, names, labels), f"grade {grade:g}"])
+            for row, grade, *labels in zip(saved.row, saved.grade, *(ids.shown() for ids in saved.labels), strict=True)
+            if documents[row] == document
+        ]
 
     def given(self, query: str, document: str) -> list[GivenJudgment]:
         """Return the judgments of people on a document, in the order of presentation."""

@@ -14,7 +14,8 @@
       part.replaceChildren(...(find(".part", next) ?? find("main", next)).childNodes);
     } catch { busy.textContent = "The server did not respond. Reload the page."; }
   }
-  document.querySelectorAll("[data-part]").forEach(load);
+  const loadParts = (from) => from.querySelectorAll("[data-part]").forEach(load);
+  loadParts(document);
 
   // ---- a query: documents and grades, one action after the other
   if (!find("#compared")) return;
@@ -28,7 +29,10 @@
       const answer = parsed(await response.text()), next = find("#compared", answer);
       if (!next && !options.method) { location.assign(address); return; }
       if (!next) { say([...answer.querySelectorAll("h1, .fix")].map((part) => part.textContent.trim()).join(" ")); return; }
+      const cause = find("#compared [data-part]");  // that of the same query
       find("#compared").replaceWith(next);
+      if (cause.dataset.part === find("[data-part]", next).dataset.part) find("[data-part]", next).replaceWith(cause);
+      else loadParts(next);
       history.pushState(null, "", response.url);
       find("[aria-current] a", next)?.focus({ preventScroll: true });
     } catch { say("The server did not respond. Reload the page to see whether the grade is stored."); }
