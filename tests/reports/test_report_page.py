@@ -368,7 +368,8 @@ def contrast(one, other):
 def test_text_and_lines_have_enough_contrast(whole, number):
     """By the contrast formula of WCAG 2: 4.5 for text, 3 for graphics."""
     style = re.search(r"(?s)<style>(.*?)</style>", whole)[1]
-    colours = dict(re.findall(r"(--[\w-]+): (#\w{6})", style.split(":root {")[number + 1]))
+    pairs = re.findall(r"(--[\w-]+): light-dark\((#\w{6}), (#\w{6})\)", style)
+    colours = {name: both[number] for name, *both in pairs}
     for name in ("--ink", "--muted", "--accent", "--good"):
         assert contrast(colours[name], colours["--surface"]) >= 4.5, name
     assert contrast(colours["--ink"], colours["--warn-surface"]) >= 4.5
@@ -457,7 +458,7 @@ def test_the_page_fits_a_narrow_screen_and_follows_the_dark(tab, whole, tmp_path
     background = "getComputedStyle(document.body).backgroundColor"
     assert tab.run(background) == "rgb(255, 255, 255)"
     tab.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
-    assert tab.run(background) == "rgb(22, 24, 29)"
+    assert tab.run(background) == "rgb(28, 31, 37)"
     ink = "getComputedStyle(document.querySelector('svg.plot text')).fill"
     assert tab.run(ink) == "rgb(232, 233, 237)"
     tab.ask("Emulation.setEmulatedMedia", media="print")

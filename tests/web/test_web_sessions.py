@@ -54,6 +54,7 @@ ROUTES = {
     ("POST", "/sign-out"): None,
     ("POST", "/api/votes"): None,
     ("OPTIONS", "/api/votes"): None,
+    ("GET", "/static/theme.css"): None,
 }
 
 
@@ -64,6 +65,7 @@ EVALUATIONS = {
     ("GET", "/evaluations"): READERS,
     ("GET", "/evaluations/{id}"): READERS,
     ("GET", "/evaluations/{id}/causes"): READERS,
+    ("GET", "/evaluations/{id}/causes/{query:path}"): READERS,
     ("GET", "/compare"): READERS,
     ("GET", "/compare/{query:path}"): READERS,
     ("POST", "/compare/{query:path}"): LEADS,

@@ -180,7 +180,7 @@ def page(template: str, *, script: str = "", **values: Any) -> str:
         .render(
             **values,
             version=metadata.version("rankgauge"),
-            style=asset("page.css"),
+            style=asset("theme.css") + asset("page.css"),
             script=script,
             # The content security policy allows only this script.
             script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),

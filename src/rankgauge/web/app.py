@@ -12,11 +12,12 @@ from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Mount
+from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from rankgauge import reports
 from rankgauge.errors import RankgaugeError, StorageError
 from rankgauge.judging import JudgingProject
 from rankgauge.production import EventLog
@@ -71,6 +72,7 @@ def judging_app(
             *votes.routes,
             *([] if log is None else production.routes),
             *pages.routes,
+            Route("/static/theme.css", _theme),
             Mount("/static", StaticFiles(directory=STATIC), name="static"),
         ],
         middleware=[Middleware(Headers, images=project.settings.image is not None, hosts=frozenset(hosts))],
@@ -82,6 +84,11 @@ def judging_app(
     app.state.failed_sign_ins = pages.RateLimit(per_sender=10, total=300, seconds=300)
     app.state.votes = pages.RateLimit(per_sender=600, total=6_000, seconds=60)
     return app
+
+
+async def _theme(_: Request) -> Response:
+    """Return the styles that static reports have, too."""
+    return FileResponse(Path(reports.__file__).parent / "templates" / "theme.css")
 
 
 class Headers:
