@@ -62,7 +62,7 @@ class Store:
 class Judging(Store):
     def prepare(self, where):
         project = filled(where, 60, 6, Settings(repeats=0.0))
-        for name in ("one", "two"):
+        for name in ("one", "two", "three"):
             project.add_judge(name)
         project.close()
 
@@ -94,6 +94,24 @@ class Judging(Store):
                 ["export", str(folder / "qrels.txt")],
             )
         ] + [["store", "backup", str(folder / "copy.zip"), "--store", where]]
+
+
+class Grades(Judging):
+    """Grades given in sight of the rankings, as a page of a comparison stores them."""
+
+    def write(self, where, name, confirm):
+        with JudgingProject(where) as project:
+            judge = next(each.id for each in project.judges.values() if each.name == name)
+            for number in itertools.count():
+                project.grade(judge, f"q{number % 60:03}", f"{name}-{number}", number % 3)
+                confirm(f"{name}-{number}")
+
+    def ids(self, where):
+        with JudgingProject(where) as project:
+            judgments = [each for each in project.judgments() if each.status == "in sight"]
+        for each in judgments:
+            assert each.choice.grades == (int(each.presentation.documents[0].split("-")[1]) % 3,)
+        return {each.presentation.documents[0] for each in judgments}
 
 
 class Evaluations(Store):
@@ -195,13 +213,14 @@ class Events(Store):
 
 STORES = {
     "judging": Judging(),
+    "grades": Grades(),
     "history": Evaluations(),
     "verdicts": Verdicts(),
     "replies": Replies(),
     "journal": Responses(),
     "log": Events(),
 }
-DATABASES = ("judging", "history", "verdicts")
+DATABASES = ("judging", "grades", "history", "verdicts")
 
 
 def start(action, kind, where, *words, **options):

@@ -441,7 +441,7 @@ class JudgingProject(Store):
                         where=self.where,
                         fix="give each choice a unique identifier: a UUID",
                     )
-                name = _other_id(choice)
+                name = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{choice.id} {choice.values!r}"))
                 if choice.values == known.values or stored.choice(name) is not None:
                     return False
                 choice = replace(choice, id=name)
@@ -594,11 +594,6 @@ class JudgingProject(Store):
                 fix="ask for the next task; earlier judgments are kept",
             )
         return shown
-
-
-def _other_id(choice: Choice) -> str:
-    """Return the identifier of a choice whose own is taken by other values."""
-    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{choice.id} {choice.values!r}"))
 
 
 def _origin(text: str) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from starlette.responses import Response
 from starlette.routing import Route
 
 from rankgauge import judging
-from rankgauge.comparison import Difference
 from rankgauge.corpus import Document
 from rankgauge.errors import InputError
 from rankgauge.evaluation import Evaluation, group_means
@@ -151,7 +150,7 @@ def _evaluation(visit: Visit) -> Response:
     evaluation = workbench.evaluation(entry)
     if visit.request.query_params.get("format") == "json":
         return Response(evaluation.to_json(), media_type="application/json")
-    measure = _measure(visit, evaluation.measures)
+    measure: Measure = _option(visit, "m", evaluation.measures)
     sign = -1 if measure.declaration.better == "lower" else 1
     values = _counted(evaluation, measure)
     worst = sorted(range(len(values)), key=lambda row: (math.isnan(values[row]), sign * values[row], row))[:_WORST]
@@ -186,11 +185,6 @@ def _causes(visit: Visit) -> Response:
     return visit.render("causes.html", entry=entry, query=query, diagnosis=diagnosis, reason=reason)
 
 
-def _measure(visit: Visit, measures: Iterable[Measure]) -> Measure:
-    measure: Measure = _option(visit, "m", tuple(measures))
-    return measure
-
-
 # ---- comparisons
 
 
@@ -220,13 +214,9 @@ def _verdicts(regraded: Regraded, measure: Measure) -> list[dict[str, Any]]:
         saved, current = (
             comparison.difference(entry.short_name, measure) for comparison in (regraded.saved, regraded.current)
         )
-        rows.append({"entry": entry, "saved": saved, "current": current, "class": _class_of(current)})
+        sign = {"better": "good", "worse": "bad"}.get(current.verdict or "", "open")  # a CSS class
+        rows.append({"entry": entry, "saved": saved, "current": current, "class": sign})
     return rows
-
-
-def _class_of(difference: Difference) -> str:
-    """Return the CSS class of a verdict: a sign and a color."""
-    return {"better": "good", "worse": "bad"}.get(difference.verdict or "", "open")
 
 
 def _verdict(visit: Visit) -> Response:
@@ -456,7 +446,7 @@ def _values(regraded: Regraded, query: str) -> list[tuple[str, list[float], list
 
 def _scale(visit: Visit, entry: HistoryEntry) -> Sequence[str]:
     """Return the names of the grades: those of the project, or two if the judgments have no others."""
-    return _BINARY if _workbench(visit).highest_grade(entry) <= 1 else visit.project.settings.grades
+    return _BINARY if max(_workbench(visit).possible_grades(entry), default=0) <= 1 else visit.project.settings.grades
 
 
 def _grade(visit: Visit) -> Response:
@@ -465,13 +455,14 @@ def _grade(visit: Visit) -> Response:
     query, form = visit.request.path_params["query"], visit.form
     workbench = _workbench(visit)
     document, said = form.get("document", ""), form.get("grade", "")
-    known = {*workbench.grades(entries[0], query)}
-    for entry in entries[:2]:
-        known.update(workbench.ranked(entry, query))
+    # Whether judges graded the document is asked last: it takes longest, and most documents are ranked.
     if (
         workbench.special(entries[0])
-        or document not in known
         or said not in {"undo", *map(str, range(len(_scale(visit, entries[0]))))}
+        or (
+            not any(document in workbench.ranked(entry, query) for entry in entries[:2])
+            and document not in workbench.grades(entries[0], query)
+        )
     ):
         raise InputError("unknown grade or document for this query", where="grade", fix="reload the page")
     visit.project.grade(visit.judge.id, query, document, None if said == "undo" else int(said))
@@ -547,7 +538,7 @@ def _explanation(visit: Visit) -> Response:
     """Show a value step by step."""
     workbench, entry = _workbench(visit), _entry(visit, visit.request.path_params["id"])
     query = visit.request.path_params["query"]
-    measure = _measure(visit, map(parse, entry.means))
+    measure: Measure = _option(visit, "m", [*map(parse, entry.means)])
     policies, special = entry.policies, workbench.special(entry)
     result = (
         None

@@ -217,22 +217,29 @@ class Results:
         self._locks: dict[Hashable, threading.Lock] = {}
         self._lock = threading.Lock()
 
-    def get(self, key: Hashable, compute: Callable[[], _T]) -> _T:
-        """Return the result for a key, and compute it if it is not kept."""
+    def get(self, key: Hashable, compute: Callable[[], _T], position: Callable[[], tuple[int, ...]] = tuple) -> _T:
+        """Return the result for a key, and compute it if it is not kept.
+
+        If the result depends on events, `position` returns their number, and a result that was begun before
+        the last event is computed again: once for all requests that wait for it.
+        """
+        asked = position()
         with self._lock:
             lock = self._locks.setdefault(key, threading.Lock())
         try:
             with lock:
-                kept: Any = self._kept.get(key, self)
-                result: _T = compute() if kept is self else kept
+                kept: Any = self._kept.get(key)
+                if kept is None or kept[0] < asked:
+                    kept = position(), compute()
         finally:
             with self._lock:
                 self._locks.pop(key, None)
         with self._lock:
             self._kept.pop(key, None)
-            self._kept[key] = result  # the latest one is last
+            self._kept[key] = kept  # the latest one is last
             for old in [*self._kept][: max(0, len(self._kept) - self._most)]:
                 self._kept.pop(old, None)
+        result: _T = kept[1]
         return result
 
 

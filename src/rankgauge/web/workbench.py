@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -105,17 +106,11 @@ class Workbench:
         def saved() -> Comparison:
             return compare(self.history.comparable(ids), tested=measure or None)
 
-        position = self.project.judging.position
-
         def regraded() -> Regraded:
             before = self.results.get(("saved", ids, measure), saved)
-            grades = {}
+            grades: dict[str, dict[str, float]] = {}
             try:
-                evaluated = {*before.evaluations[0].query_ids}
-                changed = {query for query in self._collected() if query in evaluated}
-                kept = self._saved_grades(entries[0], changed)
-                current = {query: self.grades(entries[0], query) for query in changed}
-                grades = {query: own for query, own in current.items() if own and own != kept.get(query, {})}
+                grades = self._changed_grades(entries[0])
                 if not grades:
                     return Regraded(tuple(entries), before, before, grades)
                 parts = [
@@ -130,10 +125,14 @@ class Workbench:
                 after = before.updated(parts)
             except InputError as error:  # saved without the run, or with other judgments than grades
                 return Regraded(tuple(entries), before, before, {}, reason=error.what if grades else "")
-            in_sight = any(self._collected()[query].in_sight for query in grades)
+            collected = self._collected()
+            in_sight = any(collected[query].in_sight for query in grades)
             return Regraded(tuple(entries), before, after, grades, in_sight)
 
-        return self.results.get(("regraded", ids, measure, position), regraded)
+        return self.results.get(("regraded", ids, measure), regraded, self._position)
+
+    def _position(self) -> tuple[int, ...]:
+        return self.project.judging.position
 
     def _collected(self) -> dict[str, CollectedGrades]:
         """Return the grades of judges, by every question that they judged."""
@@ -142,7 +141,7 @@ class Workbench:
             asked = (judgment.presentation.question for judgment in self.project.judging.judgments())
             return dict.fromkeys(asked, CollectedGrades({}, {}, {})) | self.project.collected(beside_others=True)
 
-        return self.results.get(("collected", self.project.judging.position), compute)
+        return self.results.get("collected", compute, self._position)
 
     def _saved_grades(self, entry: HistoryEntry, queries: Iterable[str]) -> Mapping[str, Mapping[str, float]]:
         """Return the grades of an evaluation; of special judgments, the highest of each document."""
@@ -166,16 +165,28 @@ class Workbench:
 
         If the collection is gone, those of the evaluation.
         """
-        saved = {**self._saved_grades(entry, [query]).get(query, {})}
-        collected = self._collected().get(query)
-        if collected is None or not saved or self.special(entry):
-            return saved
-        try:
-            judged = self.project.collection.qrels
-        except InputError:
-            judged = None
-        given = saved if judged is None or query not in judged else judged[query]
-        return collected.beside(given)
+        saved = self._saved_grades(entry, [query])
+        return self._current_grades(entry, saved).get(query, {})
+
+    def _current_grades(
+        self, entry: HistoryEntry, saved: Mapping[str, Mapping[str, float]]
+    ) -> dict[str, dict[str, float]]:
+        """Return the current grades of queries from those that were saved."""
+        collected = {} if self.special(entry) else self._collected()
+        judged: Mapping[str, Mapping[str, float]] = {}
+        with suppress(InputError):  # the collection is gone
+            judged = self.project.collection.qrels or {}
+        return {
+            query: collected[query].beside(judged.get(query, own)) if query in collected else {**own}
+            for query, own in saved.items()
+        }
+
+    def _changed_grades(self, entry: HistoryEntry) -> dict[str, dict[str, float]]:
+        """Return the current grades of each query of an evaluation whose grades changed since."""
+        evaluated = {*self.evaluation(entry).query_ids}
+        saved = self._saved_grades(entry, evaluated & self._collected().keys())
+        current = self._current_grades(entry, saved)
+        return {query: own for query, own in current.items() if own != saved[query]}
 
     def deciding(self, before: HistoryEntry, after: HistoryEntry, measure: str) -> DecidingDocuments:
         """Return the unjudged documents in the first ranks that could change a difference.
@@ -200,22 +211,19 @@ class Workbench:
             order = _order_of(before)
             return deciding_documents(judgments, baseline, run, measure, depth=_DEPTH, ties=order, grades=grades)
 
-        def as_saved() -> DecidingDocuments:
-            saved = self.history.qrels(before, None if policies.queries != "given" else evaluation.query_ids)
-            return bounds(saved, None, possible)
+        def as_saved(grades: Iterable[float]) -> DecidingDocuments:
+            queries = evaluation.query_ids if policies.queries == "given" else None
+            return bounds(self.history.qrels(before, queries), None, grades)
 
         def current() -> DecidingDocuments:
-            result = self.results.get(("bounds", before.id, after.id, measure, possible), as_saved)
+            graded = self._changed_grades(before)
+            given = {grade for own in graded.values() for grade in own.values()}
+            possible = tuple(sorted(given | self.possible_grades(before)))
+            key = ("bounds", before.id, after.id, measure, possible)
+            result = self.results.get(key, lambda: as_saved(possible))
             return result.updated(bounds(graded, graded, possible)) if graded else result
 
-        evaluated = {*evaluation.query_ids}
-        graded = {query: self.grades(before, query) for query in self._collected() if query in evaluated}
-        saved = self._saved_grades(before, graded)
-        graded = {query: own for query, own in graded.items() if own and own != saved[query]}
-        given = {grade for own in graded.values() for grade in own.values()}
-        possible = tuple(sorted(given | self._possible_grades(before)))
-        position = self.project.judging.position
-        return self.results.get(("deciding", before.id, after.id, measure, position), current)
+        return self.results.get(("deciding", before.id, after.id, measure), current, self._position)
 
     def add_queue(self, before: HistoryEntry, after: HistoryEntry, measure: str) -> None:
         """Add the documents of :meth:`deciding` to the tasks of the judges, blind and in random order.
@@ -238,7 +246,7 @@ class Workbench:
         judging.add_questions(Question(query, text.text) for query, text in queries.items() if query not in known)
         build_pool(judging, Collection(documents, queries), [queue], k=max(map(len, queue.values())))
 
-    def _possible_grades(self, entry: HistoryEntry) -> set[float]:
+    def possible_grades(self, entry: HistoryEntry) -> set[float]:
         """Return the grades that occur in the judgments of an evaluation."""
 
         def compute() -> set[float]:
@@ -246,10 +254,6 @@ class Workbench:
             return {grade for grades in saved.values() for grade in grades.values()}
 
         return self.results.get(("grades", entry.qrels), compute)
-
-    def highest_grade(self, entry: HistoryEntry) -> float:
-        """Return the highest grade of the judgments of an evaluation."""
-        return max(self._possible_grades(entry), default=0.0)
 
     def ranked(self, entry: HistoryEntry, query: str) -> list[str]:
         """Return the ranking of a query in the order in which it was evaluated; empty if the run was not saved."""
