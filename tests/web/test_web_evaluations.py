@@ -11,7 +11,7 @@ from evaluated_project import QUERIES, create_evaluated, evaluation_app
 from judging_pages import ORIGIN, sign_in, token_of
 from starlette.testclient import TestClient
 
-from rankgauge import Run, compare, evaluate
+from rankgauge import Run, compare, diagnose, evaluate
 from rankgauge.comparison import deciding_documents
 from rankgauge.data import PreferenceQrels, SubtopicQrels
 from rankgauge.judging import Choice, export_judgments
@@ -195,10 +195,14 @@ def test_bounds_after_grades_are_those_of_a_fresh_computation(lead, evaluated):
     assert fresh.summary() in text_of(lead.get(f"/deciding?{PAIR}"))
 
 
-def test_a_compared_query_has_its_likely_cause(lead):
+def test_a_compared_query_has_the_likely_cause_that_it_has_among_all(lead, evaluated):
     page = lead.get(f"/compare/q1?{PAIR}").text
     part = re.search(r'data-part="(/evaluations/2/causes/q1)"', page)[1]
-    assert re.search(r"Likely cause in new#2 , with the judgments as saved: \w+", text_of(lead.get(part)))
+    shown = text_of(lead.get(part))
+    whole = diagnose(evaluated.evaluations.qrels(2), evaluated.evaluations.run(2), evaluated.evaluations.collection(2))
+    assert f"Likely cause in new#2 , with the judgments as saved: {whole.of('q1').primary}" in shown
+    alone = lead.app.state.workbench.diagnosis(evaluated.evaluations.entry(2), "q1")
+    assert "not retrieved" in alone.of("q1").causes
 
 
 def test_slices_are_means_of_the_differences_of_their_queries(lead, evaluated):

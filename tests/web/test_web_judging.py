@@ -285,7 +285,7 @@ def test_html_in_a_guideline_is_text_and_its_version_is_shown(project, client):
 
 def test_pages_may_load_nothing_from_elsewhere(project, client):
     sign_in(client, project)
-    for path in ("/", "/judge", "/nothing", "/static/judging.js"):
+    for path in ("/", "/judge", "/nothing", "/static/judging.js", "/static/theme.css"):
         answer = client.get(path)
         policy = answer.headers["Content-Security-Policy"]
         assert "default-src 'self'" in policy

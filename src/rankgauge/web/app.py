@@ -26,7 +26,6 @@ from rankgauge.web import judging, pages, production, teams, votes
 from rankgauge.web.evaluations import routes as evaluation_routes
 from rankgauge.web.workbench import Workbench
 
-STATIC = Path(__file__).parent / "static"
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     # Without a referrer, browsers send forms with the origin "null".
@@ -72,8 +71,7 @@ def judging_app(
             *votes.routes,
             *([] if log is None else production.routes),
             *pages.routes,
-            Route("/static/theme.css", _theme),
-            Mount("/static", StaticFiles(directory=STATIC), name="static"),
+            *STATIC,
         ],
         middleware=[Middleware(Headers, images=project.settings.image is not None, hosts=frozenset(hosts))],
         exception_handlers=dict.fromkeys((HTTPException, RankgaugeError, Exception), show_error),
@@ -89,6 +87,12 @@ def judging_app(
 async def _theme(_: Request) -> Response:
     """Return the styles that static reports have, too."""
     return FileResponse(Path(reports.__file__).parent / "templates" / "theme.css")
+
+
+STATIC = (
+    Route("/static/theme.css", _theme),
+    Mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static"),
+)
 
 
 class Headers:

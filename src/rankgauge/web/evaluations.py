@@ -43,6 +43,7 @@ _BINARY = ("not relevant", "relevant")
 _OF_ANSWERS = ("verdicts", "answers")  # what measures of answers read
 _LENGTHS = ((7, "7 and more words"), (4, "4 to 6 words"), (1, "1 to 3 words"))
 _ENOUGH = 8  # queries of a slice with an interval
+_DIAGNOSED = 500  # queries that are diagnosed together for the cause of one: a few seconds
 _MOST_TEXT = 100_000  # characters of a document
 
 
@@ -178,11 +179,12 @@ def _counted(evaluation: Evaluation, measure: Measure) -> list[float]:
 def _causes(visit: Visit) -> Response:
     """Return the likely causes of an evaluation, or of one of its queries, which take longer than the page."""
     entry, query = _entry(visit, visit.request.path_params["id"]), visit.request.path_params.get("query", "")
+    alone = query if entry.queries > _DIAGNOSED else ""
     try:
-        diagnosis, reason = _workbench(visit).diagnosis(entry), ""
+        diagnosis, reason = _workbench(visit).diagnosis(entry, alone), ""
     except InputError as error:
         diagnosis, reason = None, error.what
-    return visit.render("causes.html", entry=entry, query=query, diagnosis=diagnosis, reason=reason)
+    return visit.render("causes.html", entry=entry, query=query, alone=alone, diagnosis=diagnosis, reason=reason)
 
 
 # ---- comparisons

@@ -96,12 +96,9 @@ async def read_form(request: Request) -> dict[str, str]:
 def render(request: Request, template: str, *, status: int = 200, **values: Any) -> Response:
     """Render a template as a page."""
     project: JudgingProject | None = request.app.state.project
-    values = {
-        "judge": None,
-        "title": "" if project is None else _title(request, project),
-        "csrf": "",
-        "request": request,
-    } | values
+    values = {"judge": None, "csrf": "", "request": request} | values
+    if "title" not in values and project is not None:
+        values["title"] = _title(request, project)
     judge, state = values["judge"], request.app.state
     role = "" if judge is None else judge.role
     have = {"/production": getattr(state, "log", None), "/evaluations": getattr(state, "workbench", None)}
@@ -124,12 +121,7 @@ def _title(request: Request, project: JudgingProject) -> str:
 
 def error_page(request: Request, what: str, *, where: str = "", fix: str = "", status: int = 400) -> Response:
     """Return a page with an error, its location, and its fix."""
-    page = (
-        _templates()
-        .get_template("error.html")
-        .render(what=what, where=where, fix=fix, judge=None, title="Judging", navigation=((), ()), request=request)
-    )
-    return HTMLResponse(page, status_code=status)
+    return render(request, "error.html", status=status, title="Judging", what=what, where=where, fix=fix)
 
 
 def address(*path: object, **query: object) -> str:

@@ -21,6 +21,7 @@ from rankgauge.judging import (
     vote_report,
     write_question,
 )
+from rankgauge.rendering import shorten
 from rankgauge.web.pages import ADMINS, LEADS, Visit, guideline_html, see_other, visited
 
 
@@ -243,8 +244,7 @@ def differing_choices(visit: Visit, task: Task) -> list[tuple[str, str, Choice |
 
 def _title(document: Document) -> str:
     title = document.fields.get("title") or next(iter(document.fields.values()), "")
-    short = title if len(title) <= 60 else f"{title[:59]}…"
-    return f"{document.id}: {short}" if short else document.id
+    return f"{document.id}: {shorten(title, 60)}" if title else document.id
 
 
 def _adjudicate(visit: Visit) -> Response:

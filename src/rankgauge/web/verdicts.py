@@ -12,8 +12,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.routing import Route
 
 from rankgauge.answers import (
     LABELS,
@@ -108,7 +107,7 @@ def verdict_app(
         routes=[
             Route(f"{home}/", show, methods=["GET"]),
             Route(f"{home}/", in_thread(add), methods=["POST"]),
-            Mount("/static", StaticFiles(directory=STATIC), name="static"),
+            *STATIC,
         ],
         middleware=[Middleware(Headers, images=False)],
         exception_handlers={RankgaugeError: show_error},

@@ -13,7 +13,7 @@ from rankgauge.data import Qrels, ranked
 from rankgauge.diagnosis import Diagnosis, diagnose
 from rankgauge.errors import InputError
 from rankgauge.evaluation import Evaluation
-from rankgauge.judging import IN_SIGHT, Question, build_pool
+from rankgauge.judging import Question, build_pool
 from rankgauge.project import CollectedGrades, Project, reevaluate
 from rankgauge.store import HistoryEntry, obstacles
 from rankgauge.web.pages import Results
@@ -59,11 +59,6 @@ class GivenJudgment:
     status: str
     said: str
     day: str
-
-    @property
-    def in_sight(self) -> bool:
-        """Whether the judge saw systems and ranks."""
-        return self.status == IN_SIGHT
 
 
 class Workbench:
@@ -278,17 +273,20 @@ class Workbench:
         of_grades = "nDCG@10" if self.special(pair[0]) else measure
         return diff({query: grades}, runs[0], runs[1], of_grades, queries=[query], k=depth, ties=_order_of(pair[0]))
 
-    def diagnosis(self, entry: HistoryEntry) -> Diagnosis:
-        """Return the likely causes of the errors of a saved run."""
+    def diagnosis(self, entry: HistoryEntry, query: str = "") -> Diagnosis:
+        """Return the likely causes of the errors of a saved run; with a query, only those seen in it alone."""
+        queries = [query] if query else None
 
         def compute() -> Diagnosis:
+            judgments, run = self.history.qrels(entry, queries), self.history.run(entry, queries)
+            documents = {*run.get(query, ()), *self._saved_grades(entry, [query]).get(query, ())} if query else None
             try:
-                texts = self.history.collection(entry)
+                texts = self.history.collection(entry, documents, queries)
             except InputError:  # saved without texts
                 texts = None
-            return diagnose(self.history.qrels(entry), self.history.run(entry), texts)
+            return diagnose(judgments, run, texts)
 
-        return self.results.get(("diagnosis", entry.id), compute)
+        return self.results.get(("diagnosis", entry.id, query), compute)
 
     def texts(
         self, entry: HistoryEntry, documents: Iterable[str] | None = (), queries: Iterable[str] | None = ()
