@@ -102,7 +102,6 @@ with lazy_imports(globals()):
     from rankgauge.stats.resampling import (
         RandomizationTest as RandomizationTest,
         max_t as max_t,
-        pairwise_test as pairwise_test,
         poisson_bootstrap_interval as poisson_bootstrap_interval,
         randomization_test as randomization_test,
         tukey_hsd as tukey_hsd,

@@ -14,7 +14,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import combinations
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -183,36 +182,6 @@ def randomization_test(
     flips = _sign_flips(table.T[:, None], draws, seed, jobs)
     p = np.array([flips.p((column, 0, None)) for column in range(table.shape[1])])
     return RandomizationTest("randomization", p, np.count_nonzero(table, axis=0) <= _ENUMERATED, draws, seed)
-
-
-def pairwise_test(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, jobs: int = 1) -> RandomizationTest:
-    """Perform :func:`randomization_test` for all pairs of S systems.
-
-    The flipped sum of a pair is the difference between the flipped sums of its systems, so the work
-    grows with S, not with S * S. P-values are not corrected: see :func:`holm`, :func:`tukey_hsd`,
-    and :func:`max_t`.
-
-    Args:
-        values: (Q, S) value of each system for each query.
-        draws: Number of random patterns.
-        seed: Seed of the draws.
-        jobs: As in :func:`randomization_test`.
-
-    Returns:
-        The test, with `p` of shape (S, S), 1 on the diagonal.
-
-    Example:
-        >>> pairwise_test([[0.4, 0.2], [0.1, 0.1], [0.9, 0.5], [0.6, 0.5]]).p.tolist()
-        [[1.0, 0.25], [0.25, 1.0]]
-    """
-    table = table_of(values)
-    flips = _sign_flips((table - table[:, :1]).T[None], draws, seed, jobs)
-    p, exact = np.ones((table.shape[1],) * 2), np.ones((table.shape[1],) * 2, dtype=bool)
-    for one, other in combinations(range(table.shape[1]), 2):
-        p[one, other] = p[other, one] = flips.p((0, one, other))
-        changed = np.count_nonzero(table[:, one] != table[:, other])
-        exact[one, other] = exact[other, one] = changed <= _ENUMERATED
-    return RandomizationTest("randomization", p, exact, draws, seed)
 
 
 def max_t(differences: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, jobs: int = 1) -> RandomizationTest:
