@@ -30,6 +30,7 @@ EVALUATION = {
     "core.lazy",
     "core.escaping",
     "core.exact_sum",
+    "core.grouping",
     "core.findings",
     "core.grammar",
     "core.ids",

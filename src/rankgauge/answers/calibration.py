@@ -14,6 +14,7 @@ import numpy as np
 from rankgauge.answers.calibration_result import Bias, Calibration, MeasureCalibration, RelationCalibration
 from rankgauge.answers.scores import RELATIONS, JudgedAnswer, unit_values
 from rankgauge.answers.verdicts import LABELS, AnswerSet, Item, Verdict, counted_labels, items_of
+from rankgauge.core.grouping import group_values
 from rankgauge.errors import InputError
 from rankgauge.measures.measure import parse
 from rankgauge.stats import (
@@ -77,11 +78,8 @@ def calibrate(
             where="calibrate",
             fix="pass those of one judge",
         )
-    by_relation: dict[str, list[_Occurrence]] = {}
     truth = labels_of_people(labels)
-    for key in truth:
-        if key in items:
-            by_relation.setdefault(items[key].item.relation_name, []).append(items[key])
+    by_relation = group_values((items[key].item.relation_name, items[key]) for key in truth if key in items)
     conversations = conversations_of(sets)
     options = {"draws": draws, "seed": seed}
     calibrated = (

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from rankgauge.answers.verdicts import LABELS, Item, Verdict, without_marks
 from rankgauge.core.abstention import ABSTENTION_RULE, abstains, split_sentences
 from rankgauge.core.arguments import integer
+from rankgauge.core.grouping import group_values
 from rankgauge.core.text import Ratio, many
 from rankgauge.diagnosis.terms import PREFIX, plain_terms, shared
 from rankgauge.errors import InputError
@@ -397,16 +398,13 @@ class _Text:
         contents = list(map(lru_cache(maxsize=2**12)(_Content.of), self.sentences))
         self.negated = np.array([content.negated for content in contents], dtype=bool)
         self.numbers = {row: content.numbers for row, content in enumerate(contents) if content.numbers}
-        rows: dict[Hashable, list[int]] = {}
-        for row, content in enumerate(contents):
-            keys = {key for number in content.numbers for key in number.keys}
-            for part in (*content.terms, *keys):
-                rows.setdefault(part, []).append(row)
+        rows: dict[Hashable, list[int]] = group_values(
+            (part, row)
+            for row, content in enumerate(contents)
+            for part in (*content.terms, *{key for number in content.numbers for key in number.keys})
+        )
         self._rows = {part: np.array(some, dtype=np.intp) for part, some in rows.items()}
-        self._near: dict[str, list[str]] = {}
-        for part in rows:
-            if isinstance(part, str):
-                self._near.setdefault(part[:PREFIX], []).append(part)
+        self._near = group_values((part[:PREFIX], part) for part in rows if isinstance(part, str))
 
     def counts(self, parts: Iterable[str | Quantity]) -> tuple[_Counts, _Counts]:
         """Return the number of these parts in each sentence and in each window from it."""

@@ -20,6 +20,7 @@ from rankgauge.answers.store import VerdictStore, store_in_batches
 from rankgauge.answers.verdicts import LABELS, AnswerRecord, Claim, ClaimSet, Context, Item, Verdict, quote_occurs
 from rankgauge.core.abstention import abstains
 from rankgauge.core.arguments import integer
+from rankgauge.core.grouping import group_values
 from rankgauge.core.progress import report
 from rankgauge.core.text import many
 from rankgauge.llm import ChatRequest, ModelError, Reply, Usage
@@ -203,11 +204,12 @@ class ModelJudge:
 
     def _batches(self, items: Iterable[Item]) -> list[list[Item]]:
         """Return batches of items by claim number, so that a resumed run repeats the same calls."""
-        batches: dict[Any, list[Item]] = {}
-        for item in items:
-            part = item.name or item.row if item.relation in _SWAPPED else item.row // self._batch
-            group = (item.relation, item.record, _text(item), part, item.history)
-            batches.setdefault(group, []).append(item)
+        parts = (
+            (item.name or item.row if item.relation in _SWAPPED else item.row // self._batch, item) for item in items
+        )
+        batches = group_values(
+            ((item.relation, item.record, _text(item), part, item.history), item) for part, item in parts
+        )
         return list(batches.values())
 
     def _request(self, batch: Sequence[Item], replicate: int) -> ChatRequest:

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.answers.verdicts import AnswerRecord, ClaimSet, items_of
+from rankgauge.core.grouping import group_values
 from rankgauge.data.judged_run import BoolArray
 from rankgauge.measures.measure import Measure
 
@@ -102,9 +103,7 @@ class JudgedAnswer:
             labels: The counted label of each item, by key.
             criteria: Criteria of the user, as wordings by name.
         """
-        keys: dict[str, list[str]] = {}
-        for item in items_of(record, claims, criteria):
-            keys.setdefault(item.relation_name, []).append(item.key)
+        keys = group_values((item.relation_name, item.key) for item in items_of(record, claims, criteria))
         return cls(record, claims, {name: [labels.get(key) for key in own] for name, own in keys.items()}, keys)
 
     def known(self, relation: str, label: str = "supported") -> Ternary:

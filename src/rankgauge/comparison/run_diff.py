@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from rankgauge.comparison.overlap import compute_rbo, find_common_documents, mea
 from rankgauge.core.arguments import integer
 from rankgauge.core.escaping import visible
 from rankgauge.core.findings import Finding
+from rankgauge.core.grouping import group_values
 from rankgauge.core.ids import Id, freeze, id_bytes, show_id
 from rankgauge.core.policies import Order, Policies, order_of
 from rankgauge.core.text import Ratio, inflect, many
@@ -240,7 +241,21 @@ class RunDiff(Result):
                 }
                 for query, values, change, overlap, firsts, same in rows
             ],
-            "shown": [_shown_json(query) for query in self.shown],
+            "shown": [
+                {
+                    "query": query.query,
+                    "text": query.text,
+                    "values": [query.value_a, query.value_b],
+                    "change": query.change,
+                    "rbo": query.rbo,
+                    "first_relevant": [query.first_a, query.first_b],
+                    "retrieved": [query.retrieved_a, query.retrieved_b],
+                    "rankings": [query.ranking_a, query.ranking_b],
+                    "gained": [at.document for at in query.gained],
+                    "lost": [at.document for at in query.lost],
+                }
+                for query in self.shown
+            ],
             "notes": list(self.notes),
             "findings": [{"run": run, **finding.to_dict()} for run, finding in self.findings],
         }
@@ -509,10 +524,7 @@ def _inputs(evaluations: tuple[Evaluation, Evaluation]) -> Iterator[str]:
         missing = evaluation.counts["missing_from_run"]
         if missing:
             yield f"{many(missing, 'judged query')} missing from {evaluation.run_name}: counted as an empty ranking"
-    runs_of: dict[str, list[str]] = {}
-    for evaluation in evaluations:
-        note = str(ties_note(evaluation.counts["tied"], evaluation.policies.ties))
-        runs_of.setdefault(note, []).append(evaluation.run_name)
+    runs_of = group_values((str(ties_note(e.counts["tied"], e.policies.ties)), e.run_name) for e in evaluations)
     for note, names in runs_of.items():
         yield note if len(names) > 1 else f"{names[0]}: {note}"
 
@@ -540,21 +552,6 @@ def _share(amounts: Values, rows: Sequence[int]) -> float:
     total = math.fsum(amount for amount in amounts.tolist() if amount > 0)
     part = math.fsum(amount for amount in amounts[list(rows)].tolist() if amount > 0)
     return part / total if total else math.nan
-
-
-def _shown_json(query: QueryDiff) -> dict[str, Any]:
-    return {
-        "query": query.query,
-        "text": query.text,
-        "values": [query.value_a, query.value_b],
-        "change": query.change,
-        "rbo": query.rbo,
-        "first_relevant": [query.first_a, query.first_b],
-        "retrieved": [query.retrieved_a, query.retrieved_b],
-        "rankings": [[asdict(at) for at in r] for r in (query.ranking_a, query.ranking_b)],
-        "gained": [at.document for at in query.gained],
-        "lost": [at.document for at in query.lost],
-    }
 
 
 def _rank(value: float) -> int | None:

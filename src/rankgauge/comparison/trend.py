@@ -14,6 +14,7 @@ import numpy as np
 from rankgauge import stats
 from rankgauge.comparison.conclusions import withholding
 from rankgauge.comparison.differences import Difference, describe_difference, select
+from rankgauge.core.grouping import group_values
 from rankgauge.core.text import some
 from rankgauge.errors import InputError
 from rankgauge.evaluation.result import Evaluation, about_judge
@@ -297,9 +298,7 @@ def trend_of(history: History, measure: str | Measure, *, run: str | None = None
         (replace(entry, means={str(measure): entry.means[str(measure)]}), history.load(entry, measure))
         for entry in chosen
     ]
-    runs: dict[str, list[tuple[HistoryEntry, Evaluation]]] = {}
-    for pair in saved:
-        runs.setdefault(pair[0].run, []).append(pair)
+    runs = group_values((entry.run, (entry, evaluation)) for entry, evaluation in saved)
     points: list[TrendPoint] = []
     warnings: list[str] = []
     by_judge = means_of([entry for entry, _ in saved], measure)[1]

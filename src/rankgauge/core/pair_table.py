@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core import native
+from rankgauge.core.grouping import group_values
 from rankgauge.core.ids import Frozen, IdRuns, Ids, IntArray, freeze, show_id, words_of
 from rankgauge.errors import InputError
 
@@ -168,10 +169,8 @@ class PairTable(Frozen):
         ordered = np.sort(keys)
         # Equal keys are only candidates: compare the ids.
         rows = np.flatnonzero(np.isin(keys, ordered[1:][ordered[1:] == ordered[:-1]]))
-        groups: dict[tuple[int, bytes], list[int]] = {}
         numbers = np.searchsorted(self.offsets, rows, side="right").tolist()
-        for row, number, doc in zip(rows.tolist(), numbers, self.docs.take(rows).tolist(), strict=True):
-            groups.setdefault((number, doc), []).append(row)
+        groups = group_values(zip(zip(numbers, self.docs.take(rows).tolist(), strict=True), rows.tolist(), strict=True))
         return [group for group in groups.values() if len(group) > 1]
 
     def best_first(self, *, by_id: bool) -> tuple[IntArray, IntArray]:

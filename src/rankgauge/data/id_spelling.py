@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from rankgauge.core.grouping import group_values
 from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable
 
@@ -200,11 +201,10 @@ def _text(value: bytes) -> str:
 
 def _known(way: Way, theirs: Iterable[bytes]) -> dict[str, list[bytes]]:
     """Index the ids of the judgments by their transformed text."""
-    known: dict[str, list[bytes]] = {}
-    for value in theirs:
-        text = _text(value)
-        for key in {way.turn(text)} if way.both else {text, way.turn(text)}:
-            known.setdefault(key, []).append(value)
+    texts = ((_text(value), value) for value in theirs)
+    known = group_values(
+        (key, value) for text, value in texts for key in ({way.turn(text)} if way.both else {text, way.turn(text)})
+    )
     # An empty result does not identify an id.
     known.pop("", None)
     return known

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from rankgauge.core.grouping import group_values
 from rankgauge.core.ids import Ids, IntArray, show_id
 from rankgauge.core.pair_table import FloatArray, distinct
 from rankgauge.core.text import many
@@ -219,12 +220,13 @@ class PreferenceQrels(SpecialQrels):
     @cached_property
     def _kinds(self) -> FloatArray:
         """A number for each row, equal if the grades in all subgroups are; -1 without grades."""
-        preferences: dict[int, list[tuple[int, float]]] = {}
         group, subgroup = (labels.ascending() for labels in self.labels)
         place = (group * len(self.row) + subgroup).tolist()
-        for row, where, grade in zip(self.row.tolist(), place, self.grade.tolist(), strict=True):
-            if grade >= 0:
-                preferences.setdefault(row, []).append((where, grade))
+        preferences = group_values(
+            (row, (where, grade))
+            for row, where, grade in zip(self.row.tolist(), place, self.grade.tolist(), strict=True)
+            if grade >= 0
+        )
         known: dict[tuple[tuple[int, float], ...], int] = {}
         kinds = np.full(len(self.qrels.table), -1.0)
         for row, grades in preferences.items():

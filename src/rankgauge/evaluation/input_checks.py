@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from rankgauge.core.findings import INPUT_KINDS, Finding, Severity
+from rankgauge.core.grouping import group_values
 from rankgauge.core.ids import Ids, IntArray, near_match, renumbered, show_id
 from rankgauge.core.text import inflect, many, some
 from rankgauge.data.joined_blocks import Ends, InputSummary
@@ -421,9 +422,7 @@ def document_way(pairs: Sequence[Pair], qrels: Qrels) -> tuple[Way, list[Pair]] 
     from rankgauge.data.id_spelling import way_of
 
     judged = _JudgedDocuments(qrels)
-    by_query: dict[bytes, list[bytes]] = {}
-    for query, doc in pairs:
-        by_query.setdefault(query, []).append(doc)
+    by_query = group_values(pairs)
     theirs = set(islice((doc for query in by_query for doc in judged[query]), _IDS))
     way = way_of(
         {doc for _, doc in pairs}, theirs, lambda way: sum(1 for _ in _pairs_that_match(way, by_query, judged))

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankgauge.core.findings import Finding
+from rankgauge.core.grouping import group_values
 from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import distinct
 from rankgauge.core.policies import Policies
@@ -80,9 +81,7 @@ def evaluate_profile(
         shared = tuple(step for step in deviations if step.of != "measure")
         columns.append(_Column(case, deviations, shared, computed))
     _refuse_contradictions(tool, policies, columns)
-    parts: dict[Any, list[_Column]] = {}
-    for column in columns:
-        parts.setdefault(column.part, []).append(column)
+    parts = group_values((column.part, column) for column in columns)
     evaluations = {key: _evaluate_part(part, source.qrels, queries) for key, part in parts.items()}
     evaluation = _merge(tool, columns, evaluations, source)
     removed = len(source.run.table) - len(clean.table)
@@ -124,9 +123,7 @@ def _merge(
 ) -> Evaluation:
     """Combine the evaluations of all parts into one."""
     # Measures that the tool defines identically share a column.
-    kept: dict[Measure, _Column] = {}
-    for column in columns:
-        kept.setdefault(column.measure, column)
+    kept = {measure: own[0] for measure, own in group_values((c.measure, c) for c in columns).items()}
     evaluations = list(evaluation_of.values())
     numbers, values, left_out = _cells(
         [(measure, evaluation_of[column.part]) for measure, column in kept.items()], evaluations, source.qrels
@@ -226,9 +223,7 @@ def _shortened(names: Sequence[str]) -> str:
 
 def _profile_notes(tool: Profile, measures: Sequence[Measure], applied: AppliedProfile) -> Iterator[str]:
     """Yield notes that describe the applied profile."""
-    grouped: dict[tuple[str, ...], list[str]] = {}
-    for measure, names in zip(measures, applied.deviations, strict=True):
-        grouped.setdefault(names, []).append(str(measure))
+    grouped = group_values(zip(applied.deviations, map(str, measures), strict=True))
     shared = [name for name in next(iter(grouped)) if all(name in names for names in grouped)]
     subject = f"as {tool.tool} (profile {tool.name})"
     if shared and len(grouped) > 1:

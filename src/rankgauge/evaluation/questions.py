@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from rankgauge.core.arguments import to_float
 from rankgauge.core.findings import Finding
+from rankgauge.core.grouping import group_values
 from rankgauge.core.ids import id_bytes, show_id
 from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError
@@ -189,10 +190,10 @@ def split_origins(evaluation: Evaluation, questions: Any) -> dict[str, list[str]
     fields = question_fields(questions)
     origins = [origin_of(fields.get(query, {})) for query in evaluation.query_ids]
     name = ", ".join(sorted({*origins} - {_GENERATED, ""})) or _REAL
-    parts: dict[str, list[str]] = {}
-    for query, origin in zip(evaluation.query_ids, origins, strict=True):
-        parts.setdefault(_GENERATED if origin == _GENERATED else name, []).append(query)
-    return parts
+    return group_values(
+        (_GENERATED if origin == _GENERATED else name, query)
+        for query, origin in zip(evaluation.query_ids, origins, strict=True)
+    )
 
 
 def _add_origins(evaluation: Evaluation, fields: Fields, *, mix_origins: bool) -> Evaluation:

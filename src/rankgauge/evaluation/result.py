@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from rankgauge.core.findings import Finding
+from rankgauge.core.grouping import group_values
 from rankgauge.core.ids import Frozen, IntArray, freeze, id_bytes, show_id
 from rankgauge.core.lazy import registered
 from rankgauge.core.policies import Policies
@@ -230,9 +231,7 @@ class Evaluation(Frozen, Result):
         """
         if self.groups is None:
             raise InputError("this evaluation has no groups", fix="evaluate(..., groups={'q1': 'how-to', ...})")
-        rows: dict[str, list[int]] = {}
-        for row, label in enumerate(self.groups):
-            rows.setdefault(label, []).append(row)
+        rows = group_values((label, row) for row, label in enumerate(self.groups))
         return {label: self._means(np.array(of_label)) for label, of_label in rows.items()}
 
     def _means(self, rows: IntArray | None) -> dict[str, float]:

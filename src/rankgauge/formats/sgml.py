@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence, Set as AbstractSet
 from typing import Any, NamedTuple
 
+from rankgauge.core.grouping import group_values
 from rankgauge.errors import FormatError
 from rankgauge.formats.lines import decoded, shorten
 
@@ -227,10 +228,7 @@ def _elements(
     their content may have some.
     """
     tags = list(_TAG.finditer(text))
-    closing: dict[str, list[re.Match[str]]] = {}
-    for tag in tags:
-        if tag[1]:
-            closing.setdefault(tag[2].lower(), []).append(tag)
+    closing = group_values((tag[2].lower(), tag) for tag in tags if tag[1])
     elements: list[_Part] = []
     for tag in tags:
         word = tag[2].lower()

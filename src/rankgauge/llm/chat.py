@@ -16,6 +16,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from rankgauge.core.arguments import integer, number
+from rankgauge.core.grouping import group_values
 from rankgauge.core.http_client import Endpoint, EndpointError, call_with_retries
 from rankgauge.core.libraries import library
 from rankgauge.core.progress import report
@@ -232,9 +233,7 @@ class ChatModel:
         listed = [request if isinstance(request, ChatRequest) else ChatRequest(request) for request in requests]
         keys = [self._key(request) for request in listed]
         unique = dict(zip(keys, listed, strict=True))
-        places: dict[str, list[int]] = {}
-        for place, key in enumerate(keys):
-            places.setdefault(key, []).append(place)
+        places = group_values((key, place) for place, key in enumerate(keys))
 
         def delivered(key: str, result: Reply | ModelError) -> Iterator[tuple[int, Reply | ModelError]]:
             for place in places[key]:

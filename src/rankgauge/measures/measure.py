@@ -69,6 +69,11 @@ class Measure:
         k = dict(self.params).get("k")
         return k if isinstance(k, int) else None
 
+    @property
+    def family(self) -> Measure:
+        """The measure without its cut-off: DCG of ``DCG@10``."""
+        return Measure(self.name, tuple(param for param in self.params if param[0] != "k"))
+
     def __getattr__(self, word: str) -> Value:
         if word in VOCABULARY and word in self.declaration.words:
             return self.arguments.get(word)

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from rankgauge.core.grammar import LONGEST, ParsedName, plain_key, split_name
+from rankgauge.core.grouping import group_values
 from rankgauge.core.text import either
 from rankgauge.errors import UnknownName
 from rankgauge.measures.declaration import DECLARED, NAMES, TREC, Declaration
@@ -182,11 +183,11 @@ def _compose_name(means: str, params: Mapping[str, str], at: str | None) -> str:
 
 
 def _ambiguous(text: str, spelled: ParsedName, rows: Mapping[str, Spelling]) -> UnknownName:
-    by_meaning: dict[str, list[str]] = {}
-    for tool, row in rows.items():
-        if row.means:
-            name = _compose_name(row.means, spelled.params, spelled.at)
-            by_meaning.setdefault(name, []).append("everyday usage" if tool == "people" else tool)
+    by_meaning = group_values(
+        (_compose_name(row.means, spelled.params, spelled.at), "everyday usage" if tool == "people" else tool)
+        for tool, row in rows.items()
+        if row.means
+    )
     message = ", ".join(f"{name} in {' and '.join(tools)}" for name, tools in by_meaning.items())
     dialect = next(tool for tools in by_meaning.values() for tool in tools if tool in DIALECTS)
     return UnknownName(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from rankgauge.core.grouping import group_values
 from rankgauge.core.text import inflect, many
 from rankgauge.data.judged_run import Values
 from rankgauge.errors import InputError, UnknownName
@@ -420,11 +421,7 @@ def _parameter(measure: Measure, name: str) -> float:
 
 
 def _cutoffs(shown: _PlotData) -> Plot:
-    families: dict[str, list[Measure]] = {}
-    for measure in _common(shown.runs):
-        if "k" in dict(measure.params):
-            rest = tuple(p for p in measure.params if p[0] != "k")
-            families.setdefault(str(Measure(measure.name, rest)), []).append(measure)
+    families = group_values((str(m.family), m) for m in _common(shown.runs) if "k" in dict(m.params))
     several = {name: of for name, of in families.items() if len(of) > 1}
     chosen = [name for name in ("R", "nDCG") if name in several] or list(several)[:2]
     if not chosen:

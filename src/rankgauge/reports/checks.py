@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rankgauge.checks.check_inputs import FINDING_KINDS, CheckResult
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.findings import COMPARISON_KINDS, Finding, Location, Severity
+from rankgauge.core.grouping import group_values
 from rankgauge.core.text import many
 from rankgauge.errors import UnknownName
 from rankgauge.rendering.tables import Detail, Table, keep, shorten, wrapped
@@ -82,9 +83,8 @@ def _check_blocks(result: CheckResult, options: Options) -> Iterator[Table]:
         yield Table(columns, tuple(zip(*(counts[name] for name in columns), strict=True)))
         return
     findings = result.findings
-    by_source: dict[str, list[Finding]] = {source: [] for source in result.inputs}
-    for finding in findings:
-        by_source.setdefault(finding.evidence.source, []).append(finding)
+    own_of = group_values((finding.evidence.source, finding) for finding in findings)
+    by_source = {source: own_of.get(source, []) for source in dict.fromkeys((*result.inputs, *own_of))}
     for source, own in by_source.items():
         if own:
             rows = tuple(row for finding in own for row in _rows(finding))

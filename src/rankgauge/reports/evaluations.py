@@ -55,15 +55,10 @@ def notes_of(evaluations: Sequence[Evaluation]) -> list[str]:
     return shared + [note if "WARNING" in note else Detail(note) for note in own]
 
 
-def _family(measure: Measure) -> str:
-    """Return the name of a measure without its cut-off."""
-    return str(Measure(measure.name, tuple(p for p in measure.params if p[0] != "k")))
-
-
 def is_grid(measures: Sequence[Measure]) -> bool:
     """Return whether measures and cut-offs form a mostly complete grid."""
     cut = [measure for measure in measures if "k" in dict(measure.params)]
-    families, cutoffs = {_family(m) for m in cut}, {m.k for m in cut}
+    families, cutoffs = {m.family for m in cut}, {m.k for m in cut}
     cells = len(families) * len(cutoffs)
     return len(families) > 1 and len(cutoffs) > 1 and 2 * len(cut) > cells
 
@@ -77,11 +72,11 @@ def grids(title: str, measures: Sequence[Measure], means: Mapping[str, float]) -
         means: Means by name of the measure.
     """
     cut = [m for m in measures if "k" in dict(m.params)]
-    families = list(dict.fromkeys(map(_family, cut)))
-    values = {(_family(m), m.k): mean_cell(m, means[str(m)]) for m in cut}
+    families = list(dict.fromkeys(m.family for m in cut))
+    values = {(m.family, m.k): mean_cell(m, means[str(m)]) for m in cut}
     cutoffs: list[int] = sorted({int(m.k) for m in cut})  # type: ignore[arg-type] # k is a number
     rows = tuple((k, *(values.get((name, k)) for name in families)) for k in cutoffs)
-    yield Table(("k", *families), rows, title=title)
+    yield Table(("k", *map(str, families)), rows, title=title)
     whole = [m for m in measures if m not in cut]
     if whole:
         yield Table(tuple(map(str, whole)), (tuple(mean_cell(m, means[str(m)]) for m in whole),))

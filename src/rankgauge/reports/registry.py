@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from rankgauge.core.escaping import for_annotation
+from rankgauge.core.grouping import group_values
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Format, Table, render_table, short_tables
@@ -199,9 +200,7 @@ class Annotation(NamedTuple):
 
 def annotation_lines(annotations: Iterable[Annotation], title: str, hint: str = "") -> str:
     """Return the annotations up to GitHub's limit per kind; the last one counts the rest."""
-    by_kind: dict[str, list[Annotation]] = {}
-    for annotation in annotations:
-        by_kind.setdefault(annotation.kind, []).append(annotation)
+    by_kind = group_values((annotation.kind, annotation) for annotation in annotations)
     for kind, own in by_kind.items():
         if len(own) > MOST:
             more = f"+{len(own) - MOST + 1} more{hint}"
