@@ -14,7 +14,7 @@ from rankgauge.errors import InputError
 from rankgauge.evaluation.result import JudgeState
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Cell, Detail, Table, keep
+from rankgauge.rendering.tables import Detail, Table, keep
 from rankgauge.stats import USABLE, Agreement, Estimate, JudgeErrors
 
 _SCHEMA = "rankgauge/calibration/2"
@@ -291,22 +291,22 @@ class Calibration(Result):
     def data_table(self) -> Table:
         """Return one row for each relation and statistic, with its interval."""
         names = ("agreement", "kappa", "alpha", "sensitivity", "specificity", "gain")
-        rows: list[tuple[Cell, ...]] = []
-        for relation in self.relations:
-            values = [(name, getattr(relation, name), "") for name in names]
-            values += [(f"bias: {bias.group}", bias.difference, bias.verdict) for bias in relation.biases]
-            rows += [
-                (relation.relation, name, value.value, value.low, value.high, value.reason or verdict)
-                for name, value, verdict in values
-            ]
+        rows = (
+            (relation.relation, name, value.value, value.low, value.high, value.reason or verdict)
+            for relation in self.relations
+            for name, value, verdict in (
+                *((name, getattr(relation, name), "") for name in names),
+                *((f"bias: {bias.group}", bias.difference, bias.verdict) for bias in relation.biases),
+            )
+        )
         return Table(("relation", "number", "value", "low", "high", "note"), tuple(rows))
 
     def summary(self) -> str:
         """Return the stamp, and the relations without calibration."""
         bad = [relation for relation in self.relations if relation.state != "usable"]
         good = {relation.relation for relation in self.relations} - {relation.relation for relation in bad}
-        parts = [self.stamp(good)] if good else []
-        parts += [f"{relation.relation} {relation.state}: {relation.reason}" for relation in bad[:_SHOWN]]
+        unusable = (f"{relation.relation} {relation.state}: {relation.reason}" for relation in bad[:_SHOWN])
+        parts = keep(good and self.stamp(good), *unusable)
         return f"{self._judges()[:99]}: {'; '.join(parts)}"
 
     def stamp(self, relations: Collection[str]) -> str:

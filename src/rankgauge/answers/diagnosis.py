@@ -349,7 +349,7 @@ class AnswerDiagnosis(Result):
         """Return the measures of both stages, retrieval first; most measures of generation are details."""
         estimates = self.answers.estimates()
         intervals = mean_intervals(self.retrieval) if self.retrieval else {}
-        rows: list[tuple[Cell, ...]] = [
+        retrieval = (
             (
                 "retrieval",
                 str(quality.measure),
@@ -357,11 +357,11 @@ class AnswerDiagnosis(Result):
                 span(intervals[str(quality.measure)]),
                 None,
                 _band(quality),
-                _attainable(quality),
+                f"{Ratio(quality.mean / most):.0%} of {most:.3f}" if (most := quality.attainable) > 0 else None,
             )
             for quality in self.qualities
-        ]
-        rows += [
+        )
+        generation = (
             (
                 "generation",
                 name if name in MAIN_MEASURES or estimates.keys().isdisjoint(MAIN_MEASURES) else Detail(name),
@@ -372,10 +372,10 @@ class AnswerDiagnosis(Result):
                 None,
             )
             for name, (best, ends, judged) in estimates.items()
-        ]
+        )
         return Table(
             columns=(Detail("stage"), "measure", "mean", "95% CI", "by judge", "band", Detail("of attainable")),
-            rows=tuple(rows),
+            rows=(*retrieval, *generation),
             title=f"{self.answers.run_name}: {lower_first(self.summary())}",
             digits=3,
             notes=tuple(self._notes()),
@@ -447,12 +447,6 @@ def _band(quality: Quality) -> str | None:
     if quality.highest in {None, "Excellent"}:
         return quality.level
     return f"{quality.level} (best: {quality.highest})"
-
-
-def _attainable(quality: Quality) -> str | None:
-    """Return the attainable value and the attained share."""
-    most = quality.attainable
-    return f"{Ratio(quality.mean / most):.0%} of {most:.3f}" if most > 0 else None
 
 
 def diagnose_answers(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,8 +17,9 @@ from rankgauge.answers.overlap import OVERLAPS, SIMILARITIES, similarities
 from rankgauge.answers.scores import CORRECTABLE, RELATIONS, JudgedAnswer, Score, relations_of, score
 from rankgauge.answers.verdicts import AnswerSet, Verdict, counted_labels
 from rankgauge.core.findings import Finding
+from rankgauge.core.grouping import group_values
 from rankgauge.core.policies import Policies
-from rankgauge.core.text import many
+from rankgauge.core.text import keep, many
 from rankgauge.errors import InputError
 from rankgauge.evaluation.result import FEWEST_LABELED, Evaluation
 from rankgauge.measures.measure import Measure, parse_all
@@ -278,8 +279,11 @@ def evaluate_answers(
     groups = tuple(record.group for record in answers)
     used: dict[str, Any] = {"criteria": dict(answers.criteria)} if answers.criteria else {}
     if similar:
-        used["encoder"] = _encoder_name(encoder)
+        described = settings_of(encoder) or {"type": type(encoder).__name__}
+        parts = (described.get(part) for part in ("type", "model", "dimensions", "url"))
+        used["encoder"] = " ".join(str(part) for part in parts if part)
     lowered = {verdict.key for verdict in known if verdict.quoted is False and verdict.label == labels.get(verdict.key)}
+    quoteless = sum(key in lowered for answer in judged for keys in answer.keys.values() for key in keys)
     return AnswerEvaluation(
         run_name=answers.system,
         query_ids=tuple(record.id for record in answers),
@@ -294,7 +298,16 @@ def evaluate_answers(
             *_stamp_finding(stamped, chosen),
             *_findings(chosen, scores),
             *_uncorrected(stamped, chosen),
-            *_lowered(lowered, judged),
+            *keep(
+                quoteless
+                and Finding(
+                    "",
+                    "warning",
+                    f"{many(quoteless, 'verdict')} without a valid quote: the quote is missing or does not "
+                    'occur in the text; these verdicts count as "not stated" or "not relevant"',
+                    fix="read the reasons of these verdicts",
+                )
+            ),
             *(Finding("", "info", note) for note in answers.notes),
         ),
         scores=tuple(scores),
@@ -368,12 +381,6 @@ def _similar(answers: AnswerSet, measures: Iterable[Measure], encoder: Any) -> M
     return similarities(answers.records, encoder)
 
 
-def _encoder_name(encoder: Any) -> str:
-    settings = settings_of(encoder) or {"type": type(encoder).__name__}
-    parts = ("type", "model", "dimensions", "url")
-    return " ".join(str(settings[part]) for part in parts if settings.get(part))
-
-
 def _scores(
     measure: Measure, judged: Sequence[JudgedAnswer], similar: Mapping[str, Sequence[Score]]
 ) -> Sequence[Score]:
@@ -427,12 +434,12 @@ def _stamp_finding(judge: Mapping[str, Any], measures: Sequence[Measure]) -> Ite
 def _uncorrected(judge: Mapping[str, Any], measures: Sequence[Measure]) -> Iterable[Finding]:
     """Yield why measures by a usable judge have no corrected mean."""
     known: Mapping[str, Mapping[str, Any]] = judge.get("measures", {})
-    reasons: dict[str, list[str]] = {}
-    for measure in measures:
-        about = known.get(str(measure), {})
-        if about.get("state") == "usable" and "corrected" not in about:
-            why = "too few questions" if measure.name in CORRECTABLE else "not a share of units of one kind"
-            reasons.setdefault(why, []).append(str(measure))
+    reasons = group_values(
+        ("too few questions" if measure.name in CORRECTABLE else "not a share of units of one kind", str(measure))
+        for measure in measures
+        for about in (known.get(str(measure), {}),)
+        if about.get("state") == "usable" and "corrected" not in about
+    )
     for why, names in reasons.items():
         yield Finding(
             "",
@@ -440,17 +447,6 @@ def _uncorrected(judge: Mapping[str, Any], measures: Sequence[Measure]) -> Itera
             f"no mean corrected for the errors of the judge ({why}): {', '.join(names)}; label all "
             f"items of at least {FEWEST_LABELED} questions",
         )
-
-
-def _lowered(lowered: AbstractSet[str], judged: Iterable[JudgedAnswer]) -> Iterable[Finding]:
-    """Yield a warning if items of these answers have verdicts without a valid quote."""
-    count = sum(key in lowered for answer in judged for keys in answer.keys.values() for key in keys)
-    if count:
-        what = (
-            f"{many(count, 'verdict')} without a valid quote: the quote is missing or does not "
-            'occur in the text; these verdicts count as "not stated" or "not relevant"'
-        )
-        yield Finding("", "warning", what, fix="read the reasons of these verdicts")
 
 
 def _findings(measures: Sequence[Measure], scores: Sequence[Sequence[Score]]) -> Iterable[Finding]:
@@ -468,9 +464,10 @@ def _findings(measures: Sequence[Measure], scores: Sequence[Sequence[Score]]) ->
             "include them, with all missing verdicts negative and with all positive"
         )
         yield Finding("", "warning", what, fix="judge the rest")
-    undefined: dict[tuple[str, int], list[str]] = {}
-    for column, measure in enumerate(measures):
-        for pair in Counter(row[column].reason for row in scores if row[column].reason).items():
-            undefined.setdefault(pair, []).append(str(measure))
+    undefined = group_values(
+        (pair, str(measure))
+        for column, measure in enumerate(measures)
+        for pair in Counter(row[column].reason for row in scores if row[column].reason).items()
+    )
     for (reason, count), names in undefined.items():
         yield Finding("", "info", f"{many(count, 'question')} undefined because {reason}: {', '.join(names)}")

@@ -14,7 +14,8 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from rankgauge.answers.verdicts import AnswerRecord, AnswerSet, Citation, Context, cited, quote_occurs
-from rankgauge.core.text import many
+from rankgauge.core.grouping import group_values
+from rankgauge.core.text import keep, many
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.formats.frames import is_null, listed, short
 from rankgauge.formats.lines import source_name
@@ -198,9 +199,7 @@ def _records(source: Any, texts: Mapping[str, str] | None, notes: list[str], *, 
 
 
 def _by_system(rows: Sequence[_Read], system: str | None, name: str) -> dict[str, list[_Read]]:
-    by_system: dict[str, list[_Read]] = {}
-    for row in rows:
-        by_system.setdefault(row.system, []).append(row)
+    by_system = group_values((row.system, row) for row in rows)
     if list(by_system) == [""]:
         stem = Path(name).name.partition(".")[0].strip("<>")
         return {system or stem or "answers": by_system[""]}
@@ -256,7 +255,7 @@ def _check(rows: Iterable[_Read]) -> None:
             )
 
 
-def _joined(rows: Sequence[_Read], known: Sequence[_Read], name: str) -> tuple[list[_Read], list[str]]:
+def _joined(rows: Sequence[_Read], known: Sequence[_Read], name: str) -> tuple[list[_Read], tuple[str, ...]]:
     """Return the answers joined with the reference questions, and notes."""
     _check(known)
     by_id = {question.record.id: question for question in known}
@@ -286,12 +285,11 @@ def _joined(rows: Sequence[_Read], known: Sequence[_Read], name: str) -> tuple[l
                 )
             record = _merged(record, other.record)
         joined.append(replace(row, record=record))
-    notes = []
     missing = sum(1 for row in joined if row.record.reference is None)
-    if missing:
-        notes.append(f"{name}: {many(missing, 'question')} without a reference answer")
-    if by_id:
-        notes.append(f"{name}: {many(len(by_id), 'question')} of the reference without an answer")
+    notes = keep(
+        missing and f"{name}: {many(missing, 'question')} without a reference answer",
+        by_id and f"{name}: {many(len(by_id), 'question')} of the reference without an answer",
+    )
     return [*joined, *by_id.values()], notes
 
 

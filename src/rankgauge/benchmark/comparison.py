@@ -12,7 +12,6 @@ from rankgauge.benchmark.run import BenchmarkRun, Errors
 from rankgauge.comparison.comparison import COMPARED, Comparison, compare
 from rankgauge.comparison.differences import Design
 from rankgauge.core.text import many
-from rankgauge.data.run import Run
 from rankgauge.diagnosis.diagnosis import Diagnosis
 from rankgauge.errors import InputError
 from rankgauge.evaluation.context import make_plan
@@ -66,12 +65,9 @@ def plot_pareto(points: Sequence[ParetoPoint], measure: str, *, lower: bool = Fa
     fast = min(p.latency for p in front)
     known = [p for p in points if not (math.isnan(p.quality) or math.isnan(p.latency))]
     others = [p for p in known if p not in front]
-    series = [_series("on the front", front)]
-    if others:
-        series.append(_series("others", others))
     panel = Panel(
         "points",
-        tuple(series),
+        keep(_series("on the front", front), others and _series("others", others)),
         across="milliseconds per query",
         down=measure,
         log=fast > 0 and max(p.latency for p in known) / fast > _LOG,
@@ -219,15 +215,10 @@ def _compared(
 ) -> Comparison:
     wanted = tuple(dict.fromkeys([*design.tested, *shown]))
     hits = max(len(run.queries) * run.settings.get("k", 1) for run in runs)
-    inputs: Any = runs[0].qrels
-    ranked: list[Run] | None = None
-    if hits > _IN_MEMORY:
-        inputs = [run.evaluate(wanted, errors=errors) for run in runs]
-    else:
-        ranked = [run.ranked(errors) for run in runs]
+    in_blocks = hits > _IN_MEMORY
     return compare(
-        inputs,
-        ranked,
+        [run.evaluate(wanted, errors=errors) for run in runs] if in_blocks else runs[0].qrels,
+        None if in_blocks else [run.ranked(errors) for run in runs],
         wanted,
         tested=design.tested,
         baseline=design.baseline,

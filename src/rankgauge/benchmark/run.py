@@ -83,26 +83,28 @@ class Tally:
     ascending: int = 0
     hits: int = 0
 
-    def findings(self) -> Iterator[Finding]:
-        """Yield findings about the responses, independent of the judgments."""
+    def findings(self) -> tuple[Finding, ...]:
+        """Return findings about the responses, independent of the judgments."""
         answered = self.queries - self.failed - self.missing - self.empty
-        if self.unknown > _MOST * self.hits:
-            yield Finding(
+        return keep(
+            self.unknown > _MOST * self.hits
+            and Finding(
                 "T104",
                 "error",
                 f"{self.unknown} of {many(self.hits, 'hit')} are documents that are not in the collection",
                 INPUT_KINDS["T104"].effect,
                 "return the ids of the documents passed to index()",
-            )
-        if self.ascending > _MOST * answered:
-            yield Finding(
+            ),
+            self.ascending > _MOST * answered
+            and Finding(
                 "R104",
                 "error",
                 "the scores look like distances (lower is better): they increase with rank for "
                 f"{self.ascending} of {many(answered, 'query')}",
                 INPUT_KINDS["R104"].effect,
                 "negate them",
-            )
+            ),
+        )
 
     def notes(self) -> tuple[str, ...]:
         """Return notes on interpretation."""

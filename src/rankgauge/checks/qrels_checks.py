@@ -22,7 +22,7 @@ from rankgauge.checks.checked_run import (
 from rankgauge.core.findings import NO_RELEVANT_DOCUMENT, Effect, Finding, FindingKind, Location
 from rankgauge.core.ids import IntArray, show_id
 from rankgauge.core.pair_table import PairTable
-from rankgauge.core.text import Ratio, inflect, many
+from rankgauge.core.text import Ratio, inflect, keep, many
 from rankgauge.data.join import Joined
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError
@@ -193,17 +193,20 @@ def check_qrels(
     scale: Scale | None,
 ) -> Iterator[Finding]:
     """Check judgments, and measure the effects on each run."""
-    yield from _repeats(table, source, runs)
     qrels = _Checked(Qrels(without_repeats(table, "first")), source, runs)
     rel = 1.0 if measures is None else least_rel(measures)
-    yield from _no_relevant(qrels, rel)
-    yield from _below_rel(qrels, rel)
-    yield from _out_of_scale(qrels, scale)
-    yield from _above_top(qrels, measures or ())
-    yield from _out_of_reach(qrels, measures or (parse("R@10"),))
-    yield from _only_relevant(qrels, rel)
-    if measures is not None and len(measures) == 1:
-        yield SINGLE_MEASURE.finding(f"{measures[0]} is the only measure", "measures", 1, 1)
+    yield from keep(
+        *_repeats(table, source, runs),
+        *_no_relevant(qrels, rel),
+        *_below_rel(qrels, rel),
+        *_out_of_scale(qrels, scale),
+        *_above_top(qrels, measures or ()),
+        *_out_of_reach(qrels, measures or (parse("R@10"),)),
+        *_only_relevant(qrels, rel),
+        measures is not None
+        and len(measures) == 1
+        and SINGLE_MEASURE.finding(f"{measures[0]} is the only measure", "measures", 1, 1),
+    )
 
 
 def _repeats(table: PairTable, source: str, runs: Sequence[CheckedRun]) -> Iterator[Finding]:

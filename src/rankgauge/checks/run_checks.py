@@ -24,7 +24,7 @@ from rankgauge.checks.checked_run import (
 from rankgauge.checks.readers import CheckInput, fault_locations
 from rankgauge.core.findings import ASCENDING_SCORES, Effect, Finding, FindingKind, Location
 from rankgauge.core.pair_table import PairTable
-from rankgauge.core.text import inflect, many
+from rankgauge.core.text import inflect, keep, many
 from rankgauge.data.join import ranked
 from rankgauge.data.run import Run
 from rankgauge.measures.measure import parse
@@ -165,11 +165,13 @@ def check_lines(check_input: CheckInput, effects: Sequence[Effect], *, graded: b
 
 def check_run(run: CheckedRun) -> Iterator[Finding]:
     """Check a run, and measure the effects on its means."""
-    if run.not_text:
-        yield IDS_NOT_UTF8.finding(f"{many(len(run.not_text), 'id')} not in UTF-8", run.source, len(run.not_text))
-    faults = run.check_input.faults
-    if faults is not None and faults.numbers:
-        yield SCORE_NOT_FINITE.finding(
+    faults, ascending = run.check_input.faults, tuple(_ascending(run))
+    yield from keep(
+        run.not_text
+        and IDS_NOT_UTF8.finding(f"{many(len(run.not_text), 'id')} not in UTF-8", run.source, len(run.not_text)),
+        faults is not None
+        and faults.numbers
+        and SCORE_NOT_FINITE.finding(
             f"{many(faults.numbers, 'score')} not finite: {faults.first_numbers[0].error.what}",
             run.source,
             faults.numbers,
@@ -177,25 +179,28 @@ def check_run(run: CheckedRun) -> Iterator[Finding]:
             "document",
             locations=fault_locations(faults.first_numbers, run.source),
             effects=run.effects_if_read("without these documents"),
-        )
-    yield from _repeated(run)
-    ascending = list(_ascending(run))
-    yield from ascending
-    if not ascending and run.contradicted.count:
-        by_ranks = run.rejoined(lambda table: without_repeats(ranks_as_scores(table)))
-        yield RANK_CONTRADICTS_SCORE.finding(
+        ),
+        *_repeated(run),
+        *ascending,
+        not ascending
+        and run.contradicted.count
+        and RANK_CONTRADICTS_SCORE.finding(
             f"the order by rank is not the order by score in {run.contradicted.count} of {many(run.ranked, 'query')}",
             run.source,
             run.contradicted.count,
             run.ranked,
             "query",
             locations=run.contradicted.locations,
-            effects=run.effects(by_ranks, "documents in the order of their ranks"),
-        )
-    yield from _cut(run)
-    yield from _tied(run)
-    yield from _collapsed(run)
-    yield from _own(run)
+            effects=run.effects(
+                run.rejoined(lambda table: without_repeats(ranks_as_scores(table))),
+                "documents in the order of their ranks",
+            ),
+        ),
+        *_cut(run),
+        *_tied(run),
+        *_collapsed(run),
+        *_own(run),
+    )
 
 
 def run_notes(run: CheckedRun) -> Iterator[str]:

@@ -98,10 +98,7 @@ def check_texts(
     """Check the texts of a collection, and measure the effects on the runs."""
     checked = _Checked(collection, scan(collection, qrels, tuple(runs.values())), qrels, tuple(runs.values()), measures)
     if collection.documents:
-        yield from _empty(checked)
-        yield from _repeated(checked)
-        yield from _leaks(checked)
-        yield from _absent_documents(checked, tuple(runs))
+        yield from (*_empty(checked), *_repeated(checked), *_leaks(checked), *_absent_documents(checked, tuple(runs)))
     if collection.queries:
         yield from _absent_queries(checked)
 

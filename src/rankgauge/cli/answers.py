@@ -175,8 +175,7 @@ def evaluate(
     project = None if path is None else rankgauge.Project(path)
     saves = project is not None if saving.save is None else saving.save
     history = replace(saving, store=judging.store if saves else None).open(default=saves)
-    if output is not None:
-        check_writable(output)
+    check_writable(output)
     judged = _judged(file, judging, values, dry_run=dry_run, uses_store=saves)
     if dry_run:
         return
@@ -261,8 +260,7 @@ def calibrate(
       rankgauge answers calibrate answers.jsonl --human people.jsonl -o calibration.json
       rankgauge answers evaluate answers.jsonl --calibration calibration.json
     """
-    if output is not None:
-        check_writable(output)
+    check_writable(output)
     judged = _judged(file, judging, uses_store=True)
     sets = [system.answers for system in judged]
     verdicts = {verdict: None for system in judged for verdict in system.verdicts}

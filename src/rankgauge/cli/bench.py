@@ -128,8 +128,7 @@ def bench(
 
 def _check_targets(page: str | None, folder: str | None) -> None:
     """Reject files and folders that cannot be written, before any work is done."""
-    if page is not None:
-        check_writable(page)
+    check_writable(page)
     if folder is not None:
         make_folder(folder)
 

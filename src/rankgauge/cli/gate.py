@@ -82,8 +82,7 @@ def gate(
       rankgauge gate dense
       rankgauge gate @latest
     """
-    if page:
-        check_writable(page)
+    check_writable(page)
     project = rules or rankgauge.core.find_project_file()
     wanted = rankgauge.GateRules.of(project)
     alone, judgments, candidate = _inputs(qrels, run, project, trust=trust)

@@ -146,9 +146,9 @@ def counted(number: int, noun: str = "query") -> str:
     return f"{number:,} {noun if number == 1 else plural}"
 
 
-def check_writable(path: str) -> None:
+def check_writable(path: str | None) -> None:
     """Reject a file that cannot be written, before any work is done; "-" is always writable."""
-    if path == "-":
+    if path is None or path == "-":
         return
     from pathlib import Path
 

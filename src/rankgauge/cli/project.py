@@ -28,10 +28,8 @@ def init(*, folder: str | None = argument("[FOLDER]")) -> None:
     with working("reading the folder"):
         project = rankgauge.project.create_project(folder or ".")
     print_message(f"wrote {project.path}")
-    lines = [project.info.summary()]
-    if project.runs:
-        lines.append(f"{counted(len(project.runs), 'saved run')}, such as {project.runs[0]}.")
-    lines.append(f"Next step: {project.next_step}")
+    runs = [f"{counted(len(project.runs), 'saved run')}, such as {name}." for name in project.runs[:1]]
+    lines = (project.info.summary(), *runs, f"Next step: {project.next_step}")
     print_text("".join(f"{for_terminal(line)}\n" for line in lines))
 
 

@@ -69,11 +69,10 @@ def spark(
         for run in paths:
             if not any(means.get(run, {}).values()):
                 engine.check_queries(every.where(every.run == run), truth)
-    notes = [f"{rows:,} rows of runs and {judged:,} judgments"]
-    if rows < _SMALL:
-        notes.append("rankgauge evaluate is faster below about 10 million rows")
+    few = ("rankgauge evaluate is faster below about 10 million rows",) if rows < _SMALL else ()
+    notes = (f"{rows:,} rows of runs and {judged:,} judgments", *few)
     cells = tuple((run, *(means[run][name] if run in means else None for name in names)) for run in paths)
-    out.print_table(rankgauge.rendering.Table(("run", *names), cells, notes=tuple(notes)))
+    out.print_table(rankgauge.rendering.Table(("run", *names), cells, notes=notes))
     if out.is_data and not out.quiet:
         for note in notes:
             print_message(note)

@@ -507,7 +507,9 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     policy, ids = read_queries(queries)
     if policy == "intersection":
         # The common queries must be known before the first run is evaluated.
-        outlines = list(map_in_threads(_outline, named, jobs))
+        outlines = list(
+            map_in_threads(lambda pair: Outline.joined(map_blocks(pair[1], Outline.of, pair[0])), named, jobs)
+        )
         policy, ids = "given", _common(truth, outlines)
     policies = Policies(ties=ties, queries=policy, duplicates=duplicates, undefined=undefined)
 
@@ -521,11 +523,6 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     _check_common(truth, outlines)
     inputs = tuple(findings_of_inputs(truth, outlines, evaluations, declared[0]))
     return _compared(evaluations, design, inputs, jobs=jobs)
-
-
-def _outline(named: tuple[str, Any]) -> Outline:
-    name, run = named
-    return Outline.joined(map_blocks(run, Outline.of, name))
 
 
 def _comparable(source: Any, *, common: bool) -> list[Evaluation]:

@@ -22,6 +22,7 @@ from rankgauge.comparison.differences import (
     corrected_differences,
 )
 from rankgauge.core.findings import COMPARISON_KINDS, Finding, explaining
+from rankgauge.core.grouping import group_values
 from rankgauge.core.ids import IntArray
 from rankgauge.core.text import Ratio, inflect, many
 from rankgauge.data.qrels import Qrels
@@ -87,9 +88,7 @@ def withheld_runs(
 
 def no_verdicts(withheld: Iterable[tuple[str, Finding]]) -> list[str]:
     """Return one sentence for each reason to withhold verdicts, with the runs it applies to."""
-    runs: dict[Finding, list[str]] = {}
-    for run, finding in withheld:
-        runs.setdefault(finding, []).append(run)
+    runs = group_values((finding, run) for run, finding in withheld)
     return [f"no verdict on {_listed(names)}: {finding}" for finding, names in runs.items()]
 
 
@@ -179,14 +178,15 @@ def difference_sentence(d: Difference) -> str:
     text = f"{d.run} and {d.baseline} by {d.measure}: {_unclear_verdict(d)}, {spread}"
     if _reversible(d):
         return text
-    if d.detectable is not None:
-        text += (
-            f"; with {many(d.queries, 'query')}, differences of {d.detectable:.{d.digits}f} or more are "
-            "detectable with about 80% power"
-        )
-    if d.queries_needed is not None:
-        text += f"; a difference of {abs(d.difference):.{d.digits}f} would need about {d.queries_needed:,} queries"
-    return text
+    parts = keep(
+        text,
+        d.detectable is not None
+        and f"with {many(d.queries, 'query')}, differences of {d.detectable:.{d.digits}f} or more are "
+        "detectable with about 80% power",
+        d.queries_needed is not None
+        and f"a difference of {abs(d.difference):.{d.digits}f} would need about {d.queries_needed:,} queries",
+    )
+    return "; ".join(parts)
 
 
 def _unclear_verdict(d: Difference) -> str:

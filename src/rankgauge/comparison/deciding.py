@@ -264,12 +264,9 @@ def _result(baseline: str, run: str, measure: Measure, found: _Bounds) -> Decidi
         _rows=(found.queries.take(query[order]), documents.take(order), found.ranks[rows], potential[rows]),
         _bounds=found,
     )
-    return result if result.decided else replace(result, notes=(*_cautions(result), *result.notes))
-
-
-def _cautions(result: DecidingDocuments) -> tuple[str, ...]:
-    """Return notes on a difference whose sign the judgments could change."""
-    return keep(
+    if result.decided:
+        return result
+    cautions = keep(
         "every verdict is provisional until the whole queue is judged: fix the queue first, judge all of it, then test "
         "once (stopping at the first verdict makes false ones about three times as frequent)",
         result.undecided is not None
@@ -277,6 +274,7 @@ def _cautions(result: DecidingDocuments) -> tuple[str, ...]:
         and f"if the {result.undecided} documents with the highest potential all get grade 0, no judgment of the "
         "others changes the sign",
     )
+    return replace(result, notes=(*cautions, *result.notes))
 
 
 def _unjudged(truth: Qrels, runs: tuple[Run, Run], ties: Order) -> tuple[IntArray, Ids, IntArray]:

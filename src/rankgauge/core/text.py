@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 SHOWN = 3
 # Maximum length of a message and of a word in it, and the length of the end that is kept.
@@ -52,6 +53,17 @@ def many(number: int, noun: str) -> str:
 def lower_first(text: str) -> str:
     """Return a sentence that begins with a small letter, to follow a colon."""
     return text[:1].lower() + text[1:]
+
+
+def keep(*items: object) -> tuple[Any, ...]:
+    """Return notes or rows without those whose condition is false.
+
+    Example:
+        >>> failed, left = 0, 2
+        >>> keep("each row is a run", failed and f"{failed} failed", left and f"{left} left")
+        ('each row is a run', '2 left')
+    """
+    return tuple(filter(None, items))
 
 
 def inflect(number: int, singular: str, plural: str) -> str:

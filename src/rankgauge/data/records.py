@@ -14,7 +14,7 @@ import numpy as np
 
 from rankgauge.core.ids import Blame, Ids, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable, distinct, offsets_of
-from rankgauge.core.text import many
+from rankgauge.core.text import keep, many
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError
@@ -100,16 +100,13 @@ class Records:
         if isinstance(source, str | os.PathLike) and source != "-":
             run = Run.of(run, name=Path(source).name.partition(".")[0] or "run")
         qrels, graded, notes = _judgments(read, queries)
-        messages = [*read.notes]
-        if numbered:
-            messages.append(f"{read.source}: without ids: queries are numbered from 1")
-        messages += [f"{read.source}: {note}" for note in notes]
-        if reordered:
-            messages.append(
-                f"{read.source}: {many(reordered, 'query')} whose list order and retrieval "
-                "scores disagree: the scores are used"
-            )
-        return cls(qrels, graded, run, tuple(messages))
+        messages = keep(
+            numbered and "without ids: queries are numbered from 1",
+            *notes,
+            reordered
+            and f"{many(reordered, 'query')} whose list order and retrieval scores disagree: the scores are used",
+        )
+        return cls(qrels, graded, run, (*read.notes, *(f"{read.source}: {message}" for message in messages)))
 
     @classmethod
     def of_inputs(cls, qrels: Any, run: Any) -> Records:
@@ -144,7 +141,7 @@ def _queries(read: RecordRows) -> tuple[Ids, bool]:
     return ids, False
 
 
-def _judgments(read: RecordRows, queries: Ids) -> tuple[Qrels, Qrels, list[str]]:
+def _judgments(read: RecordRows, queries: Ids) -> tuple[Qrels, Qrels, tuple[str, ...]]:
     """Return judgments for binary measures and for graded measures, and notes on them."""
     binary: list[dict[bytes, float]] = []
     graded: list[dict[bytes, float]] = []
@@ -179,17 +176,14 @@ def _judgments(read: RecordRows, queries: Ids) -> tuple[Qrels, Qrels, list[str]]
             fractions += 1
         else:
             split += 1
-    notes = []
-    if split:
-        notes.append(
-            f"{many(split, 'query')} where 'relevant' and the grades disagree; binary measures use "
-            "'relevant', gains use the grades"
-        )
-    if fractions:
-        notes.append(
-            f"{many(fractions, 'query')} with grades between 0 and 1; binary measures use "
-            "'relevant', gains use the grades"
-        )
+    notes = keep(
+        split
+        and f"{many(split, 'query')} where 'relevant' and the grades disagree; binary measures use "
+        "'relevant', gains use the grades",
+        fractions
+        and f"{many(fractions, 'query')} with grades between 0 and 1; binary measures use "
+        "'relevant', gains use the grades",
+    )
     gains = _qrels(queries, graded, read.source)
     return (_qrels(queries, binary, read.source) if notes else gains), gains, notes
 

@@ -15,7 +15,7 @@ import numpy as np
 from rankgauge.core.findings import Evidence, Finding, explaining
 from rankgauge.core.ids import IntArray
 from rankgauge.core.policies import Policies, Ties
-from rankgauge.core.text import SHOWN, Ratio, many
+from rankgauge.core.text import SHOWN, Ratio, keep, many
 from rankgauge.data.joined_blocks import InputSummary
 from rankgauge.data.judged_run import Values
 from rankgauge.evaluation.context import JUDGED_AT, Context, Measured
@@ -76,12 +76,13 @@ def _queries_note(counts: Mapping[str, int], policies: Policies) -> Finding:
         "intersection": "judged queries that are in the run",
         "given": "the given list",
     }[policies.queries]
-    text = f"{many(counts['queries'], 'query')}: {which}"
-    if counts["missing_from_run"]:
-        text += f"; {counts['missing_from_run']} of them not in the run, counted as empty rankings"
-    if counts["without_judgments"]:
-        text += f"; {many(counts['without_judgments'], 'query')} of the run excluded: not judged"
-    return info(text)
+    missing, unjudged = counts["missing_from_run"], counts["without_judgments"]
+    parts = keep(
+        f"{many(counts['queries'], 'query')}: {which}",
+        missing and f"{missing} of them not in the run, counted as empty rankings",
+        unjudged and f"{many(unjudged, 'query')} of the run excluded: not judged",
+    )
+    return info("; ".join(parts))
 
 
 def ties_note(touched: int, ties: Ties) -> Finding:
@@ -194,51 +195,56 @@ def _undefined_notes(measured: Measured, context: Context) -> Iterator[Finding]:
         yield info(f"{shown}: undefined for {many(number, 'query')}, {done}", code)
 
 
-def _relevance_notes(measured: Measured, context: Context) -> Iterator[Finding]:
-    """Yield notes on grades that never count as relevant, the origin of grades, and the limits of recall."""
+def _relevance_notes(measured: Measured, context: Context) -> tuple[Finding, ...]:
+    """Return notes on grades that never count as relevant, the origin of grades, and the limits of recall."""
     qrels, plan = context.judgments.qrels, context.plan
     between = np.count_nonzero((qrels.low_grades > 0) & (qrels.low_grades < plan.level))
-    if between:
-        yield info(f"grades between 0 and {plan.level:g} never count as relevant: {between}", "J104")
-    yield from origin_notes(qrels.table.source)
     counts = zip(plan.recalls, measured.beyond.sum(axis=0).tolist(), strict=True)
-    parts = [(str(recall), number) for recall, number in counts if number]
-    if parts:
-        (name, number), *others = parts
-        reasons = [f"{name} in {many(number, 'query')}"]
-        reasons += [f"{name} in {number}" for name, number in others]
-        yield info(f"recall cannot reach 1 with more than k relevant documents: {', '.join(reasons)}", "J107")
+    parts = [(recall, number) for recall, number in counts if number]
+    beyond = [
+        f"{recall} in {number if place else many(number, 'query')}" for place, (recall, number) in enumerate(parts)
+    ]
+    return keep(
+        between and info(f"grades between 0 and {plan.level:g} never count as relevant: {between}", "J104"),
+        *origin_notes(qrels.table.source),
+        beyond and info(f"recall cannot reach 1 with more than k relevant documents: {', '.join(beyond)}", "J107"),
+    )
 
 
-def _input_notes(measured: Measured, summary: InputSummary, context: Context) -> Iterator[Finding]:
-    """Yield notes on rankings, perfect values, a single measure, and inputs that are not counted."""
+def _input_notes(measured: Measured, summary: InputSummary, context: Context) -> tuple[Finding, ...]:
+    """Return notes on rankings, perfect values, a single measure, and inputs that are not counted."""
     qrels, plan, tally = context.judgments.qrels, context.plan, summary.tally
     longest = int(summary.ends[:, 0].max())
-    if 0 < longest < plan.max_cutoff:
-        yield info(f"rankings have at most {longest} documents, cut-offs go to {plan.max_cutoff}", "R105")
-    if tally.longer > 0 and not tally.uneven:
-        yield Finding(
-            "R106", "warning", "all documents of a query have the same score: only the tie policy orders them"
-        )
     perfect = [
         str(plan.measures[column])
         for column in plan.whole
         # For most runs, the value of the first query decides.
         if measured.values[0, column] == 1 and (measured.values[:, column] == 1).all()
     ]
-    if perfect and len(measured.values) >= _FEW:
-        names = ", ".join(perfect[:SHOWN])
-        yield Finding("P107", "warning", f"{names} is 1 for every query: was the run made from the judgments?")
-    yield from single_measure_note(plan.measures)
     pooled = int(np.count_nonzero(qrels.low_grades < 0))
-    if pooled:
-        yield info(f"{many(pooled, 'judgment')} with a negative grade: pooled but not judged")
-    if tally.removed:
-        duplicates = context.judgments.policies.duplicates
-        yield info(f"{many(tally.removed, 'repeated document')} removed from the rankings (duplicates={duplicates})")
-    # Notes of the readers.
-    ordered = sorted(summary.notes, key=lambda note: (summary.notes[note], note))
-    yield from map(info, dict.fromkeys((*context.notes, *ordered)))
+    of_readers = sorted(summary.notes, key=lambda note: (summary.notes[note], note))
+    return keep(
+        0 < longest < plan.max_cutoff
+        and info(f"rankings have at most {longest} documents, cut-offs go to {plan.max_cutoff}", "R105"),
+        tally.longer > 0
+        and not tally.uneven
+        and Finding("R106", "warning", "all documents of a query have the same score: only the tie policy orders them"),
+        perfect
+        and len(measured.values) >= _FEW
+        and Finding(
+            "P107",
+            "warning",
+            f"{', '.join(perfect[:SHOWN])} is 1 for every query: was the run made from the judgments?",
+        ),
+        *single_measure_note(plan.measures),
+        pooled and info(f"{many(pooled, 'judgment')} with a negative grade: pooled but not judged"),
+        tally.removed
+        and info(
+            f"{many(tally.removed, 'repeated document')} removed from the rankings "
+            f"(duplicates={context.judgments.policies.duplicates})"
+        ),
+        *map(info, dict.fromkeys((*context.notes, *of_readers))),
+    )
 
 
 def single_measure_note(measures: Sequence[Measure]) -> Iterator[Finding]:

@@ -524,22 +524,24 @@ def _sign(differences: Any) -> Any:
     return np.sign(np.where(np.abs(differences) <= TOLERANCE, 0.0, differences))
 
 
-def _pool_notes(report: Reliability, groups_of: IntArray, groups: int) -> Iterator[str]:
+def _pool_notes(report: Reliability, groups_of: IntArray, groups: int) -> tuple[str, ...]:
     """Yield notes on own judgments, judgments from no run, orders, and the largest changes."""
     whose = "run" if groups == len(report.runs) else "group"
     where = "" if report.k is None else f" in its first {many(report.k, 'rank')}"
-    yield f"own judgments: judgments of documents that no other {whose} retrieved{where}"
     nowhere = int(np.count_nonzero(groups_of == 0))
-    if nowhere:
-        come = inflect(nowhere, "comes", "come")
-        yield f"{nowhere} of {many(len(groups_of), 'judgment')} {come} from none of these runs"
-    for column, measure in enumerate(report.measures):
-        name, change = report.largest_change(measure)
-        yield (
+    changes = [report.largest_change(measure) for measure in report.measures]
+    return keep(
+        f"own judgments: judgments of documents that no other {whose} retrieved{where}",
+        nowhere
+        and f"{nowhere} of {many(len(groups_of), 'judgment')} {inflect(nowhere, 'comes', 'come')} from none of these "
+        "runs",
+        *(
             f"{measure}: Kendall's tau {Ratio(report.tau[measure]):.3f} between the orders of the "
             "runs with all judgments and without the own judgments of each; largest change "
             f"{change:+.4f} ({name}){''.join(_reordered(report.runs, column))}"
-        )
+            for column, (measure, (name, change)) in enumerate(zip(report.measures, changes, strict=True))
+        ),
+    )
 
 
 def _reordered(runs: Sequence[LeftOut], column: int) -> Iterator[str]:

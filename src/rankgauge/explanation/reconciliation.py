@@ -329,9 +329,7 @@ def reconcile_case(
     # Comparisons with NaN, the change of a query that is missing on one side, are false.
     moved = [change for change in changes if abs(change.change) > target.slack]
     moved.sort(key=lambda change: -abs(change.change))
-    notes = [f"{deviation.name}: {deviation.why}" for deviation in contributions]
-    if str(changed.measure) != str(case.measure):
-        notes.append(f"computed there: {changed.measure}")
+    other_measure = str(changed.measure) != str(case.measure)
     return Reconciliation(
         run_name=first.run_name,
         measure=case.measure,
@@ -344,7 +342,10 @@ def reconcile_case(
         moved=(*moved, *(change for change in changes if math.isnan(change.change))),
         sides=_sides(case, changed, moved, query),
         policies=case.policies,
-        notes=tuple(notes),
+        notes=keep(
+            *(f"{deviation.name}: {deviation.why}" for deviation in contributions),
+            other_measure and f"computed there: {changed.measure}",
+        ),
     )
 
 

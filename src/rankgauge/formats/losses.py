@@ -10,7 +10,7 @@ import numpy as np
 
 from rankgauge.core.ids import show_id
 from rankgauge.core.pair_table import PairTable, distinct
-from rankgauge.core.text import many
+from rankgauge.core.text import keep, many
 from rankgauge.formats.columns import RUN, Layout, columns_of
 from rankgauge.formats.contents import FileContent
 from rankgauge.formats.fast_trec import FieldLines, NotInBlocksError, Shape, quick_pieces
@@ -119,42 +119,40 @@ class Tally:
             self.notes |= dict.fromkeys(table.notes)
             yield table
 
-    def target_losses(self, tag: str) -> Iterator[str]:
-        """Yield the losses caused by the target format."""
-        if not self._only_ranks:
-            yield f"{many(self.rows, 'score')}: {self.form} stores only ranks"
-        if self._negative and format_named(self.form).ratings:
-            grades = many(self._negative, "grade")
-            yield f"{grades} below 0 (pooled, not judged): {self.form} reads them as ratings"
-        if self.form == "trec" and tag and tag.split() != [tag]:
-            yield f"the tag {tag!r} is written without blanks: '{'_'.join(tag.split())}'"
-
-
-def unread_losses(tally: Tally, unread: UnreadFields, layout: Layout, *, name: str | None) -> Iterator[str]:
-    """Yield the losses of ignored fields of TREC lines."""
-    is_run, form = layout is RUN, tally.form
-    if unread.comments:
-        yield f"{many(unread.comments, 'comment line')} dropped"
-    if unread.seconds:
-        lines, first = sum(unread.seconds.values()), show_id(next(iter(unread.seconds)))
-        word, called = ("Q0", "second field") if is_run else ("0", "iteration")
-        yield f"{called} other than {word} in {many(lines, 'line')}: first '{first}'"
-    tags = [show_id(tag) for tag in unread.tags]
-    if len(tags) > 1:
-        counts = zip(tags[:_SHOWN], unread.tags.values(), strict=False)
-        shown = ", ".join(f"'{tag}' ({many(count, 'line')})" for tag, count in counts)
-        fate = "merged into one" if form == "trec" else f"{form} cannot store them"
-        yield f"{len(tags)} tags, {fate}: {shown}{rest(len(tags), _SHOWN)}"
-    elif tags and form != "trec":
-        yield f"the tag '{tags[0]}': {form} cannot store it"
-    elif tags and name is not None and tags[0] != name:
-        yield f"the tag '{tags[0]}': replaced by '{name}'"
-    wrong = tally.contradicted if unread.tags else []
-    if wrong:
-        yield (
-            f"the rank column contradicts the scores in {many(len(wrong), 'query')}, "
-            f"'{wrong[0]}'{rest(len(wrong))}: the scores are used"
+    def target_losses(self, tag: str) -> tuple[str, ...]:
+        """Return the losses caused by the target format."""
+        return keep(
+            not self._only_ranks and f"{many(self.rows, 'score')}: {self.form} stores only ranks",
+            self._negative
+            and format_named(self.form).ratings
+            and f"{many(self._negative, 'grade')} below 0 (pooled, not judged): {self.form} reads them as ratings",
+            self.form == "trec"
+            and tag
+            and tag.split() != [tag]
+            and f"the tag {tag!r} is written without blanks: '{'_'.join(tag.split())}'",
         )
+
+
+def unread_losses(tally: Tally, unread: UnreadFields, layout: Layout, *, name: str | None) -> tuple[str, ...]:
+    """Return the losses of ignored fields of TREC lines."""
+    form, (word, called) = tally.form, ("Q0", "second field") if layout is RUN else ("0", "iteration")
+    lines, first = sum(unread.seconds.values()), show_id(next(iter(unread.seconds), b""))
+    tags = [show_id(tag) for tag in unread.tags]
+    counts = zip(tags[:_SHOWN], unread.tags.values(), strict=False)
+    shown = ", ".join(f"'{tag}' ({many(count, 'line')})" for tag, count in counts)
+    fate = "merged into one" if form == "trec" else f"{form} cannot store them"
+    tag = f"the tag '{tags[0]}'" if len(tags) == 1 else ""
+    wrong = tally.contradicted if unread.tags else []
+    return keep(
+        unread.comments and f"{many(unread.comments, 'comment line')} dropped",
+        lines and f"{called} other than {word} in {many(lines, 'line')}: first '{first}'",
+        len(tags) > 1 and f"{len(tags)} tags, {fate}: {shown}{rest(len(tags), _SHOWN)}",
+        tag and form != "trec" and f"{tag}: {form} cannot store it",
+        tag and form == "trec" and name not in {None, tags[0]} and f"{tag}: replaced by '{name}'",
+        wrong
+        and f"the rank column contradicts the scores in {many(len(wrong), 'query')}, "
+        f"'{wrong[0]}'{rest(len(wrong))}: the scores are used",
+    )
 
 
 def _contradicted(table: PairTable) -> list[int]:

@@ -18,7 +18,7 @@ import numpy as np
 from rankgauge.core.arguments import is_number
 from rankgauge.core.files import read_text, write_atomically
 from rankgauge.core.findings import Finding, explaining
-from rankgauge.core.text import Ratio, inflect, many, some
+from rankgauge.core.text import Ratio, inflect, keep, many, some
 from rankgauge.data.join import ranked
 from rankgauge.data.judged_run import Values
 from rankgauge.data.qrels import Qrels
@@ -485,12 +485,17 @@ def _definition(measure: Measure, evaluation: Evaluation) -> str:
     """Return a fingerprint of the declaration of a measure and the policies."""
     policies = evaluation.policies
     declared = measure.declaration
-    parts = [declared.name, sorted((word, repr(value)) for word, value in measure.arguments.items())]
-    parts += [repr(declared.bounds), declared.better, declared.mean, declared.undefined, policies.ties]
-    # Include only non-default policies, so that default baselines keep their fingerprints.
-    parts += [policies.unjudged] if policies.unjudged != "not relevant" else []
-    parts += [f"{policies.draws} draws, seed {policies.seed}"] if policies.draws else []
-    parts += [evaluation.profile.name] if evaluation.profile is not None else []
+    parts = [
+        declared.name,
+        sorted((word, repr(value)) for word, value in measure.arguments.items()),
+        *(repr(declared.bounds), declared.better, declared.mean, declared.undefined, policies.ties),
+        # Include only non-default policies, so that default baselines keep their fingerprints.
+        *keep(
+            policies.unjudged != "not relevant" and policies.unjudged,
+            policies.draws and f"{policies.draws} draws, seed {policies.seed}",
+            evaluation.profile is not None and evaluation.profile.name,
+        ),
+    ]
     return _sha256(_json(parts))[:_SHORT]
 
 

@@ -485,19 +485,17 @@ def _floor(gated: GatedMeasure, new: Baseline) -> GateCheck:
 def _notes(references: list[Reference], new: Baseline, rules: GateRules, noise: Noise | None) -> Iterator[str]:
     for reference in references:
         stored = reference.stored
-        text = f"{reference.kind}: {stored.run_name}, {many(len(reference.queries), stored.unit)}"
         left = len(new.queries) - len(reference.queries)
         gone = len(stored.queries) - len(reference.queries)
-        if left or gone:
-            text += f" in both ({left} new and {gone} missing excluded: queries=intersection)"
-        if stored.version != metadata.version("rankgauge"):
-            text += f"; made by rankgauge {stored.version}"
-        if None in {stored.depth, new.depth}:
-            if stored.unit == "query":
-                text += "; without judgments and rankings, comparability was not checked"
-        elif stored.depth != new.depth:
-            text += f"; longest ranking {stored.depth}, now {new.depth}"
-        yield text
+        both = f" in both ({left} new and {gone} missing excluded: queries=intersection)" if left or gone else ""
+        unknown = None in {stored.depth, new.depth}
+        parts = keep(
+            f"{reference.kind}: {stored.run_name}, {many(len(reference.queries), stored.unit)}{both}",
+            stored.version != metadata.version("rankgauge") and f"made by rankgauge {stored.version}",
+            unknown and stored.unit == "query" and "without judgments and rankings, comparability was not checked",
+            not unknown and stored.depth != new.depth and f"longest ranking {stored.depth}, now {new.depth}",
+        )
+        yield "; ".join(parts)
     empty = new.empty()
     named = "" if rules.source == "rules" else f" ({rules.source})"
     separately = ", for baseline and anchor separately" if len(references) > 1 else ""

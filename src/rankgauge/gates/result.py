@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.exact_sum import TOLERANCE
@@ -146,6 +146,7 @@ class GateResult(Result):
     """
 
     _schema = "rankgauge/gate/1"
+    _attributes = "run=run_name verdict checks notes warnings"
 
     run_name: str
     checks: tuple[GateCheck, ...]
@@ -169,10 +170,9 @@ class GateResult(Result):
 
     def explanation(self) -> str:
         """Return the verdict and its reasons for a reviewer without knowledge of statistics."""
-        lines = [f"{self.verdict}: {self.run_name}"]
-        lines += [f"- {text}" for text in (*self.limits(), *self.sentences())]
-        lines += [f"- WARNING: {text}" for text in self.warnings]
-        return "\n".join(map(for_terminal, lines))
+        warnings = (f"WARNING: {text}" for text in self.warnings)
+        lines = (f"- {text}" for text in (*self.limits(), *self.sentences(), *warnings))
+        return "\n".join(map(for_terminal, (f"{self.verdict}: {self.run_name}", *lines)))
 
     def limits(self) -> list[str]:
         """Return sentences on margins that are too small for the number of queries."""
@@ -246,13 +246,13 @@ class GateResult(Result):
             ),
         )
 
-    def losers_table(self, n: int = _SHOWN) -> Table:
+    def losers_table(self) -> Table:
         """Return the queries with the largest losses, for each measure that did not pass; most are details."""
         rows: Iterator[tuple[Cell, ...]] = (
             (f"{check.kind} {check.name}", q.query, q.before, q.after, q.moved)
             for check in self.checks
             if check.numbers is not None and check.verdict != "PASS"
-            for q in check.numbers.losers[:n]
+            for q in check.numbers.losers[:_SHOWN]
         )
         columns = ("check", self.unit, "before", "now", "relevant documents that fell")
         plural = "Questions" if self.unit == "question" else "Queries"
@@ -298,15 +298,6 @@ class GateResult(Result):
         )
         title = f"Gains of {self.run_name} with their bounds"
         return Plot("gate", title, f"Points with intervals. {text}.", (panel,), caption)
-
-    def _data(self) -> dict[str, Any]:
-        return {
-            "run": self.run_name,
-            "verdict": self.verdict,
-            "checks": [_plain(check) for check in self.checks],
-            "notes": list(self.notes),
-            "warnings": list(self.warnings),
-        }
 
     def summary(self) -> str:
         """Return the conclusion in one or two sentences."""
@@ -354,13 +345,3 @@ def _row(check: GateCheck) -> tuple[Cell, ...]:
 def _bounds(n: GateNumbers) -> str:
     """Return the bounds of a gain; a loss may be unbounded."""
     return f"{n.lower:+.3f} and {n.upper:+.3f}" if math.isfinite(n.lower) else f"≤ {n.upper:+.3f}"
-
-
-def _plain(check: GateCheck) -> dict[str, Any]:
-    data = asdict(check)
-    if check.numbers is not None:
-        data["numbers"] = {
-            name: None if isinstance(value, float) and not math.isfinite(value) else value
-            for name, value in data["numbers"].items()
-        } | {"measure": str(check.numbers.measure)}
-    return data

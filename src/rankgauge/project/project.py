@@ -415,6 +415,8 @@ class ProjectStatus(Result):
         next_step: The most useful next step.
     """
 
+    _attributes = "folder facts next_step"
+
     folder: str
     facts: Mapping[str, str]
     next_step: str
@@ -428,6 +430,3 @@ class ProjectStatus(Result):
     def summary(self) -> str:
         """Return the next step."""
         return f"{self.folder}: next step: {self.next_step}"
-
-    def _data(self) -> dict[str, Any]:
-        return {"folder": self.folder, "facts": dict(self.facts), "next_step": self.next_step}

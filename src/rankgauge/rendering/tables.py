@@ -12,10 +12,10 @@ import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rankgauge.core.escaping import for_csv, for_latex, for_markdown, for_terminal, templates
-from rankgauge.core.text import many
+from rankgauge.core.text import keep as keep, many  # noqa: PLC0414 - exported
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -178,17 +178,6 @@ def by_column(*columns: tuple[str, Iterable[Cell]] | bool) -> tuple[tuple[str, .
     """
     shown = [column for column in columns if not isinstance(column, bool)]
     return tuple(name for name, _ in shown), tuple(zip(*(cells for _, cells in shown), strict=True))
-
-
-def keep(*items: object) -> tuple[Any, ...]:
-    """Return notes or rows without those whose condition is false.
-
-    Example:
-        >>> failed, left = 0, 2
-        >>> keep("each row is a run", failed and f"{failed} failed", left and f"{left} left")
-        ('each row is a run', '2 left')
-    """
-    return tuple(filter(None, items))
 
 
 def first_rows(rows: Iterable[tuple[Cell, ...]], shown: int) -> Iterator[tuple[Cell, ...]]:
@@ -381,10 +370,9 @@ def _lines(table: Table, gap: int, *, color: bool) -> Iterator[str]:
     def styled(text: str, style: str = "1") -> str:
         return f"\x1b[{style}m{text}\x1b[0m" if color and style else text
 
-    if table.title:
-        yield styled(_folded(table.title, table.width))
-    if table.subtitle:
-        yield styled(table.subtitle)
+    yield from keep(
+        table.title and styled(_folded(table.title, table.width)), table.subtitle and styled(table.subtitle)
+    )
     columns = []
     for number, name in enumerate(table.columns):
         marked = table.marked(number)

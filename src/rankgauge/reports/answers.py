@@ -33,27 +33,27 @@ _ROWS = 40  # claims per answer
 _DECIDING = ("supported", "contradicted", "not stated")
 
 
-def answer_sections(diagnosis: AnswerDiagnosis) -> Iterator[Section]:
-    """Yield the sections of a report on answers: both stages, causes, groups, and worst answers.
+def answer_sections(diagnosis: AnswerDiagnosis) -> tuple[Section, ...]:
+    """Return the sections of a report on answers: both stages, causes, groups, and worst answers.
 
     Args:
         diagnosis: Returned by :func:`rankgauge.answers.diagnose_answers`.
     """
     # The head of the page names the judge.
-    stages = diagnosis.table()
-    yield Section(
-        "Retrieval and generation", (replace(stages, title="Measures of both stages", notes=stages.notes[1:]),)
+    stages, worst = diagnosis.table(), tuple(_examples(diagnosis))
+    return keep(
+        Section(
+            "Retrieval and generation", (replace(stages, title="Measures of both stages", notes=stages.notes[1:]),)
+        ),
+        Section("Causes of failures", diagnosis.blame.tables()),
+        worst and Section("Worst answers by cause", worst),
     )
-    yield Section("Causes of failures", diagnosis.blame.tables())
-    worst = tuple(_examples(diagnosis))
-    if worst:
-        yield Section("Worst answers by cause", worst)
 
 
-def answer_conclusions(diagnosis: AnswerDiagnosis) -> Iterator[tuple[str, str]]:
+def answer_conclusions(diagnosis: AnswerDiagnosis) -> tuple[tuple[str, str], ...]:
     """Yield headings and conclusions of a diagnosis of answers, ending with the next step."""
-    yield "Limiting stage", "; ".join((diagnosis.summary(), *diagnosis.retrieval_first[1:]))
-    yield "Next step", diagnosis.next_step()
+    stage = "; ".join((diagnosis.summary(), *diagnosis.retrieval_first[1:]))
+    return ("Limiting stage", stage), ("Next step", diagnosis.next_step())
 
 
 def _examples(diagnosis: AnswerDiagnosis) -> Iterator[Details]:

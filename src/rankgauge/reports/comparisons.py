@@ -203,7 +203,7 @@ def _entries(entries: HistoryEntries, options: Options, *, plain: bool = False) 
     )
 
 
-def _entry(entry: HistoryEntry, options: Options) -> Iterator[Table]:
+def _entry(entry: HistoryEntry, options: Options) -> list[Table]:
     """Yield provenance and means; fingerprints and notes are details."""
     most = _HASH if options.on_terminal else None  # characters of a hash
     settings, run_settings = (
@@ -226,13 +226,13 @@ def _entry(entry: HistoryEntry, options: Options) -> Iterator[Table]:
         Detail("versions"): ", ".join(f"{name} {version}" for name, version in entry.versions.items()),
     }
     rows = tuple((name, value) for name, value in facts.items() if value)
-    yield Table(("what", "value"), rows, title=entry.name, unit="fact")
     measures = [parse(name) for name in entry.means]
-    if is_grid(measures):
-        yield from grids("", measures, entry.means)
-    else:
-        yield Table(("measure", "mean"), tuple(entry.named_means().items()))
-    yield Table((), (), notes=tuple(map(Detail, entry.notes)))
+    means = [Table(("measure", "mean"), tuple(entry.named_means().items()))]
+    return [
+        Table(("what", "value"), rows, title=entry.name, unit="fact"),
+        *(grids("", measures, entry.means) if is_grid(measures) else means),
+        Table((), (), notes=tuple(map(Detail, entry.notes))),
+    ]
 
 
 def _names(entries: Sequence[HistoryEntry], measures: Sequence[str | Measure]) -> tuple[str, ...]:

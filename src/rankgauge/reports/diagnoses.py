@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 from rankgauge.core.text import inflect, many
 from rankgauge.diagnosis.causes import CAUSES, GAP, IGNORED, UNJUDGED, QueryDiagnosis, first_step
 from rankgauge.diagnosis.diagnosis import Diagnosis
 from rankgauge.diagnosis.fixes import FIXES
 from rankgauge.diagnosis.quality import ENOUGH, OWN_CUTS
-from rankgauge.rendering.tables import Cell, Detail, Table, keep, shorten
+from rankgauge.rendering.tables import Detail, Table, keep, shorten
 from rankgauge.reports.registry import Report
 
 _SHOWN = 5
@@ -28,11 +27,11 @@ _OF_TERMS = (GAP.name, IGNORED.name)
 _FIX_OF = {cause.name: cause.fix for cause in CAUSES}
 
 
-def diagnosis_tables(diagnosis: Diagnosis) -> Iterator[Table]:
-    """Yield quality, causes, gains, and fixes, then cut-offs and groups, and the worst queries."""
+def diagnosis_tables(diagnosis: Diagnosis) -> tuple[Table, ...]:
+    """Return quality, causes, gains, and fixes, then cut-offs and groups, and the worst queries."""
     if diagnosis.withheld:
         texts = [f"no diagnosis of {diagnosis.run_name}: {finding}" for finding in diagnosis.withheld]
-        yield Table(
+        withheld = Table(
             columns=("measure", "mean"),
             rows=tuple((str(quality.measure), quality.mean) for quality in diagnosis.qualities),
             title="; ".join(texts),
@@ -41,18 +40,19 @@ def diagnosis_tables(diagnosis: Diagnosis) -> Iterator[Table]:
                 *(note for note in diagnosis.notes if not note.startswith("WARNING: ")),
             ),
         )
-        return
-    yield _quality(diagnosis)
-    yield _causes(diagnosis)
-    yield _potential(diagnosis)
-    yield _fixes(diagnosis)
+        return (withheld,)
     cutoffs = tuple((row.k, row.precision, row.recall, row.success) for row in diagnosis.cutoffs)
-    yield Table(columns=("k", "P", "R", "Success"), rows=cutoffs, title=Detail("other cut-offs"))
-    if diagnosis.sweep.thresholds:
-        yield _thresholds(diagnosis)
-    yield _difficulty(diagnosis)
-    yield _slices(diagnosis)
-    yield from (_query(diagnosis, finding) for finding in diagnosis.worst)
+    return keep(
+        _quality(diagnosis),
+        _causes(diagnosis),
+        _potential(diagnosis),
+        _fixes(diagnosis),
+        Table(columns=("k", "P", "R", "Success"), rows=cutoffs, title=Detail("other cut-offs")),
+        diagnosis.sweep.thresholds and _thresholds(diagnosis),
+        _difficulty(diagnosis),
+        _slices(diagnosis),
+        *(_query(diagnosis, finding) for finding in diagnosis.worst),
+    )
 
 
 def _quality(diagnosis: Diagnosis) -> Table:
@@ -164,7 +164,7 @@ def _query(diagnosis: Diagnosis, finding: QueryDiagnosis) -> Table:
 def _potential(diagnosis: Diagnosis) -> Table:
     shown = list(dict.fromkeys([str(diagnosis.measure), f"P@{diagnosis.k}", f"R@{diagnosis.k}"]))
     names = [name for name in shown if name in diagnosis.now]
-    rows: list[tuple[Cell, ...]] = [("now", *(diagnosis.now[name] for name in names), "")]
+    rows: list[tuple[str | float, ...]] = [("now", *(diagnosis.now[name] for name in names), "")]
     rows += [(gain.what, *(gain.means[name] for name in names), gain.kind) for gain in diagnosis.gains]
     return Table(
         columns=("change", *names, "kind"),

@@ -19,14 +19,11 @@ from rankgauge.reports.registry import Options, Report
 _MISSED = 5
 
 
-def _explanation_blocks(explanation: Explanation, options: Options) -> Iterator[Table | str]:
+def _explanation_blocks(explanation: Explanation, options: Options) -> list[Table | str]:
     """Yield the ranking, the ideal ranking, the formula with numbers, and notes."""
-    if explanation.rows:
-        yield from explanation.tables()
-    else:
-        yield Table((), (), title=f"{explanation.measure} = {number(explanation.value)} for query {explanation.query}")
-    yield steps_text(explanation.steps, options.format)
-    yield Table((), (), notes=_notes(explanation))
+    title = f"{explanation.measure} = {number(explanation.value)} for query {explanation.query}"
+    tables = explanation.tables() if explanation.rows else [Table((), (), title=title)]
+    return [*tables, steps_text(explanation.steps, options.format), Table((), (), notes=_notes(explanation))]
 
 
 def steps_text(steps: Sequence[str], format: str) -> str:
@@ -85,9 +82,8 @@ _DOCUMENT, _BY = 20, 44
 _SHOWN, _SAME = 4, 3
 
 
-def _reconciliation_blocks(reconciliation: Reconciliation, options: Options) -> Iterator[Table | str]:
-    """Yield the steps; the queries, and one computed both ways, are details."""
-    yield replace(reconciliation.table(), notes=())
+def _reconciliation_blocks(reconciliation: Reconciliation, options: Options) -> tuple[Table | str, ...]:
+    """Return the steps; the queries, and one computed both ways, are details."""
     here, there = reconciliation.queries
     moved = reconciliation.moved
     averaged = f"{many(here, 'query')} averaged " + ("by both" if here == there else f"here, {there} there")
@@ -100,29 +96,33 @@ def _reconciliation_blocks(reconciliation: Reconciliation, options: Options) -> 
         and "queries: number changed (-excluded from the mean +added to it)",
         moved and f"largest changes: {changes}",
     )
-    yield Table((), (), notes=notes)
-    if moved:
-        left = len(moved) - _QUERIES
-        yield Table(
+    left = len(moved) - _QUERIES
+    rows = tuple(
+        (
+            change.query,
+            _value(change.ours),
+            _value(change.theirs),
+            "" if math.isnan(change.change) else f"{change.change:+.4f}",
+            _by(change),
+        )
+        for change in moved[:_QUERIES]
+    )
+    sides = reconciliation.sides
+    return keep(
+        replace(reconciliation.table(), notes=()),
+        Table((), (), notes=notes),
+        rows
+        and Table(
             ("query", "here", "there", "change", "largest step"),
-            tuple(
-                (
-                    change.query,
-                    _value(change.ours),
-                    _value(change.theirs),
-                    "" if math.isnan(change.change) else f"{change.change:+.4f}",
-                    _by(change),
-                )
-                for change in moved[:_QUERIES]
-            ),
+            rows,
             title=Detail("queries with the largest changes"),
             right=frozenset({1, 2, 3}),
             notes=keep(left > 0 and f"{many(left, 'more query')} changed"),
-        )
-    if reconciliation.sides is not None:
-        yield _side_by_side(*reconciliation.sides)
-        yield Detail(steps_text([*_formulas(*reconciliation.sides)], options.format))
-        yield Table((), (), notes=(Detail(first_difference(*reconciliation.sides)),))
+        ),
+        sides and _side_by_side(*sides),
+        sides and Detail(steps_text([*_formulas(*sides)], options.format)),
+        sides and Table((), (), notes=(Detail(first_difference(*sides)),)),
+    )
 
 
 def _value(value: float | None) -> str:
@@ -161,16 +161,18 @@ def _side_by_side(ours: Explanation, theirs: Explanation) -> Table:
     )
 
 
-def _side(name: str, explanation: Explanation, rows: Sequence[Step | None]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the columns of one side: documents, grades, and the most informative term."""
+def _side(name: str, explanation: Explanation, rows: Sequence[Step | None]) -> tuple[tuple[str, list[str]], ...]:
+    """Return the columns of one side: documents, grades, and the most informative term."""
     columns = explanation.calculation.columns
     place = columns.index("contribution") if "contribution" in columns else len(columns) - 1
     terms: list[tuple[Term, ...]] = [
         (None if row is None else row.terms[place] if row.terms else ("yes" if row.counts else ""),) for row in rows
     ]
-    yield name, ["" if row is None else shorten(row.ranked.document, _DOCUMENT) for row in rows]
-    yield "grade", ["" if row is None else grade_of(row.ranked.grade) for row in rows]
-    yield (columns[place] if columns else "counts"), [term for (term,) in terms_of(terms)]
+    return (
+        (name, ["" if row is None else shorten(row.ranked.document, _DOCUMENT) for row in rows]),
+        ("grade", ["" if row is None else grade_of(row.ranked.grade) for row in rows]),
+        (columns[place] if columns else "counts", [term for (term,) in terms_of(terms)]),
+    )
 
 
 def _formulas(ours: Explanation, theirs: Explanation) -> Iterator[str]:

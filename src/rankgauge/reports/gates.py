@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
 
 from rankgauge.core.escaping import templates
 from rankgauge.core.text import many
 from rankgauge.gates.result import UNSURE, GateCheck, GateResult, GateVerdict
+from rankgauge.rendering.tables import keep
 from rankgauge.reports.registry import MOST, Annotation, Options, Report, annotation_lines
 from rankgauge.reports.sections import Section, page
 
@@ -49,27 +49,25 @@ def gate_page(result: GateResult) -> str:
     )
 
 
-def _bottom_line(result: GateResult) -> Iterator[tuple[str, str]]:
-    first, *_ = result.sentences()
-    yield "Verdict", first
-    for text in result.limits()[:1]:
-        yield "Limitation", text
-    yield "Next step", result.next_step()
+def _bottom_line(result: GateResult) -> tuple[tuple[str, str], ...]:
+    limits = (("Limitation", text) for text in result.limits()[:1])
+    return ("Verdict", result.sentences()[0]), *limits, ("Next step", result.next_step())
 
 
-def _sections(result: GateResult) -> Iterator[Section]:
+def _sections(result: GateResult) -> tuple[Section, ...]:
     table, losers = result.table(), result.losers_table()
     # The bottom line shows the first sentence and the first limit.
     said = (*result.limits()[1:], *result.sentences()[1:])
     compared = any(check.numbers for check in result.checks)
     plots = (result.plot(),) if compared and find_spec("matplotlib") else ()
-    yield Section("Checks", (replace(table, title="", notes=said), *plots))
-    if losers.rows:
-        # A single check needs no column of its own.
-        first = 1 if len({row[0] for row in losers.rows}) == 1 else 0
-        shown = losers.part(columns=range(first, len(losers.columns)))
-        yield Section(losers.title, (replace(shown, title=""),))
-    yield Section("Method", result.notes)
+    # A single check needs no column of its own.
+    first = 1 if len({row[0] for row in losers.rows}) == 1 else 0
+    shown = replace(losers.part(columns=range(first, len(losers.columns))), title="")
+    return keep(
+        Section("Checks", (replace(table, title="", notes=said), *plots)),
+        losers.rows and Section(losers.title, (shown,)),
+        Section("Method", result.notes),
+    )
 
 
 def _github(result: GateResult, options: Options) -> str:

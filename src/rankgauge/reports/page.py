@@ -17,8 +17,9 @@ from rankgauge.comparison.comparison import COMPARED, Comparison, compare
 from rankgauge.comparison.conclusions import units
 from rankgauge.comparison.differences import corrected_means
 from rankgauge.core.findings import Finding, explaining
+from rankgauge.core.grouping import group_values
 from rankgauge.core.recommendations import next_step
-from rankgauge.core.text import inflect, many
+from rankgauge.core.text import inflect, keep, many
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
@@ -216,10 +217,8 @@ def _file(source: Any) -> tuple[str, str]:
 
 def _merged(warnings: Iterable[str], runs: Sequence[str]) -> Iterator[str]:
     """Yield warnings; a warning shared by several runs is given once, with their names."""
-    runs_of: dict[str, list[str]] = {}
-    for text in warnings:
-        run = next((name for name in runs if text.startswith(f"{name}: ")), "")
-        runs_of.setdefault(text.removeprefix(f"{run}: "), []).append(run)
+    named = ((text, next((name for name in runs if text.startswith(f"{name}: ")), "")) for text in warnings)
+    runs_of = group_values((text.removeprefix(f"{run}: "), run) for text, run in named)
     for text, names in runs_of.items():
         yield f"{', '.join(names)}: {text}" if names[0] else text
 
@@ -400,19 +399,15 @@ class _Report:
 
     def _measures(self) -> Iterator[tuple[str, str]]:
         """Yield descriptions; measures that differ only in the cut-off share one."""
-        groups: dict[tuple[str, Any], list[Measure]] = {}
-        for measure in self.evaluations[0].measures:
-            rest = tuple(p for p in measure.params if p[0] != "k")
-            groups.setdefault((measure.name, rest), []).append(measure)
-        for alike in groups.values():
+        for alike in group_values((m.family, m) for m in self.evaluations[0].measures).values():
             declared = alike[0].declaration
             text = summary(declared).replace("`", "")
-            text = f"{text[0].upper()}{text[1:]}."
-            if declared.better == "lower":
-                text += " Lower is better."
-            if declared.mean != "arithmetic":
-                text += f" Mean: {declared.mean}."
-            yield ", ".join(map(str, alike)), text
+            parts = keep(
+                f"{text[0].upper()}{text[1:]}.",
+                declared.better == "lower" and "Lower is better.",
+                declared.mean != "arithmetic" and f"Mean: {declared.mean}.",
+            )
+            yield ", ".join(map(str, alike)), " ".join(parts)
 
     def _facts(self) -> list[str]:
         queries = len(self.evaluations[0].query_ids)

@@ -68,13 +68,15 @@ def drift_page(report: DriftReport) -> str:
     )
 
 
-def _bottom_line(report: DriftReport) -> Iterator[tuple[str, str]]:
+def _bottom_line(report: DriftReport) -> tuple[tuple[str, str], ...]:
     *texts, limitation = report.sentences()
     sure = f"AUC {Ratio(report.strongest.area):.2f}, p = {report.p:.3f}"
-    yield "Result", f"{report.verdict.capitalize()}: {' '.join(texts)} ({sure})"
-    yield "Limitation", limitation
-    if report.finding.fix:
-        yield "Next step", f"{report.finding.fix[0].upper()}{report.finding.fix[1:]}."
+    fix = report.finding.fix
+    return keep(
+        ("Result", f"{report.verdict.capitalize()}: {' '.join(texts)} ({sure})"),
+        ("Limitation", limitation),
+        fix and ("Next step", f"{fix[0].upper()}{fix[1:]}."),
+    )
 
 
 def _sections(report: DriftReport) -> Iterator[Section]:

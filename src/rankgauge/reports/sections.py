@@ -75,7 +75,7 @@ def diagnosis_section(diagnosis: Diagnosis) -> Section:
     """
     from rankgauge.reports.diagnoses import diagnosis_tables
 
-    title, tables = f"Diagnosis of {diagnosis.run_name}", tuple(diagnosis_tables(diagnosis))
+    title, tables = f"Diagnosis of {diagnosis.run_name}", diagnosis_tables(diagnosis)
     if diagnosis.withheld:
         return Section(title, tables)
     queries = len(diagnosis.worst)

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -16,7 +16,7 @@ import numpy as np
 
 from rankgauge.core.findings import Finding
 from rankgauge.core.policies import Policies
-from rankgauge.core.text import many
+from rankgauge.core.text import keep, many
 from rankgauge.errors import InputError
 from rankgauge.evaluation.result import (
     AppliedProfile,
@@ -150,22 +150,28 @@ def means_of(entries: Sequence[HistoryEntry], measure: Measure) -> tuple[list[fl
     return comparable_means(measure, [entry.run_settings for entry in entries], raw)
 
 
-def obstacles(before: HistoryEntry, after: HistoryEntry) -> Iterator[str]:
-    """Yield differences that make two evaluations incomparable: judgments, policies, weights."""
-    if before.qrels and after.qrels and before.qrels != after.qrels:
-        hashes = f"{before.qrels[:8]} in {before.short_name}, {after.qrels[:8]} in {after.short_name}"
-        yield f"different judgments ({hashes})"
+def obstacles(before: HistoryEntry, after: HistoryEntry) -> tuple[str, ...]:
+    """Return differences that make two evaluations incomparable: judgments, policies, weights."""
     # The queries policy may differ: only shared queries are compared.
-    for name in ("ties", "duplicates", "undefined", "unjudged", "draws", "seed"):
-        old, new = getattr(before.policies, name), getattr(after.policies, name)
-        if old != new:
-            yield f"different policies ({name}={old} in {before.short_name}, {name}={new} in {after.short_name})"
-    named = ["ours" if e.profile is None else e.profile.name for e in (before, after)]
-    if named[0] != named[1]:
-        yield f"different profiles ({named[0]} in {before.short_name}, {named[1]} in {after.short_name})"
-    if before.weighted != after.weighted:
-        plain, weighted = (before, after) if after.weighted else (after, before)
-        yield f"means of {weighted.short_name} are weighted by query, those of {plain.short_name} are not"
+    names = ("ties", "duplicates", "undefined", "unjudged", "draws", "seed")
+    policies = ((name, getattr(before.policies, name), getattr(after.policies, name)) for name in names)
+    profiles = ["ours" if e.profile is None else e.profile.name for e in (before, after)]
+    plain, weighted = (before, after) if after.weighted else (after, before)
+    return keep(
+        before.qrels
+        and after.qrels
+        and before.qrels != after.qrels
+        and f"different judgments ({before.qrels[:8]} in {before.short_name}, {after.qrels[:8]} in {after.short_name})",
+        *(
+            f"different policies ({name}={old} in {before.short_name}, {name}={new} in {after.short_name})"
+            for name, old, new in policies
+            if old != new
+        ),
+        profiles[0] != profiles[1]
+        and f"different profiles ({profiles[0]} in {before.short_name}, {profiles[1]} in {after.short_name})",
+        before.weighted != after.weighted
+        and f"means of {weighted.short_name} are weighted by query, those of {plain.short_name} are not",
+    )
 
 
 class HistoryEntries(Result, tuple[HistoryEntry, ...]):
@@ -256,21 +262,21 @@ def _check_exact(evaluation: Evaluation, settings: Mapping[str, Any]) -> None:
 
 
 def _parts(evaluation: Evaluation) -> Iterable[tuple[str, str, bytes]]:
-    values = np.asarray(evaluation.per_query, dtype="<f8")
-    for number, measure in enumerate(evaluation.measures):
-        yield VALUES, str(measure), zlib.compress(values[:, number].tobytes(), 9)
-    # Only manually constructed evaluations have undefined values other than NaN.
-    if not np.array_equal(evaluation.undefined, np.isnan(values)):
-        yield UNDEFINED, "", zlib.compress(np.packbits(evaluation.undefined).tobytes(), 9)
-    if evaluation.left_out is not None:
-        yield LEFT_OUT, "", zlib.compress(np.packbits(evaluation.left_out).tobytes(), 9)
-    if evaluation.weights is not None:
-        yield WEIGHTS, "", zlib.compress(np.asarray(evaluation.weights, dtype="<f8").tobytes(), 9)
-    if evaluation.groups is not None:
-        yield GROUPS, "", zlib.compress(json.dumps(list(evaluation.groups)).encode(), 9)
-    own = evaluation.extra_fields()
-    if own:
-        yield OWN, "", zlib.compress(json.dumps(own).encode(), 9)
+    values, own = np.asarray(evaluation.per_query, dtype="<f8"), evaluation.extra_fields()
+    parts = keep(
+        *(
+            (VALUES, str(measure), column.tobytes())
+            for measure, column in zip(evaluation.measures, values.T, strict=True)
+        ),
+        # Only manually constructed evaluations have undefined values other than NaN.
+        not np.array_equal(evaluation.undefined, np.isnan(values))
+        and (UNDEFINED, "", np.packbits(evaluation.undefined).tobytes()),
+        evaluation.left_out is not None and (LEFT_OUT, "", np.packbits(evaluation.left_out).tobytes()),
+        evaluation.weights is not None and (WEIGHTS, "", np.asarray(evaluation.weights, dtype="<f8").tobytes()),
+        evaluation.groups is not None and (GROUPS, "", json.dumps(list(evaluation.groups)).encode()),
+        own and (OWN, "", json.dumps(own).encode()),
+    )
+    return ((kind, name, zlib.compress(data, 9)) for kind, name, data in parts)
 
 
 def unpack_ids(packed: bytes, query_set: str) -> tuple[str, ...]:
