@@ -7,7 +7,7 @@ Takes about five minutes. All seeds are fixed.
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -166,9 +166,82 @@ def click_models() -> Table:
     return Table(head, tuple(rows))
 
 
+def by_position(rng: np.random.Generator, attraction: np.ndarray) -> np.ndarray:
+    """Click a document of a rank that is read with probability 1 / rank, if it attracts."""
+    return rng.random(attraction.shape) < attraction / np.arange(1, attraction.shape[1] + 1)
+
+
+def with_trust(rng: np.random.Generator, attraction: np.ndarray) -> np.ndarray:
+    """Also click on documents that do not attract: 12% of those read at rank 1, 1.2% at rank 10."""
+    rank = np.arange(1, attraction.shape[1] + 1)
+    believed = (1 - 0.02 * rank) * attraction + 0.12 / rank * (1 - attraction)
+    return rng.random(attraction.shape) < believed / rank
+
+
+def reading_down(after_click: float, after_none: float) -> Callable[[np.random.Generator, np.ndarray], np.ndarray]:
+    """Return users who go on to the next rank with these probabilities."""
+
+    def users(rng: np.random.Generator, attraction: np.ndarray) -> np.ndarray:
+        clicked = rng.random(attraction.shape) < attraction
+        goes_on = rng.random(attraction.shape) < np.where(clicked, after_click, after_none)
+        read = np.cumprod(np.pad(goes_on[:, :-1], ((0, 0), (1, 0)), constant_values=True), axis=1)
+        return clicked & (read > 0)
+
+    return users
+
+
+USERS_OF_RESULTS = {
+    "position-based": by_position,
+    "position-based, trust in top ranks": with_trust,
+    "read down, leave after half of the clicks": reading_down(0.5, 0.9),
+    "read down to the first click": reading_down(0.0, 1.0),
+}
+
+
+def biased_users(questions: int = 200, documents: int = 10) -> Table:
+    """Users who do not follow the click models, and rankings that change from day to day."""
+    rows = []
+    for title, users in USERS_OF_RESULTS.items():
+        for impressions in (300, 3000):
+            rng = np.random.default_rng(5)
+            attraction = rng.beta(1, 4, (questions, documents))
+            counts = np.zeros((2, questions * documents, documents))
+            for question, own in enumerate(attraction):
+                scores = np.log(own) + rng.normal(0, 1, documents) + rng.normal(0, 0.3, (impressions, documents))
+                order = np.argsort(-scores, axis=1)
+                cells = question * documents + order, np.broadcast_to(np.arange(documents), order.shape)
+                np.add.at(counts[0], cells, 1)
+                np.add.at(counts[1], cells, users(rng, own[order]))
+            pair, place = np.nonzero(counts[0])
+            columns = pair, place + 1, counts[0, pair, place], counts[1, pair, place]
+            fit, coec = stats.fit_position_model(*columns), stats.expected_clicks(*columns)
+            mean = float((fit.attraction * fit.examined).sum() / fit.examined.sum())
+            true = attraction.ravel() / float((attraction.ravel() * fit.examined).sum() / fit.examined.sum())
+            usual = (coec.expected >= 1) & (true >= 0.25)
+            for name, ratio in (("position", fit.attraction / mean), ("coec", coec.ratio)):
+                factor = (ratio / true)[usual]
+                low, middle, high = np.quantile(factor, (0.05, 0.5, 0.95))
+                inside = [
+                    f"{((fit.low / mean / wider <= true) & (true <= fit.high / mean * wider))[usual].mean():.0%}"
+                    for wider in (1, 2)
+                ]
+                rows.append(
+                    (
+                        title,
+                        f"{impressions:,}",
+                        name,
+                        f"{middle:.2f}",
+                        f"{low:.2f} to {high:.2f}",
+                        *(inside if name == "position" else ("", "withheld")),
+                    )
+                )
+    head = ("users", "impressions", "model", "ratio / true ratio", "of 90% of documents", "95% intervals", "widened")
+    return Table(head, tuple(rows))
+
+
 def main() -> None:
     """Print all tables."""
-    for table in (false_alarms, power, interleaving, click_models):
+    for table in (false_alarms, power, interleaving, click_models, biased_users):
         sys.stdout.write(to_markdown(table()) + "\n")
 
 

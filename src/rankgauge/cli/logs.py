@@ -226,10 +226,10 @@ def judgments(
     *,
     log: str = options.log,
     target: str | None = option("Write the judgments to this file.", "-o, --output FILE"),
-    model: Literal["coec", "position"] = option(
-        "coec: clicks over expected clicks; position: a position-based model, for logs in "
-        "which documents were shown at several ranks.",
-        default="coec",
+    model: Literal["position", "coec"] = option(
+        "position: a position-based model, for logs in which documents were shown at several ranks; "
+        "coec: clicks over expected clicks, for any log, biased and without intervals.",
+        default="position",
     ),
     queries: str | None = option("Judge only these queries, with their identifiers: a file with id and text.", "FILE"),
     min_shown: Positive = option("Leave a document unjudged if it was shown fewer times.", default=10),
@@ -249,7 +249,7 @@ def judgments(
     \b
     Examples:
       rankgauge logs judgments log -o clicks.qrels
-      rankgauge logs judgments log --model position --queries queries.tsv -o clicks.csv
+      rankgauge logs judgments log --model coec --queries queries.tsv -o clicks.csv
     """
     from rankgauge.corpus import read_queries
     from rankgauge.production import implicit_judgments

@@ -26,7 +26,7 @@ from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table, by_column, keep
 from rankgauge.stats.arrays import FloatArray
 
-Model: TypeAlias = Literal["coec", "position"]
+Model: TypeAlias = Literal["position", "coec"]
 # Smallest ratios for grades 1, 2, and 3.
 CUTS = (0.5, 1.0, 2.0)
 _SCALE = (
@@ -37,10 +37,14 @@ _SCALE = (
 )
 _MODELS = {
     "coec": "clicks over expected clicks: expected is the sum of the click rates of the ranks at "
-    "which the document was shown; shrunk toward 1 (gamma prior, empirical Bayes)",
+    "which the document was shown; shrunk toward 1 (gamma prior, empirical Bayes); no intervals, because "
+    "click rates include the quality of the documents at a rank, which biased ratios by up to a factor "
+    "of 3 in simulations",
     "position": "position-based model: attraction of the document over the mean attraction, given "
-    "how often its ranks are examined",
+    "how often its ranks are examined; intervals are widened by a factor of 2 for users who do not "
+    "follow the model, and cover at least 92% in simulations",
 }
+_BIAS = 2.0  # largest factor by which ratios are wrong: docs/explain/experiments.md
 _LEAST_EXPECTED = 1.0
 
 
@@ -61,7 +65,8 @@ class ImplicitJudgments(Result):
         clicks: (P,) numbers of impressions with a click.
         expected: (P,) expected clicks of the average document at the same ranks.
         ratio: (P,) ratios of clicks to expected clicks according to the model.
-        low: (P,) lower bounds of the 95% intervals of the ratios.
+        low: (P,) lower bounds of the 95% intervals of the ratios, widened by a factor of 2 for users
+            who do not follow the model; NaN for ``coec``, whose ratios are biased.
         high: (P,) upper bounds of the intervals.
         grades: (P,) grades from 0 to 3; -1 for documents left unjudged by `drop_unsure`.
         ranks: For each rank: the rank, impressions, click rate, and examination probability of the
@@ -162,7 +167,7 @@ class ImplicitJudgments(Result):
 def implicit_judgments(
     log: EventLog | str | os.PathLike[str],
     *,
-    model: Model = "coec",
+    model: Model = "position",
     queries: Mapping[str, str] | None = None,
     min_shown: int = 10,
     drop_unsure: bool = False,
@@ -174,27 +179,35 @@ def implicit_judgments(
     rank are counted but not used.
 
     The grade depends on the ratio of clicks to the expected clicks of the average document at the
-    same ranks: 0 below 0.5, 1 from 0.5, 2 from 1, 3 from 2. With ``coec``, the ratio is that of
-    :func:`rankgauge.stats.expected_clicks`; with ``position``, it is attraction over mean
-    attraction (:func:`rankgauge.stats.fit_position_model`), which needs documents shown at several
-    ranks.
+    same ranks: 0 below 0.5, 1 from 0.5, 2 from 1, 3 from 2. With ``position``, the ratio is
+    attraction over mean attraction (:func:`rankgauge.stats.fit_position_model`), which needs
+    documents shown at several ranks; with ``coec``, it is that of
+    :func:`rankgauge.stats.expected_clicks`, which is biased by the quality of the documents at a
+    rank, and has no interval.
 
     Clicks show that a result looked good in its list, not that it answers the question.
 
     Args:
         log: The log.
-        model: ``coec`` or ``position``.
+        model: ``position`` or ``coec``.
         queries: Texts of queries by identifier; only questions with these texts are judged. If
             None, identifiers are ``log-`` and a hash of the text.
         min_shown: The smallest number of impressions of a judged document. Documents with less than
             one expected click are not judged either.
-        drop_unsure: Whether to leave documents unjudged if their interval contains 0.5.
+        drop_unsure: Whether to leave documents unjudged if their interval contains 0.5; not with
+            ``coec``.
 
     Raises:
         InputError: If no document can be judged.
     """
     chosen: Model = one_of("model", model, get_args(Model))  # type: ignore[assignment] # one of them
     integer("min_shown", min_shown)
+    if drop_unsure and chosen == "coec":
+        raise InputError(
+            "coec has no intervals, so no document is known to be unsure",
+            where="drop_unsure",
+            fix="use model='position' (--model position), or leave out drop_unsure (--drop-unsure)",
+        )
     log = EventLog.of(log)
     with log.connection() as connection:
         connection.execute(statement("click_counts"))
@@ -257,8 +270,11 @@ def implicit_judgments(
             f"{_LEAST_EXPECTED:g} expected click, or of other queries; and all that were never "
             "shown"
         ),
-        f"{int(unsure.sum()):,} with an interval that contains {CUTS[0]:g}"
-        + (": left unjudged" if drop_unsure else ": more clicks may make them relevant or not"),
+        *keep(
+            chosen == "position"
+            and f"{int(unsure.sum()):,} with an interval that contains {CUTS[0]:g}"
+            + (": left unjudged" if drop_unsure else ": they may be relevant or not")
+        ),
         *_unused_notes(unused),
         "clicks show which results look good; let people check a sample before gating on them",
     ]
@@ -303,13 +319,14 @@ def _estimates(
     impressions, clicks = np.bincount(place, shown), np.bincount(place, clicked)
     if model == "coec":
         coec = stats.expected_clicks(*rows)
-        columns = (coec.shown, coec.clicks, coec.expected, coec.ratio, coec.low, coec.high)
+        unknown = np.full_like(coec.ratio, math.nan)
+        columns = (coec.shown, coec.clicks, coec.expected, coec.ratio, unknown, unknown)
         examination = (np.full(len(ranks), math.nan),) * 3
     else:
         fit = stats.fit_position_model(*rows)
         known = fit.examined > 0
         mean = float((fit.attraction * fit.examined)[known].sum() / fit.examined[known].sum())
-        ratios = (fit.attraction / mean, fit.low / mean, fit.high / mean)
+        ratios = (fit.attraction / mean, fit.low / mean / _BIAS, fit.high / mean * _BIAS)
         columns = (fit.shown, fit.clicks, fit.examined * mean, *ratios)
         examination = (fit.examination, fit.examination_low, fit.examination_high)
     table = (ranks, impressions, clicks / impressions, *examination)

@@ -39,10 +39,7 @@ class ExpectedClicks:
         clicks: (P,) clicked impressions.
         expected: (P,) sum over the impressions of the rates of their ranks.
         ratio: (P,) (clicks + strength) / (expected + strength), shrunk toward 1.
-        low: (P,) lower bounds.
-        high: (P,) upper bounds.
         strength: Weight of the prior in expected clicks; higher if the pairs are more alike.
-        level: Probability that a ratio is between its bounds.
     """
 
     ranks: IntArray
@@ -51,33 +48,29 @@ class ExpectedClicks:
     clicks: FloatArray
     expected: FloatArray
     ratio: FloatArray
-    low: FloatArray
-    high: FloatArray
     strength: float
-    level: float
 
 
 def expected_clicks(
-    pair: npt.ArrayLike, rank: npt.ArrayLike, shown: npt.ArrayLike, clicked: npt.ArrayLike, *, level: float = 0.95
+    pair: npt.ArrayLike, rank: npt.ArrayLike, shown: npt.ArrayLike, clicked: npt.ArrayLike
 ) -> ExpectedClicks:
     """Return clicks over expected clicks (COEC; Zhang and Jones 2007), shrunk toward 1.
 
     Expected clicks are those of an average document at the ranks at which this document was shown:
     the sum over its impressions of the click rate of their ranks. Clicks are modeled as a Poisson
     variable with mean ratio x expected, and the ratio as a gamma variable with mean 1, whose
-    strength maximizes the likelihood of all pairs (empirical Bayes). Bounds are quantiles of the
-    posterior distribution.
+    strength maximizes the likelihood of all pairs (empirical Bayes).
 
     The click rate of a rank includes the quality of the documents shown there: if the best
-    documents are always first, their ratio is too low. :func:`fit_position_model` separates rank
-    and quality.
+    documents are always first, their ratio is too low, up to a factor of 3 in simulations
+    (docs/explain/experiments.md), so ratios have no intervals. :func:`fit_position_model` separates
+    rank and quality.
 
     Args:
         pair: (N,) codes from 0.
         rank: (N,) ranks from 1.
         shown: (N,) impressions of the pair at the rank, above 0.
         clicked: (N,) number of clicked impressions.
-        level: Probability that a ratio is between its bounds.
 
     Raises:
         InputError: If counts are impossible.
@@ -89,15 +82,12 @@ def expected_clicks(
         >>> clicks.rates.tolist(), clicks.expected.tolist(), clicks.ratio.round(2).tolist()
         ([0.2, 0.05], [65.0, 65.0], [1.83, 0.17])
     """
-    check_share(level, "level")
     special = library("scipy.special", extra="production", of="expected_clicks")
     pairs, place, n, c, ranks = _counts((pair, rank, shown, clicked))
     rates = np.bincount(place, c) / np.bincount(place, n)
     expected, clicks, total = (_sums(pairs, column) for column in (n * rates[place], c, n))
     strength = _strength(clicks, expected, special)
-    a, b = clicks + strength, expected + strength
-    low, high = (special.gammaincinv(a, tail) / b for tail in ((1 - level) / 2, (1 + level) / 2))
-    return ExpectedClicks(ranks, rates, total, clicks, expected, a / b, low, high, strength, level)
+    return ExpectedClicks(ranks, rates, total, clicks, expected, (clicks + strength) / (expected + strength), strength)
 
 
 def _strength(clicks: FloatArray, expected: FloatArray, special: Any) -> float:
@@ -204,7 +194,7 @@ def fit_position_model(
             "no document with a click was shown at several ranks: examination of ranks and "
             "attraction of documents cannot be separated",
             where="fit_position_model",
-            fix="use clicks over expected clicks, or swap results at random",
+            fix="use clicks over expected clicks (--model coec), or swap results at random",
         )
     rows = rows.where(known[rows.place])
     examination = theta, covariance, free = _examination(rows.informative(), np.flatnonzero(known), sparse)
