@@ -1,9 +1,10 @@
 """Error rates of the drift test of evaluation sets, and accuracy of its verdicts.
 
     RANKGAUGE_TEST_DATA=/path/to/data python docs/_scripts/drift_rates.py [--write] [--runs 1000]
+        [--encoder tfidf --encoder hashing --encoder model2vec:FOLDER]
 
-``--write`` writes the tables into docs/explain/drift.md. The folder contains ``drift``. All seeds
-are fixed.
+``--write`` writes the tables into docs/explain/drift.md. The folder contains ``drift``, ``cranfield``, and
+``rag``. All seeds are fixed.
 """
 
 import argparse
@@ -13,7 +14,8 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -24,7 +26,7 @@ from rankgauge.production.drift import measure_drift
 from rankgauge.rendering.tables import Table, to_markdown
 from rankgauge.stats.two_sample import LabelScores
 
-DATA = Path(os.environ.get("RANKGAUGE_TEST_DATA", ""), "drift")
+DATA = Path(os.environ.get("RANKGAUGE_TEST_DATA", ""))
 PAGE = Path(__file__).parents[1] / "explain" / "drift.md"
 PERMUTATIONS = 199
 # Numbers of evaluation questions and log questions in each draw.
@@ -37,18 +39,27 @@ PAIRS = (
     ("web-2016-vs-2024", "eval.jsonl.gz", "production_researchy.jsonl", "moderate (researchy)"),
     ("ecommerce-queryset-vs-ubi-log", "eval.jsonl", "production.jsonl", "some"),
 )
-# Simulated shares of questions that only one side has.
-LOST = 0.3
-OFF_TOPIC = 0.5
+# Words of topics within MS MARCO.
+TOPICS = {
+    "law": r"laws?|legal\w*|court|attorney|contract|license|police|crime|rights?|amendment|felony|judge|lawyer|illegal"
+    r"|constitution\w*|immigra\w*|visa|citizen\w*|divorce|custody|will|trust|liab\w*|act",
+    "technology": r"computer|windows|software|phones?|iphone|android|excel|apps?|internet|wifi|files?|server|email"
+    r"|google|facebook|password|laptop|router|data|web|website|samsung|tv|network|usb|printer|ipad|microsoft",
+    "biology": r"cells?|dna|rna|protein|species|animals?|plants?|bacteria|organ(ism)?s?|genes?|evolution|chromosom\w*"
+    r"|membrane|dogs?|cats?|birds?|trees?|flowers?|insects?|snakes?|fish|enzyme\w*|photosynthesis|mitosis",
+}
+VERDICTS = ("mixed", "missing", "separated", "reworded", "cannot tell")
 
 Sets: TypeAlias = tuple[list[str], list[str]]
+Sizes: TypeAlias = tuple[int, int]
 
 
 def questions(*path: str) -> list[str]:
-    """Return the distinct questions of a file."""
-    file = DATA.joinpath(*path)
+    """Return the distinct questions of a file in ``drift``."""
+    file = DATA.joinpath("drift", *path)
     with (gzip.open if file.suffix == ".gz" else open)(file, "rt", encoding="utf-8") as stream:
-        texts = [json.loads(line)["text"] for line in stream]
+        rows = [json.loads(line) for line in stream]
+    texts = [row.get("text") or row["question"] for row in rows]
     return list({normalized(text): text for text in texts}.values())
 
 
@@ -116,49 +127,61 @@ def power_table(runs: int) -> Table:
 # ---- simulated truths
 
 
-def simulated_sets() -> dict[str, Callable[[np.random.Generator, int, int], Sets]]:
-    """Return, for each expected verdict, a function that draws both sets."""
+def simulated_sets() -> dict[str, list[Callable[[np.random.Generator, Sizes], Sets]]]:
+    """Return, for each truth, functions that draw both sets."""
+    marco = questions(*PAIRS[0][:2]) + questions(PAIRS[0][0], PAIRS[0][2])
     web = questions("adhoc-topics-vs-web-log", "production.jsonl")
-    half = questions(*PAIRS[0][:2]) + questions(PAIRS[0][0], PAIRS[0][2])
-    half = list({normalized(text): text for text in half}.values())
+    researchy = questions("web-2016-vs-2024", "production_researchy.jsonl")
+    products = questions("ecommerce-queryset-vs-ubi-log", "eval.jsonl")
+    experts = questions("..", "rag", "expertqa", "answers.jsonl.gz")
+    aeronautics = questions("..", "cranfield", "queries.jsonl")
 
-    def mixed(rng: np.random.Generator, ours: int, theirs: int) -> Sets:
-        some = drawn(rng, half, ours + theirs)
-        return some[:ours], some[ours:]
+    def same(pool: list[str], rng: np.random.Generator, sizes: Sizes) -> Sets:
+        some = drawn(rng, pool, sum(sizes))
+        return some[: sizes[0]], some[sizes[0] :]
 
-    def missing(rng: np.random.Generator, ours: int, theirs: int) -> Sets:
-        some = drawn(rng, half, ours + theirs - round(LOST * theirs))
-        return some[:ours], some[ours:] + drawn(rng, web, round(LOST * theirs))
+    def missing(topic: list[str], share: float, rng: np.random.Generator, sizes: Sizes) -> Sets:
+        count = round(share * sizes[1])
+        own = set(topic)
+        first, second = same([text for text in marco if text not in own], rng, (sizes[0], sizes[1] - count))
+        return first, second + drawn(rng, topic, count)
 
-    def separated(rng: np.random.Generator, ours: int, theirs: int) -> Sets:
-        some = drawn(rng, half, ours + theirs)
-        other = round(OFF_TOPIC * ours)
-        return some[other:ours] + drawn(rng, web, other), some[ours:]
+    def separated(topic: list[str], share: float, rng: np.random.Generator, sizes: Sizes) -> Sets:
+        count = round(share * sizes[0])
+        first, second = same(marco, rng, (sizes[0] - count, sizes[1]))
+        return first + drawn(rng, topic, count), second
 
-    def reworded(rng: np.random.Generator, ours: int, theirs: int) -> Sets:
+    def reworded(rng: np.random.Generator, sizes: Sizes) -> Sets:
         starts = ("please tell me ", "i would like to know ", "can you explain ")
-        some = drawn(rng, half, ours + theirs)
-        return [starts[rng.integers(3)] + text for text in some[:ours]], some[ours:]
+        first, second = same(marco, rng, sizes)
+        return [starts[rng.integers(3)] + text for text in first], second
 
-    return {"mixed": mixed, "missing": missing, "separated": separated, "reworded": reworded}
+    words = [[text for text in marco if re.search(rf"\b({topic})\b", text)] for topic in TOPICS.values()]
+    return {
+        "same population": [partial(same, marco), partial(same, web)],
+        "10% of the log missing": [partial(missing, topic, 0.1) for topic in (*words, products, researchy)],
+        "30% of the log missing": [partial(missing, topic, 0.3) for topic in (web, researchy)],
+        "half of the evaluation set off topic": [partial(separated, topic, 0.5) for topic in (web, researchy, experts)],
+        "all of the evaluation set off topic": [
+            partial(separated, topic, 1.0) for topic in (web, researchy, experts, aeronautics)
+        ],
+        "reworded": [reworded],
+    }
 
 
-def verdict_table(runs: int) -> Table:
+def verdict_table(runs: int, encoders: Sequence[str], sizes: Sizes = (500, 1500)) -> Table:
     """Return how often each verdict follows from each simulated truth."""
-    verdicts = ("mixed", "missing", "separated", "reworded", "cannot tell")
     rows = []
-    for sizes in ((150, 500), (500, 2000)):
-        for truth, draw in simulated_sets().items():
-            counts = Counter(
-                measure_drift(
-                    *draw(np.random.default_rng([22, sizes[0], seed]), *sizes), permutations=PERMUTATIONS, seed=seed
-                ).verdict
-                for seed in range(runs if sizes[0] < 500 else runs // 2)
-            )
-            shares = (f"{counts[name] / counts.total():.0%}" for name in verdicts)
-            rows.append((f"{sizes[0]} / {sizes[1]}", truth, *shares))
+    for encoder in encoders:
+        for truth, draws in simulated_sets().items():
+            counts: Counter[str] = Counter()
+            for seed in range(runs):
+                sets = draws[seed % len(draws)](np.random.default_rng([22, seed]), sizes)
+                counts[measure_drift(*sets, encoder=encoder, permutations=PERMUTATIONS, seed=seed).verdict] += 1
+            rows.append((encoder.partition(":")[0], truth, runs, *(f"{counts[name] / runs:.0%}" for name in VERDICTS)))
             sys.stdout.write(f"{rows[-1]}\n")
-    return Table(("questions", "truth", *verdicts), tuple(rows))
+            sys.stdout.flush()
+    return Table(("encoder", "truth", "draws", *VERDICTS), tuple(rows))
 
 
 def main() -> None:
@@ -167,13 +190,14 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--only", choices=("size", "power", "verdicts"))
+    parser.add_argument("--encoder", action="append")
     given = parser.parse_args()
     if not DATA.is_dir():
         sys.exit("set RANKGAUGE_TEST_DATA to the folder that contains drift/")
     made = {
         "size": lambda: size_table(given.runs),
         "power": lambda: power_table(max(10, given.runs // 10)),
-        "verdicts": lambda: verdict_table(max(10, given.runs // 10)),
+        "verdicts": lambda: verdict_table(max(10, given.runs // 10), given.encoder or ["tfidf", "hashing"]),
     }
     for name, make in made.items():
         if given.only not in {None, name}:

@@ -14,7 +14,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 import rankgauge
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.production import EventLog, drift, measure_drift, reweight
-from rankgauge.production.clusters import equal_shares
+from rankgauge.production.clusters import assign_clusters, equal_shares, memberships
 from rankgauge.production.distinct_questions import distinct_questions, embed
 from rankgauge.production.drift import Detectable, Distinction
 from rankgauge.stats.two_sample import LabelScores, unit_rows
@@ -101,6 +101,48 @@ def test_evaluation_questions_absent_from_the_log_are_separated():
     assert report.distinctions[0].area > 0.7
 
 
+@pytest.mark.parametrize("encoder", ["tfidf", "hashing"])
+def test_disjoint_topics_are_separated_although_other_words_are_shared(encoder):
+    """Without the words that differ, which are the topics, nothing differs."""
+    loans = [f"how do i {verb} a loan in {place}" for verb in VERBS for place in PLACES]
+    others = [
+        f"how do i {verb} a {thing} in {place}" for verb in VERBS for thing in ("book", "room") for place in PLACES
+    ]
+    report = quick(loans, others, encoder=encoder)
+    assert report.verdict == "separated"
+    assert report.additions
+
+
+@pytest.mark.parametrize("encoder", ["tfidf", "hashing"])
+def test_a_topic_is_missing_although_questions_are_worded_differently(encoder):
+    report = quick(
+        [f"please tell me {text}" for text in library(60)], [*library(120)[60:], *travel(60)], encoder=encoder
+    )
+    assert report.verdict == "missing"
+    assert {word.word for word in report.words if word.phrasing} >= {"tell", "me"}
+
+
+def test_unknown_words_of_one_set_are_phrasing_if_the_rest_resembles_the_other_set():
+    ours, theirs = halves(120)
+    report = quick([f"ahoj robotku {text}" for text in ours], theirs)
+    assert report.verdict == "reworded"
+    assert {word.word for word in report.words if word.phrasing} == {"ahoj", "robotku"}
+    assert "('ahoj', 'robotku')" in report.summary()
+
+
+@pytest.mark.parametrize(
+    ("share", "verdict"), [(0.05, "mixed"), (0.1, "mixed"), (0.15, "cannot tell"), (None, "cannot tell")]
+)
+def test_no_difference_is_reported_only_if_a_missing_tenth_of_the_log_would_have_been_found(share, verdict):
+    report = quick(*halves(60))
+    assert min(report.p, *(cluster.p for cluster in report.clusters)) > 0.05
+    options = {"disjoint": False, "reworded": False, "detected_from": share}
+    assert drift.choose_verdict(report.p, report.clusters, **options) == verdict
+    said = replace(report, verdict=verdict, detectable=(Detectable(share or 0.5, 0.0 if share is None else 1.0),))
+    assert ("would have been found" in said.finding.message) == (verdict == "mixed")
+    assert verdict != "mixed" or f"a missing topic of {share:.0%} of the log would have been found" in said.summary()
+
+
 def test_how_often_questions_are_asked_does_not_change_the_verdict():
     ours, theirs = [*library(30), *travel(60)], [*library(120)[30:], *travel(65)[60:]]
     plain, busy = quick(ours, theirs), quick(ours, [*theirs, *travel(65)[60:] * 2_000])
@@ -146,22 +188,25 @@ def test_the_classifier_that_differs_most_from_chance_is_reported():
 
 
 def test_power_is_the_share_of_sets_without_a_topic_that_are_detected():
-    """Sets are drawn from all questions except a random one and its nearest neighbors."""
+    """Sets are drawn without a third of the questions about a topic: one and its nearest neighbors."""
     ours, theirs = halves(100)
     report = quick(ours, theirs)
     points = embed([*ours, *theirs], None, 0).points
     scores, labels = LabelScores(points, 0), np.arange(len(points)) < 100
     test, unit = scores.test(labels, 99, 0), unit_rows(points)
+    members = memberships(assign_clusters(unit, None, 0))
     rng, drawn = np.random.default_rng(77), 60
+    permuted = np.stack([labels, *(rng.permutation(labels) for _ in range(99))], axis=1)
     slow = []
     for each in report.detectable:
         found = 0
         for _ in range(drawn):
             topic = unit @ unit[rng.integers(len(points))]
             left = sorted(range(len(points)), key=lambda n, of=topic: of[n])
-            left = left[: len(points) - round(each.share * len(theirs))]
-            column = np.isin(np.arange(len(points)), rng.permutation(left)[:100])
-            found += test.p_values(scores.areas(column[:, None]))[0] <= 0.05
+            left = left[: len(points) - round(each.share * len(theirs) / 3)]
+            column = np.isin(np.arange(len(points)), rng.permutation(left)[:100])[:, None]
+            shares = equal_shares(members, column, permuted).min()
+            found += min(test.p_values(scores.areas(column))[0], shares) <= 0.05
         slow.append(found / drawn)
     assert max(slow) - min(slow) > 0.4
     power = [each.power for each in report.detectable]
@@ -270,18 +315,20 @@ def test_p_values_of_clusters_are_those_of_a_loop():
     rng = np.random.default_rng(2)
     clusters, labels = rng.integers(0, 3, 50), np.arange(50) < 20
     permuted = np.stack([labels, *(rng.permutation(labels) for _ in range(99))], axis=1)
-    z = []
+    ratios = []
     for column in permuted.T:
         row = []
         for name in range(3):
-            size = (clusters == name).sum()
-            mean = 20 * size / 50
-            sd = math.sqrt(20 * size / 50 * (50 - size) / 50 * 30 / 49)
-            row.append(abs((clusters[column] == name).sum() - mean) / sd)
-        z.append(row)
-    largest = [max(row) for row in z[1:]]
-    wanted = [(1 + sum(each >= one - 1e-9 for each in largest)) / 100 for one in z[0]]
-    assert equal_shares(clusters, permuted) == pytest.approx(wanted)
+            ratio = 0.0
+            for place in (clusters == name, clusters != name):
+                for label, share in ((True, 0.4), (False, 0.6)):
+                    count = int((column[place] == label).sum())
+                    ratio += count * math.log(count / (place.sum() * share)) if count else 0
+            row.append(ratio)
+        ratios.append(row)
+    largest = [max(row) for row in ratios[1:]]
+    wanted = [(1 + sum(each >= one - 1e-9 for each in largest)) / 100 for one in ratios[0]]
+    assert equal_shares(memberships([clusters]), permuted[:, :1], permuted)[:, 0] == pytest.approx(wanted)
 
 
 def test_power_grows_with_the_lost_topic_and_with_the_number_of_questions():

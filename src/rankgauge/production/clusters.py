@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 
 import numpy as np
 
@@ -21,8 +22,8 @@ from rankgauge.stats.two_sample import unit_rows
 ALPHA = 0.05  # significance level
 _TOO_FEW = 2 / 3  # a verdict requires at most this ratio of the two shares
 _PER_CLUSTER = 40  # mean number of questions of a cluster
-_FEWEST, _MOST = 2, 20  # number of clusters
-_STARTS = 4  # restarts of k-means
+_FEWEST, _MOST = 2, 20  # number of clusters, of which half and twice as many are tested too
+_STARTS = 2  # restarts of k-means
 _TYPICAL, _TERMS = 3, 5
 _NEAR = 0.9  # cosine of near-duplicates
 _CANDIDATES = 400  # candidates for questions to add, per cluster
@@ -33,6 +34,17 @@ _LEVEL = 0.95
 _ROUNDING = 1e-9
 _MARKING, _CLEAR = 0.05, 4.0  # smallest difference of word shares, absolute and in standard errors
 _WORD = re.compile(r"\w+")
+# Words of phrasing, which do not name a topic.
+_PHRASING_WORDS = """
+a about advise after all also am an and any anybody anyone are as ask at be because been before being both but by
+can could did do does each explain explanation find for from get give had has have hello help here hey hi how i if
+in information into is it its just kindly know learn let like list looking many may me mean means might more most
+much must my need no not of off on one only or other our out over pls please question regarding same several
+should show so some somebody someone such tell than thank thanks that the their them then there these they this
+those through to too under until up us used very wanna want was we were what whats when where which while who whom
+whose why will with without wonder wondering would you your
+"""
+_PHRASING = frozenset(_PHRASING_WORDS.split())
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,11 +134,14 @@ class MarkingWord:
         word: The word.
         evaluation: The share of evaluation questions with the word.
         log: The share of log questions with the word.
+        phrasing: Whether the word is taken for phrasing: it is on a list of English words that do not
+            name topics, or explains the difference together with other words that mark only one set.
     """
 
     word: str
     evaluation: float
     log: float
+    phrasing: bool
 
 
 @dataclass(frozen=True)
@@ -159,33 +174,56 @@ class Outlier:
     distance: float
 
 
-def assign_clusters(rows: FloatArray, count: int | None, seed: int) -> IntArray:
-    """Assign (n, d) unit vectors to clusters by k-means; return the cluster of each.
+def assign_clusters(rows: FloatArray, count: int | None, seed: int) -> list[IntArray]:
+    """Assign (n, d) unit vectors to clusters by k-means, for several numbers of clusters.
+
+    A topic is found if one of the numbers gives clusters of its size.
+
+    Args:
+        rows: The vectors.
+        count: The only number of clusters; None for a number that depends on n, its half, and its double.
+        seed: Seed of k-means.
 
     Raises:
         MissingExtra: If scikit-learn is not installed.
     """
     cluster = library("sklearn.cluster", extra="production", of="clusters of questions")
-    wanted = min(_MOST, max(_FEWEST, len(rows) // _PER_CLUSTER)) if count is None else count
+    usual = min(_MOST, max(_FEWEST, len(rows) // _PER_CLUSTER))
     different = len(np.unique(np.round(rows, 6), axis=0))
-    model = cluster.KMeans(min(wanted, different), n_init=_STARTS, random_state=seed)
-    return np.asarray(model.fit_predict(rows), dtype=np.int64)
+    counts = (usual, max(_FEWEST, usual // 2), 2 * usual) if count is None else (count,)
+    return [
+        np.asarray(cluster.KMeans(wanted, n_init=_STARTS, random_state=seed).fit_predict(rows), dtype=np.int64)
+        for wanted in dict.fromkeys(min(wanted, different) for wanted in counts)
+    ]
 
 
 def describe_clusters(
-    assigned: IntArray, pooled: PooledQuestions, permuted: BoolArray
+    assignments: Sequence[IntArray], pooled: PooledQuestions, permuted: BoolArray
 ) -> tuple[tuple[QuestionCluster, ...], IntArray]:
-    """Describe clusters; return them and the cluster number of each question.
+    """Describe the clusters with the largest significant differences, or else the first ones.
 
     Args:
-        assigned: (n,) cluster of each question.
+        assignments: (n,) cluster of each question, for several numbers of clusters.
         pooled: The questions.
         permuted: (n, B) permuted labels of evaluation questions, observed labels first.
+
+    Returns:
+        The clusters, and the cluster number of each question.
     """
     rows, texts, ours = pooled.rows, pooled.texts, pooled.evaluation
     sizes = (ours, len(texts) - ours)
-    names = np.unique(assigned)
-    p_values = equal_shares(assigned, permuted)
+    p_all = equal_shares(memberships(assignments), permuted[:, :1], permuted)[:, 0]
+    choices, start = [], 0
+    for assigned in assignments:
+        names = np.unique(assigned)
+        p_values = p_all[start : start + len(names)]
+        start += len(names)
+        differing = [
+            abs((assigned[:ours] == name).mean() - (assigned[ours:] == name).mean())
+            for name in names[p_values <= ALPHA]
+        ]
+        choices.append((math.fsum(differing), assigned, names, p_values))
+    _, assigned, names, p_values = max(choices, key=itemgetter(0))
     order = np.argsort([-(assigned[ours:] == name).mean() for name in names], kind="stable")
     numbers = np.empty(names.max() + 1, dtype=np.int64)
     numbers[names[order]] = np.arange(1, len(names) + 1)
@@ -217,34 +255,43 @@ def describe_clusters(
     return tuple(clusters), numbered
 
 
-def equal_shares(clusters: IntArray, permuted: BoolArray) -> FloatArray:
+def memberships(assignments: Sequence[IntArray]) -> FloatArray:
+    """Return (r, n) array, 1 where a question is in a cluster, with one row for each cluster of each assignment."""
+    return np.vstack([np.unique(assigned)[:, None] == assigned for assigned in assignments]).astype(np.float64)
+
+
+def equal_shares(members: FloatArray, labels: BoolArray, permuted: BoolArray) -> FloatArray:
     """Test for each cluster whether its shares of both samples are equal; return p-values.
 
-    The counts are standardized by their hypergeometric mean and standard deviation, and compared
-    with the permutation distribution of the largest standardized difference over all clusters
-    (single-step max-T, Westfall and Young 1993).
+    The likelihood ratio of different shares inside and outside of a cluster is compared with the
+    permutation distribution of the largest one over all clusters (scan statistic, Kulldorff 1997).
 
     Args:
-        clusters: (n,) cluster of each point.
+        members: (r, n) array, 1 where a point is in a cluster; clusters may overlap.
+        labels: (n, C) labelings to test, all with the same number of labeled points.
         permuted: (n, B) permuted labels, observed labels first.
 
     Returns:
-        p-values in the order of the sorted cluster names.
+        (r, C) p-values.
 
     Example:
         >>> labels = np.array([[True, True], [True, False], [False, True], [False, False]])
-        >>> equal_shares(np.array([0, 0, 1, 1]), labels).tolist()
-        [0.5, 0.5]
+        >>> equal_shares(memberships([np.array([0, 0, 1, 1])]), labels[:, :1], labels).tolist()
+        [[0.5], [0.5]]
     """
-    n, drawn = len(clusters), int(permuted[:, 0].sum())
-    members = (clusters[None, :] == np.unique(clusters)[:, None]).astype(np.float64)
-    sizes = members.sum(axis=1)
-    counts = members @ permuted
-    variance = drawn * (n - drawn) / n * sizes * (n - sizes) / n / max(n - 1, 1)
-    scale = np.sqrt(np.where(variance > 0, variance, np.inf))
-    z = np.abs(counts - (drawn * sizes / n)[:, None]) / scale[:, None]
-    largest = z[:, 1:].max(axis=0)
-    reached = (largest[None, :] >= z[:, :1] - _ROUNDING).sum(axis=1)
+    divergence = library("scipy.special", extra="production", of="a test of shares").rel_entr
+    n, drawn = len(permuted), int(permuted[:, 0].sum())
+    sizes, share = members.sum(axis=1)[:, None], drawn / n
+
+    def ratios(columns: BoolArray) -> FloatArray:
+        inside = members @ columns
+        others = sizes - inside
+        ratio = divergence(inside, sizes * share) + divergence(others, sizes * (1 - share))
+        ratio += divergence(drawn - inside, (n - sizes) * share)
+        return np.asarray(ratio + divergence(n - drawn - others, (n - sizes) * (1 - share)))
+
+    largest = np.sort(ratios(permuted[:, 1:]).max(axis=0))
+    reached = len(largest) - np.searchsorted(largest, ratios(labels) - _ROUNDING, side="left")
     return np.asarray((reached + 1) / (len(largest) + 1))
 
 
@@ -304,7 +351,7 @@ def marking_words(pooled: PooledQuestions) -> tuple[MarkingWord, ...]:
         share = (own[word] + others[word]) / len(words)
         error = math.sqrt(share * (1 - share) * (1 / len(ours) + 1 / len(theirs)))
         if abs(first - second) >= max(_MARKING, _CLEAR * error):
-            markers.append(MarkingWord(word, first, second))
+            markers.append(MarkingWord(word, first, second, word in _PHRASING))
     return tuple(sorted(markers, key=lambda marker: (-abs(marker.evaluation - marker.log), marker.word)))
 
 

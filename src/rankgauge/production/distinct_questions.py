@@ -266,8 +266,13 @@ def principal_components(points: FloatArray, count: int) -> FloatArray:
     Signs are chosen so that the largest coefficient of each component is positive.
     """
     centered = points - points.mean(axis=0)
-    _, vectors = np.linalg.eigh(centered.T @ centered)
-    chosen = vectors[:, ::-1][:, :count]
+    wide = centered.shape[1] > len(centered)  # The smaller matrix of products has the same components.
+    products = centered @ centered.T if wide else centered.T @ centered
+    size = len(products)
+    eigh = library("scipy.linalg", extra="production", of="principal components").eigh
+    chosen = eigh(products, subset_by_index=(max(0, size - count), size - 1))[1][:, ::-1]
+    if wide:
+        chosen = unit_rows((centered.T @ chosen).T).T
     largest = np.abs(chosen).argmax(axis=0)
     signs = np.sign(chosen[largest, np.arange(chosen.shape[1])])
     return np.asarray(centered @ (chosen * np.where(signs == 0, 1.0, signs)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,10 @@ from rankgauge.production.clusters import (
     assign_clusters,
     choose_additions,
     describe_clusters,
+    equal_shares,
     find_outliers,
     marking_words,
+    memberships,
     without_words,
 )
 from rankgauge.production.distinct_questions import (
@@ -41,19 +44,23 @@ from rankgauge.production.drift_result import (
     QuestionPoint,
     detected_from,
 )
+from rankgauge.stats.arrays import BoolArray
 from rankgauge.stats.two_sample import LabelScores, TwoSampleTest
 
 _FEWEST, _MOST = 10, 20_000  # distinct questions of either set
-# Smallest cluster shares and smallest area within clusters for a verdict.
-_MISSING, _SEPARATED, _WITHIN = 0.05, 0.25, 0.58
-# A difference is due to words if at most this part of it (area - 0.5) remains without them.
+# Smallest cluster shares for a verdict, and the largest ratio of shares in clusters that users do not ask about.
+_MISSING, _SEPARATED, _ALMOST_NONE = 0.01, 0.25, 0.25
+# From this area on, without words of phrasing, the sets hardly share topics.
+_DISJOINT = 0.97
+# A difference is due to words if without them at most this part of it (area - 0.5) remains, and less than SMALL.
 _LEFT = 0.3
 # Words are not removed if more than 20% of the questions would keep fewer than 2 words.
 _REST, _EMPTIED = 2, 0.2
 # "mixed" requires that a missing topic of this size would have been detected.
-_MIXED = 0.2
-# Shares of simulated missing topics for the power, and the number of draws.
+_MIXED = 0.1
+# Shares of simulated missing topics for the power, their part that is next to each other, and the number of draws.
 _LOSSES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
+_TOGETHER = 1 / 3
 _DRAWS = 40
 
 
@@ -71,10 +78,11 @@ def measure_drift(
 
     The test is a classifier two-sample test: ridge regression (5-fold) and 10 nearest neighbors
     classify distinct questions as evaluation or log questions, and the larger standardized area
-    under the ROC curve is compared with its permutation distribution. Clusters of the pooled
-    questions explain the result. A question in both sets counts as an evaluation question in the
-    test. The weights and the questions to add depend on the frequencies in the log. Sets of more
-    than 20,000 distinct questions are sampled at random.
+    under the ROC curve is compared with its permutation distribution. Shares of topics are tested
+    in clusters of the pooled questions, without words of phrasing that distinguish the sets. A
+    question in both sets counts as an evaluation question in the test. The weights and the
+    questions to add depend on the frequencies in the log. Sets of more than 20,000 distinct
+    questions are sampled at random.
 
     Args:
         evaluation_questions: Texts, queries, a collection, or the path of a collection, a file of
@@ -97,7 +105,7 @@ def measure_drift(
         >>> report = measure_drift([f"define {word} theory" for word in
         ...          "set graph group game ring field proof number knot chaos".split()], asked)
         >>> report.verdict, report.p
-        ('missing', 0.002)
+        ('separated', 0.002)
     """
     integer("permutations", permutations, least=19)
     integer("additions", additions, least=0)
@@ -109,13 +117,16 @@ def measure_drift(
     pooled = _pooled(evaluation, logged, encoder, seed)
     scores = LabelScores(pooled.embedding.points, seed)
     test = scores.test(pooled.labels, permutations, seed)
+    topics, words, same_words = _without_phrasing(pooled, test, encoder, permutations=permutations, seed=seed)
     rng = np.random.Generator(np.random.PCG64([seed, 3]))
     permuted = np.stack([pooled.labels, *(rng.permutation(pooled.labels) for _ in range(permutations))], axis=1)
-    question_clusters, numbered = describe_clusters(assign_clusters(pooled.rows, clusters, seed), pooled, permuted)
-    detectable = _detectable(pooled, scores, test, seed)
-    within = scores.area_within(pooled.labels, numbered)
-    words = marking_words(pooled) if test.p <= ALPHA else ()
-    same_words = _test_without(words, pooled, encoder, permutations=permutations, seed=seed)
+    assignments = assign_clusters(topics.rows, clusters, seed)
+    question_clusters, numbered = describe_clusters(assignments, topics, permuted)
+    simulated = _without_topics(topics, seed)
+    detected = equal_shares(memberships(assignments), simulated, permuted).min(axis=0) <= ALPHA
+    detected |= test.p_values(scores.areas(simulated)) <= ALPHA
+    powers = detected.reshape(len(_LOSSES), _DRAWS).mean(axis=1)
+    detectable = tuple(Detectable(share, float(power)) for share, power in zip(_LOSSES, powers, strict=True))
     outliers, far = find_outliers(pooled)
     asked = pooled.traffic[: len(evaluation)]
     plane = principal_components(pooled.rows, 2)
@@ -125,13 +136,12 @@ def measure_drift(
         for classifier, area, z in zip(CLASSIFIERS, test.areas, test.z, strict=True)
     )
     return DriftReport(
-        verdict=_verdict(
+        verdict=choose_verdict(
             test.p,
-            distinctions,
             question_clusters,
-            within,
+            disjoint=max(area.value for area in (same_words or test).areas) >= _DISJOINT,
             detected_from=detected_from(detectable),
-            same_words=same_words,
+            reworded=same_words is not None and _explained(test, same_words),
         ),
         evaluation=Traits.of(evaluation),
         log=Traits.of(logged),
@@ -141,12 +151,12 @@ def measure_drift(
         distinctions=distinctions,
         p=test.p,
         permutations=permutations,
-        within=within,
+        within=scores.area_within(pooled.labels, numbered),
         words=words,
         p_without_words=math.nan if same_words is None else same_words.p,
         detectable=detectable,
         clusters=question_clusters,
-        additions=choose_additions(question_clusters, numbered, pooled, additions),
+        additions=choose_additions(question_clusters, numbered, topics, additions),
         outliers=outliers,
         far=far,
         query_weights=_weights(question_clusters, numbered, pooled),
@@ -190,12 +200,12 @@ def _sampled(questions: Sequence[DistinctQuestion], seed: int) -> Sequence[Disti
     return [questions[place] for place in sorted(rng.permutation(len(questions))[:_MOST].tolist())]
 
 
-def _detectable(pooled: PooledQuestions, scores: LabelScores, test: TwoSampleTest, seed: int) -> tuple[Detectable, ...]:
-    """Return the power of the test for missing topics.
+def _without_topics(pooled: PooledQuestions, seed: int) -> BoolArray:
+    """Return (n, B) labels of simulated evaluation sets that lack a topic, for all sizes of topics.
 
-    A topic is a question with its nearest neighbors. Labels are drawn from all questions outside
-    the topic, so that projections, neighbors, and the permutation distribution of the test are
-    computed only once.
+    A third of a topic are a question and its nearest neighbors, the rest random questions, since an
+    encoder does not place all questions about a topic together. Labels are drawn from all
+    questions outside the topic, so that projections, neighbors, and clusters do not change.
     """
     rng = np.random.Generator(np.random.PCG64([seed, 4]))
     rows, size = pooled.rows, pooled.evaluation
@@ -204,41 +214,56 @@ def _detectable(pooled: PooledQuestions, scores: LabelScores, test: TwoSampleTes
         topic = round(share * (len(rows) - size))
         for _ in range(_DRAWS):
             near = np.argsort(-(rows @ rows[rng.integers(len(rows))]), kind="stable")
+            others = rng.permutation(near[round(_TOGETHER * topic) :])
             column = np.zeros(len(rows), dtype=bool)
-            column[rng.choice(near[topic:], size, replace=False)] = True
+            column[others[:size]] = True
             planted.append(column)
-    detected = test.p_values(scores.areas(np.stack(planted, axis=1))) <= ALPHA
-    power = detected.reshape(len(_LOSSES), _DRAWS).mean(axis=1)
-    return tuple(Detectable(share, float(of)) for share, of in zip(_LOSSES, power, strict=True))
+    return np.stack(planted, axis=1)
 
 
-def _test_without(
-    words: Sequence[MarkingWord], pooled: PooledQuestions, encoder: Any, *, permutations: int, seed: int
-) -> TwoSampleTest | None:
-    """Repeat the test without some words; return None if the remaining texts are too short."""
-    left = without_words(pooled.texts, words)
-    emptied = sum(len(rest.split()) < _REST <= len(text.split()) for rest, text in zip(left, pooled.texts, strict=True))
-    if not words or emptied > _EMPTIED * len(left):
-        return None
-    return LabelScores(embed(left, encoder, seed).points, seed).test(pooled.labels, permutations, seed)
+def _without_phrasing(
+    pooled: PooledQuestions, test: TwoSampleTest, encoder: Any, *, permutations: int, seed: int
+) -> tuple[PooledQuestions, tuple[MarkingWord, ...], TwoSampleTest | None]:
+    """Remove words of phrasing that distinguish the sets, and repeat the test.
+
+    Other words that mark only one of the sets are taken for phrasing if that set, without them,
+    resembles the other one, which keeps all its words and thus its topics. Words are kept if too
+    little of the texts would remain.
+
+    Returns:
+        The questions as vectors without these words, all words that distinguish the sets, and the
+        test without words of phrasing, or None.
+    """
+    words = marking_words(pooled) if test.p <= ALPHA else ()
+    topics, taken, same_words = pooled, words, None
+    one_sided = len({word.evaluation > word.log for word in words if not word.phrasing}) == 1
+    for every in (False, True) if one_sided else (False,):
+        removed = [word for word in words if word.phrasing or every]
+        left = without_words(pooled.texts, removed)
+        emptied = sum(
+            len(rest.split()) < _REST <= len(text.split()) for rest, text in zip(left, pooled.texts, strict=True)
+        )
+        if not removed or emptied > _EMPTIED * len(left):
+            continue
+        rest = replace(pooled, embedding=embed(left, encoder, seed))
+        repeated = LabelScores(rest.embedding.points, seed).test(pooled.labels, permutations, seed)
+        if every and not _explained(test, repeated):
+            continue
+        topics, same_words = rest, repeated
+        taken = tuple(replace(word, phrasing=word.phrasing or every) for word in words)
+    return topics, taken, same_words
 
 
-def _verdict(
-    p: float,
-    distinctions: Sequence[Distinction],
-    clusters: Sequence[QuestionCluster],
-    within: float,
-    *,
-    detected_from: float | None,
-    same_words: TwoSampleTest | None,
+def _explained(test: TwoSampleTest, same_words: TwoSampleTest) -> bool:
+    """Return whether little of a difference remains without words of phrasing."""
+    whole, left = (max(area.value for area in areas) - 0.5 for areas in (test.areas, same_words.areas))
+    return left <= min(_LEFT * whole, SMALL - 0.5)
+
+
+def choose_verdict(
+    p: float, clusters: Sequence[QuestionCluster], *, disjoint: bool, detected_from: float | None, reworded: bool
 ) -> str:
-    if p > ALPHA:
-        return "mixed" if detected_from is not None and detected_from <= _MIXED else "cannot tell"
-    if same_words is not None and (
-        max(area.value for area in same_words.areas) - 0.5
-        <= _LEFT * max(distinction.area - 0.5 for distinction in distinctions)
-    ):
-        return "reworded"
+    """Return the verdict: topics first, then phrasing, then whether a missing topic would have been detected."""
     foreign = [cluster for cluster in clusters if cluster.too_many]
     missing = [cluster for cluster in clusters if cluster.too_few]
     # Separated: clusters of evaluation questions that are rare in the log; missing: the reverse.
@@ -247,11 +272,15 @@ def _verdict(
     lacking = math.fsum(cluster.evaluation_share for cluster in missing)
     enough = math.fsum(cluster.excess for cluster in missing) >= _MISSING
     lost = lacking / math.fsum(cluster.log_share for cluster in missing) if enough else math.inf
-    if min(separated, lost) < math.inf:
-        return "separated" if separated < lost else "missing"
-    if within >= _WITHIN:
+    if disjoint or separated < max(lost, _ALMOST_NONE):
+        return "separated"
+    if lost < math.inf:
+        return "missing"
+    if min(cluster.p for cluster in clusters) <= ALPHA or (p <= ALPHA and not reworded):
+        return "cannot tell"
+    if reworded:
         return "reworded"
-    return "mixed" if max(distinction.area for distinction in distinctions) < SMALL else "cannot tell"
+    return "mixed" if detected_from is not None and detected_from <= _MIXED else "cannot tell"
 
 
 def _weights(clusters: Sequence[QuestionCluster], numbered: IntArray, pooled: PooledQuestions) -> dict[str, float]:

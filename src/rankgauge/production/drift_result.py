@@ -22,13 +22,6 @@ _POWER = 0.8
 SMALL = 0.55  # areas: smaller differences are small
 _SHOWN, _WORDS = 8, 4
 CLASSIFIERS = ("ridge regression", "10 nearest neighbors")
-VERDICTS: Mapping[str, str] = {
-    "mixed": "each cluster has evaluation and log questions in similar shares",
-    "separated": "evaluation questions are in clusters that users ask less about",
-    "missing": "users ask about topics of which the evaluation set has few questions",
-    "reworded": "the topics are the same, but the questions are worded differently",
-    "cannot tell": "the sets are too small to tell",
-}
 
 
 @dataclass(frozen=True)
@@ -98,10 +91,11 @@ class DriftReport(Result):
         permutations: The number of permutations.
         within: The area of the linear classifier over pairs within a cluster; NaN without pairs.
         words: Frequent words that distinguish the sets, largest difference first.
-        p_without_words: p-value after removing these words; NaN without such words, or if more than
-            a fifth of the questions would keep fewer than two words.
-        detectable: Power of the test for missing topics of several sizes.
-        clusters: Clusters of the pooled questions, by descending share of the log.
+        p_without_words: p-value after removing those taken for phrasing; NaN without such words, or if
+            more than a fifth of the questions would keep fewer than two words.
+        detectable: Power of the test of cluster shares for missing topics of several sizes.
+        clusters: Clusters of the pooled questions without words of phrasing, by descending share of the
+            log.
         additions: Log questions to add.
         outliers: Evaluation questions far from all log questions, farthest first.
         far: The distance from which questions are outliers.
@@ -188,7 +182,7 @@ class DriftReport(Result):
         return Finding(
             "",
             "warning" if drifted else "info",
-            f"drift of the evaluation set: {self.verdict}: {VERDICTS[self.verdict]}",
+            f"drift of the evaluation set: {self.verdict}: {self.sentences()[0].removesuffix('.')}",
             "the metrics do not describe what users experience" if drifted else "",
             fix.get(self.verdict, ""),
             Evidence("rankgauge logs drift", self.evaluation.questions, unit="query"),
@@ -231,25 +225,29 @@ class DriftReport(Result):
         sides = (self.foreign, self.missing)
         ours = [math.fsum(cluster.evaluation_share for cluster in clusters) for clusters in sides]
         theirs = [math.fsum(cluster.log_share for cluster in clusters) for clusters in sides]
-        differ = self.p <= ALPHA
+        differ = min(self.p, *(cluster.p for cluster in self.clusters)) <= ALPHA
+        topic = "a further missing topic" if differ else "a missing topic"
+        size = "even half" if self.detected_from is None else f"less than {self.detected_from:.0%}"
+        found = f"{topic} of {self.detected_from or 1:.0%} of the log would have been found, if the encoder places its "
+        phrasing = ", ".join(f"{word.word!r:.30}" for word in self.words if word.phrasing)
         words = {
-            "mixed": "The sets differ, but the difference is small."
-            if differ
-            else "No difference was found: evaluation and log questions are mixed.",
-            "cannot tell": "The sets differ, but they are too small to tell how."
+            "mixed": f"{'The difference is small' if differ else 'No difference was found'}, and {found}"
+            "questions near each other.",
+            "cannot tell": "The sets differ, but neither their topics nor words of phrasing explain how."
             if differ
             else "No difference was found, but the sets are too small to rule one out.",
-            "reworded": "Evaluation and log questions are worded differently: the difference is in "
-            "the words, not in the topics.",
-            "separated": f"{Ratio(ours[0]):.0%} of the evaluation questions, but "
-            f"{Ratio(theirs[0]):.0%} of the log, are in clusters of which the evaluation set has "
+            "reworded": f"Without words taken for phrasing ({phrasing:.60}), evaluation and log questions have the "
+            "same topics, as far as the encoder shows.",
+            "separated": f"Almost all evaluation questions differ from the log (AUC {Ratio(self.strongest.area):.2f}), "
+            "not only in words of phrasing."
+            if not self.foreign
+            else f"{Ratio(ours[0]):.0%} of the evaluation questions, but "
+            f"{Ratio(theirs[0]):.0%} of the log, are in clusters (taken for topics) of which the evaluation set has "
             "too many.",
             "missing": f"{Ratio(theirs[1]):.0%} of the log, but {Ratio(ours[1]):.0%} of the "
-            "evaluation questions, are in clusters of which the evaluation set has too few.",
+            "evaluation questions, are in clusters (taken for topics) of which the evaluation set has too few.",
         }
-        topic = "A further missing topic" if differ else "A missing topic"
-        size = "even half" if self.detected_from is None else f"less than {self.detected_from:.0%}"
-        return words[self.verdict], f"{topic} of {size} of the log may go undetected at this size."
+        return words[self.verdict], f"{topic.capitalize()} of {size} of the log may go undetected at this size."
 
     def tables(self) -> tuple[Table, ...]:
         """Return the clusters, and as details the questions to add, the outliers, and the power of the test."""
@@ -315,7 +313,9 @@ class DriftReport(Result):
             f"{marker.word!r:.30} ({Ratio(marker.evaluation):.0%} / {Ratio(marker.log):.0%})"
             for marker in self.words[:_WORDS]
         )
-        without = "" if math.isnan(self.p_without_words) else f"; without these p = {self.p_without_words:.3f}"
+        without = (
+            "" if math.isnan(self.p_without_words) else f"; without those of phrasing p = {self.p_without_words:.3f}"
+        )
         return keep(
             f"{self.verdict.upper()}: {' '.join(self.sentences())}",
             f"{areas}; p = {self.p:.3f} by {self.permutations} permutations",
