@@ -26,7 +26,9 @@ from rankgauge.judging import (
     is_resolved,
     measure_agreement,
     next_documents,
+    split_documents,
 )
+from rankgauge.judging.tasks import CARELESS
 from rankgauge.rendering.tables import Table
 from rankgauge.stats import Agreement, fit_plackett_luce, krippendorff_alpha, none_rates
 
@@ -35,21 +37,35 @@ DOCUMENTS, SHOWN = 8, 3
 TASKS = (8, 16, 20, 32)
 MOST = 120  # tasks of a question that is judged until it is resolved
 RANDOM = 0.15  # share of random sets among active ones
+JUDGES = 6  # who judge a question, each a random task
 LAPSES, FIRST = 0.05, 0.5  # of the judge who does not follow the Plackett-Luce model
 WIDE = 30.0  # prior sd in the check of the fit
 NAMES = tuple("abcdefgh")
-# A judge maps the utilities of the documents, in the order shown, to the chosen place or -1.
-Judge = Callable[[np.ndarray, np.random.Generator], int]
+# A judge maps the utilities of the documents, in the order shown, and the own number to the chosen place or -1.
+Judge = Callable[[np.ndarray, np.random.Generator, int], int]
 
 
-def by_model(utilities: np.ndarray, rng: np.random.Generator) -> int:
+def by_model(utilities: np.ndarray, rng: np.random.Generator, _number: int = 0) -> int:
     """Choose by Plackett-Luce: the maximum of utilities with Gumbel noise; "none" has utility 0."""
     noisy = np.append(utilities, 0.0) + rng.gumbel(size=len(utilities) + 1)
     best = int(noisy.argmax())
     return best if best < len(utilities) else -1
 
 
-def by_threshold(utilities: np.ndarray, rng: np.random.Generator) -> int:
+def biased(share: float = 0.0, careless: str = "at random", *, first: float = 0.0, judges: int = JUDGES) -> Judge:
+    """Return judges who prefer the first document, and of whom some answer a share carelessly."""
+
+    def choose(utilities: np.ndarray, rng: np.random.Generator, number: int = 0) -> int:
+        if number < judges and rng.random() < share:
+            return {"at random": int(rng.integers(-1, len(utilities))), "none": -1, "first": 0}[careless]
+        seen = utilities.copy()
+        seen[0] += first
+        return by_model(seen, rng)
+
+    return choose
+
+
+def by_threshold(utilities: np.ndarray, rng: np.random.Generator, _number: int = 0) -> int:
     """Pick the best, or none if it is too bad; with lapses and a preference for the first."""
     if rng.random() < LAPSES:
         return int(rng.integers(-1, len(utilities)))
@@ -57,6 +73,28 @@ def by_threshold(utilities: np.ndarray, rng: np.random.Generator) -> int:
     seen[0] += FIRST
     best = int(seen.argmax())
     return best if utilities[best] + rng.logistic() > 0 else -1
+
+
+BIASED = {
+    "follow the model": by_model,
+    "10% of answers at random": biased(0.1),
+    "20% of answers at random": biased(0.2),
+    "60% of one judge's answers at random": biased(0.6, judges=1),
+    "10% of answers none": biased(0.1, "none"),
+    "10% of answers the first": biased(0.1, "first"),
+    "first preferred by 1": biased(first=1.0),
+    "best, then threshold": by_threshold,
+}
+
+
+# Rows of the table of split documents, in which no document is.
+SAME = (
+    "follow the model",
+    "10% of answers at random",
+    "60% of one judge's answers at random",
+    "first preferred by 1",
+    "best, then threshold",
+)
 
 
 def draw_utilities(rng: np.random.Generator) -> np.ndarray:
@@ -74,6 +112,7 @@ class Outcome:
     fit: list[np.ndarray] = field(default_factory=list)
     share: list[np.ndarray] = field(default_factory=list)
     inside: list[np.ndarray] = field(default_factory=list)
+    inside_careful: list[np.ndarray] = field(default_factory=list)
     above: list[np.ndarray] = field(default_factory=list)
     tasks: list[int] = field(default_factory=list)
     predicted: list[float] = field(default_factory=list)
@@ -100,15 +139,15 @@ class Outcome:
         true = 1 / (1 + np.exp(-np.concatenate(self.truth)))
         return float(np.abs(np.concatenate(values) - true).mean())
 
-    def coverage(self) -> float:
+    def coverage(self, inside: list[np.ndarray] | None = None) -> float:
         """Return how often the 95% interval includes the true relevance."""
-        return float(np.concatenate(self.inside).mean())
+        return float(np.concatenate(inside or self.inside).mean())
 
-    def resolved(self) -> tuple[float, float]:
-        """Return the share of clear documents, and the share of these on the right side."""
-        above, true = np.concatenate(self.above), np.concatenate(self.truth) > 0
-        clear = (above < 0.05) | (above > 0.95)
-        return float(clear.mean()), float(((above > 0.5) == true)[clear].mean())
+    def resolved(self, fits: int = len(CARELESS)) -> tuple[float, float]:
+        """Return the share of clear documents by the first fits, and the share of these on the right side."""
+        above, true = np.concatenate(self.above, axis=1)[:fits], np.concatenate(self.truth) > 0
+        clear = (above < 0.05).all(axis=0) | (above > 0.95).all(axis=0)
+        return float(clear.mean()), float(((above[0] > 0.5) == true)[clear].mean())
 
     def precision_and_recall(self) -> tuple[float, float]:
         """Return precision and recall of documents with a fitted relevance above 0.5."""
@@ -116,25 +155,36 @@ class Outcome:
         return float(true[found].mean()), float(found[true].mean())
 
 
+def is_resolved_if_careful(state: QuestionState) -> bool:
+    """Return whether the question is resolved if no answer is careless."""
+    above = fit_question(state)[1].probability_above()
+    return min(state.shown[name] for name in NAMES) > 1 and bool(((above < 0.05) | (above > 0.95)).all())
+
+
 def judge_question(design: str, tasks: int, judge: Judge, utilities: np.ndarray, *, seed: int) -> QuestionState:
-    """Simulate the judging of one question; ``adaptive`` ends when it is resolved."""
+    """Simulate the judging of one question; ``adaptive`` and ``careful`` end when it is resolved.
+
+    `utilities` are those of all judges, or a row for each.
+    """
     rng = np.random.default_rng([seed, 1])
-    draws = random.Random(seed)  # noqa: S311 - a simulation
+    draws, people = random.Random(seed), random.Random(seed)  # noqa: S311 - a simulation
     # Each of many judges sees a set at most once, so no set is excluded.
     state = QuestionState(NAMES)
     for _ in range(tasks):
         shown = next_documents(
             state,
             SHOWN,
-            views=2 if design in {"active", "adaptive"} else tasks,
+            views=2 if design in {"active", "adaptive", "careful"} else tasks,
             at_random=design == "random" or (design != "balanced" and draws.random() < RANDOM),
             rng=draws,
         )
         shown = tuple(draws.sample(shown, len(shown)))
-        place = judge(utilities[[NAMES.index(name) for name in shown]], rng)
+        number = people.randrange(len(utilities) if utilities.ndim > 1 else JUDGES)
+        seen = utilities[number] if utilities.ndim > 1 else utilities
+        place = judge(seen[[NAMES.index(name) for name in shown]], rng, number)
         best = (shown[place],) if place >= 0 else ()
-        state = QuestionState(NAMES, (*state.judgments, (shown, best)))
-        if design == "adaptive" and is_resolved(state):
+        state = QuestionState(NAMES, (*state.judgments, (shown, best)), judges=(*state.judges, str(number)))
+        if (design == "adaptive" and is_resolved(state)) or (design == "careful" and is_resolved_if_careful(state)):
             break
     return state
 
@@ -145,8 +195,10 @@ def simulate(design: str, tasks: int, judge: Judge, questions: int, *, seed: int
     for number in range(questions):
         utilities = draw_utilities(np.random.default_rng([seed, number]))
         state = judge_question(design, tasks, judge, utilities, seed=10_007 * seed + number)
-        _, fit = fit_question(state)
-        low, high = fit.relevance_interval()
+        fits = [fit_question(state, careless=careless)[1] for careless in CARELESS]
+        fit = fits[0]
+        bounds = [each.relevance_interval() for each in fits]
+        low, high = np.min([each for each, _ in bounds], axis=0), np.max([each for _, each in bounds], axis=0)
         true = 1 / (1 + np.exp(-utilities))
         shown = np.array([state.shown[name] for name in NAMES])
         chosen = np.array([sum(name in best for _, best in state.judgments) for name in NAMES])
@@ -154,7 +206,8 @@ def simulate(design: str, tasks: int, judge: Judge, questions: int, *, seed: int
         found.fit.append(fit.relevance)
         found.share.append(chosen / np.maximum(shown, 1))
         found.inside.append((low <= true) & (true <= high))
-        found.above.append(fit.probability_above())
+        found.inside_careful.append((bounds[0][0] <= true) & (true <= bounds[0][1]))
+        found.above.append(np.array([each.probability_above() for each in fits]))
         found.tasks.append(len(state.judgments))
         sets = [[NAMES.index(name) for name in each] for each, _ in state.judgments]
         found.predicted += fit_question(state, prior_sd=WIDE)[1].none_probability(sets).tolist()
@@ -163,22 +216,22 @@ def simulate(design: str, tasks: int, judge: Judge, questions: int, *, seed: int
 
 
 def designs(judge: Judge, questions: int) -> Table:
-    """Return a row for each design and number of tasks."""
+    """Return a row for each design and number of tasks, without allowance for careless answers."""
     rows = []
-    for design in ("random", "balanced", "active", "adaptive"):
-        for tasks in TASKS if design != "adaptive" else (MOST,):
+    for design in ("random", "balanced", "active", "careful"):
+        for tasks in TASKS if design != "careful" else (MOST,):
             found = simulate(design, tasks, judge, questions)
-            clear, right = found.resolved()
+            clear, right = found.resolved(fits=1)
             precision, recall = found.precision_and_recall()
             rows.append(
                 (
-                    design if design != "adaptive" else "active, until resolved",
+                    design if design != "careful" else "active, until resolved",
                     f"{np.mean(found.tasks):.0f}",
                     *(
                         f"{measure(found.fit):.3f} / {measure(found.share):.3f}"
                         for measure in (found.concordance, found.auc, found.error)
                     ),
-                    _percent(found.coverage()),
+                    _percent(found.coverage(found.inside_careful)),
                     _percent(clear),
                     _percent(right),
                     f"{precision:.2f} / {recall:.2f}",
@@ -198,6 +251,53 @@ def designs(judge: Judge, questions: int) -> Table:
         ),
         rows=tuple(rows),
     )
+
+
+def careless(questions: int) -> Table:
+    """Return a row for each kind of judge and each end of the judging."""
+    rows = []
+    for name, judge in BIASED.items():
+        for design, tasks, title in (("active", 16, "16 tasks"), ("adaptive", MOST, "until resolved")):
+            found = simulate(design, tasks, judge, questions)
+            clear, right = found.resolved()
+            rows.append(
+                (
+                    name,
+                    title,
+                    f"{np.mean(found.tasks):.0f}",
+                    _percent(found.coverage(found.inside_careful)),
+                    _percent(found.coverage()),
+                    _percent(clear),
+                    _percent(right),
+                )
+            )
+    head = ("judges", "end", "tasks", "coverage without allowance", "coverage", "resolved", "of these right")
+    return Table(columns=head, rows=tuple(rows))
+
+
+def split_rates(questions: int) -> Table:
+    """Return how often the documents of a question are found to be split."""
+    rows = []
+    for name, judge, judges, others in (
+        *((f"6 who {name}" if name == "follow the model" else name, BIASED[name], 6, 0) for name in SAME),
+        ("3 of 6 disagree on one document", by_model, 6, 3),
+        ("2 of 6 disagree on one document", by_model, 6, 2),
+        ("2 of 4 disagree on one document", by_model, 4, 2),
+        ("3 of 6 disagree on one document, 10% of answers at random", biased(0.1), 6, 3),
+    ):
+        rates = []
+        for tasks in (16, 32, 64, 96):
+            hits = 0
+            for number in range(questions):
+                utilities = np.tile(draw_utilities(np.random.default_rng([5, number])), (judges, 1))
+                if others:
+                    utilities[:, 0] = 3.0
+                    utilities[:others, 0] = -3.0
+                split = split_documents(judge_question("balanced", tasks, judge, utilities, seed=20_011 + number))
+                hits += NAMES[0] in split if others else bool(split)
+            rates.append(_percent(hits / questions))
+        rows.append((name, *rates))
+    return Table(columns=("judges", *(f"{tasks} tasks" for tasks in (16, 32, 64, 96))), rows=tuple(rows))
 
 
 def fit_checks(questions: int) -> Table:
@@ -354,7 +454,8 @@ def _percent(share: float) -> str:
 def tables(data: Path, questions: int = 1000, runs: int = 1000) -> Iterator[tuple[str, Table]]:
     """Yield the name and table of each section of the page."""
     yield "model", designs(by_model, questions)
-    yield "threshold", designs(by_threshold, questions)
+    yield "careless", careless(questions // 20)
+    yield "split", split_rates(questions // 5)
     yield "checks", fit_checks(questions)
     yield "guessing", guessing(runs)
     yield "alpha", alpha_coverage(runs)

@@ -8,6 +8,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from rankgauge.errors import InputError
 from rankgauge.judging import Choice, Judge, Presentation, judgments_of, measure_relevance
+from rankgauge.judging.export import grades_of
 from rankgauge.rendering.tables import short_tables
 from rankgauge.stats import fit_plackett_luce
 
@@ -94,10 +95,14 @@ def test_the_fit_and_its_interval_are_of_each_question_alone():
     rows = [("ab", "a", {}), ("ab", "none", {}), ("ab", "b", {"question": "other"})]
     found = measure_relevance(judged(*rows))
     fit = fit_plackett_luce(2, [[0, 1], [0, 1]], [0, -1])
-    low, high = fit.relevance_interval()
+    bounds = [
+        fit_plackett_luce(2, [[0, 1], [0, 1]], [0, -1], careless=careless).relevance_interval()
+        for careless in ((0, 0), (0.2, 0), (0, 0.1))
+    ]
     a = next(each for each in found.question("q") if each.document == "a")
     assert a.fit == pytest.approx(fit.relevance[0])
-    assert (a.fit_low, a.fit_high) == pytest.approx((low[0], high[0]))
+    assert a.fit_low == pytest.approx(min(low[0] for low, _ in bounds))
+    assert a.fit_high == pytest.approx(max(high[0] for _, high in bounds))
     assert a.above == pytest.approx(fit.probability_above()[0])
     with pytest.raises(InputError, match="no question 'none'"):
         found.question("none")
@@ -163,3 +168,38 @@ def test_nothing_judged_is_no_error():
     assert "0 judgments of 0 documents" in str(found)
     assert measure_relevance([]).documents == ()
     str(measure_relevance([]))
+
+
+DIVIDED = [
+    ((name, other), name if judge in "ab" else "none", {"judge": judge})
+    for name in "x"
+    for other in "yz"
+    for judge in "abcd"
+    for _ in range(4)
+]
+
+
+def test_a_document_that_divides_the_judges_is_split_and_has_no_interval():
+    found = measure_relevance(judged(*DIVIDED))
+    x = by_document(found)["x"]
+    assert x.split
+    assert math.isnan(x.fit_low)
+    assert x.fit == pytest.approx(0.5, abs=0.1)
+    assert not by_document(found)["y"].split
+    assert found.resolved == {"q": False}
+    row = next(row for row in found.table().rows if row[1] == "x")
+    assert "split" in row
+    assert "1 document split: some judges choose it more often than others" in " ".join(str(found).split())
+    grades, _ = grades_of(found.documents, "fit")
+    assert set(grades["q"]) == {"y", "z"}
+    sighted = [("x", [1], {"mode": "graded", "purpose": "comparison"})]
+    grades, _ = grades_of(measure_relevance(judged(*DIVIDED, *sighted)).documents, "fit")
+    assert grades["q"]["x"] == 1
+
+
+def test_judges_who_are_unsure_alike_are_not_split():
+    rows = [
+        (documents, said, more | {"judge": "abcd"[number // 2 % 4]})
+        for number, (documents, said, more) in enumerate(DIVIDED)
+    ]
+    assert not any(each.split for each in measure_relevance(judged(*rows)).documents)

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import approx_fprime, minimize
 
 from rankgauge.errors import InputError
-from rankgauge.stats import fit_plackett_luce, none_rates, ranking_stages
+from rankgauge.stats import choice_homogeneity, fit_plackett_luce, none_rates, ranking_stages
 from rankgauge.stats.plackett_luce import NONE
 
 SETS = [[0, 1, 2], [1, 2, 3], [0, 3, NONE], [2, 3, NONE], [4, NONE, NONE], [0, 1, 4]]
@@ -54,6 +54,41 @@ def test_the_covariance_is_the_inverse_of_the_numeric_curvature():
 
     curvature = approx_fprime(fit.utilities, slope, 1e-4)
     np.testing.assert_allclose(fit.covariance, np.linalg.inv(curvature), rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize(("at_random", "none"), [(0.2, 0.0), (0.0, 0.1), (0.1, 0.05)])
+def test_careless_choices_are_a_share_that_does_not_depend_on_the_utilities(at_random, none):
+    sets, picks = SETS * 3, PICKS * 2 + [1, 2, 0, NONE, 4, 4]
+
+    def log_posterior_careless(u):
+        found = -sum(x * x for x in u) / 18
+        for members, pick in zip(sets, picks, strict=True):
+            powers = {m: math.exp(u[m]) for m in members if m != NONE} | {NONE: 1.0}
+            careful = powers[pick] / sum(powers.values())
+            found += math.log((1 - at_random - none) * careful + at_random / len(powers) + none * (pick == NONE))
+        return found
+
+    fit = fit_plackett_luce(5, sets, picks, careless=(at_random, none))
+    found = minimize(lambda u: -log_posterior_careless(u), np.zeros(5), method="BFGS", options={"gtol": 1e-8})
+    np.testing.assert_allclose(fit.utilities, found.x, atol=1e-4)
+
+    def slope(u):
+        return approx_fprime(u, lambda v: -log_posterior_careless(v), 1e-5)
+
+    curvature = approx_fprime(fit.utilities, slope, 1e-4)
+    np.testing.assert_allclose(fit.covariance, np.linalg.inv(curvature), rtol=1e-2, atol=1e-2)
+
+
+def test_two_groups_of_judges_are_told_from_one_that_is_unsure():
+    """Half of the answers choose item 0: always the same two judges, or all of them alike."""
+    sets = [[0, 1], [0, 2]] * 16
+    picks = [0, 0, NONE, NONE] * 8
+    judges = {"groups": ["a", "b", "c", "d"] * 8, "alike": [name for name in "abcd" for _ in range(8)]}
+    fit = fit_plackett_luce(3, sets, picks)
+    assert choice_homogeneity(fit, sets, picks, judges["groups"])[0] < 0.01
+    assert choice_homogeneity(fit, sets, picks, judges["alike"])[0] == 1
+    once = choice_homogeneity(fit, sets[:4], picks[:4], judges["groups"][:4])
+    assert np.isnan(once).all()
 
 
 def test_weights_and_choices_without_none_are_those_of_the_likelihood():

@@ -75,6 +75,7 @@ with lazy_imports(globals()):
         fit_question as fit_question,
         is_resolved as is_resolved,
         next_documents as next_documents,
+        split_documents as split_documents,
     )
     from rankgauge.judging.votes import (
         DocumentCredit as DocumentCredit,

@@ -22,7 +22,7 @@ from rankgauge.judging.events import Judgment
 from rankgauge.judging.pools import pool_warning
 from rankgauge.judging.project import JudgingProject
 from rankgauge.judging.questions import advice
-from rankgauge.judging.relevance import DocumentRelevance, measure_relevance
+from rankgauge.judging.relevance import SPLIT, DocumentRelevance, measure_relevance
 from rankgauge.rendering import Result, Table
 from rankgauge.rendering.tables import keep
 
@@ -263,7 +263,8 @@ def grades_of(documents: Iterable[DocumentRelevance], rule: Rule) -> tuple[_Grad
         documents: Documents with their counts and fit.
         rule: ``share``, ``fit``, or ``grade``; see :func:`export_judgments`. The median of the grades
             that people gave in sight of systems and ranks counts before share and fit, since these
-            are relative to the documents shown, and after grades that people gave blind.
+            are relative to the documents shown, and after grades that people gave blind unless judges
+            are split. Other split documents have no grade.
     """
     grades: _Grades = defaultdict(dict)
     unsure: list[DocumentRelevance] = []
@@ -273,10 +274,10 @@ def grades_of(documents: Iterable[DocumentRelevance], rule: Rule) -> tuple[_Grad
         if document.shown:
             shares[document.question].add(Fraction(document.chosen, document.shown))
     for document in documents:
-        own = _given(document, rule) or document.in_sight
+        own = document.in_sight if document.split else _given(document, rule) or document.in_sight
         if own:
             grades[document.question][document.document] = statistics.median_low(own)
-        elif rule == "grade":
+        elif document.split or rule == "grade":
             continue
         elif document.shown and rule == "share":
             share = Fraction(document.chosen, document.shown)
@@ -393,6 +394,7 @@ def _about(
     judged = {(question, document) for question, own in grades.items() for document in own}
     unjudged = [document for document in relevances if (document.question, document.document) not in judged]
     unranked = sum("not ranked" in document.excluded for document in unjudged)
+    split = [document for document in unjudged if document.split]
     origins = Counter(questions[name].origin for name in grades if name in questions)
     generated = origins["generated"]
     sighted = [document for document in relevances if document.in_sight]
@@ -414,6 +416,7 @@ def _about(
             for name in dict.fromkeys([*(name for _, name in settings.reasons), *reasons])
         ],
         "judges": len({judgment.presentation.judge for judgment in counted}),
+        "split": [[document.question, document.document] for document in split],
         "statuses": dict(Counter(judgment.status for judgment in judgments)),
         "warnings": list(
             keep(
@@ -423,6 +426,7 @@ def _about(
         ),
         "notes": list(
             keep(
+                split and f"{many(len(split), 'document')} split: {SPLIT}",
                 unranked and f"{many(unranked, 'document')} shown but never ranked: unjudged",
                 advice(len(grades)) and f"{many(len(grades), 'question')}: {advice(len(grades))}",
                 sighted

@@ -65,6 +65,7 @@ class JudgingStatus(Result):
         left: Largest number of remaining tasks; questions may be resolved earlier.
         complete: The number of questions with candidates that are resolved or have used up their
             budget.
+        split: The number of questions on whose documents judges are split (:func:`split_documents`).
         statuses: The number of presentations by the status of their judgment.
         seconds: Median seconds per task of people, or None if unknown.
         judges: The work of each judge.
@@ -84,6 +85,7 @@ class JudgingStatus(Result):
     judged: int
     left: int
     complete: int
+    split: int
     statuses: dict[str, int]
     seconds: float | None
     judges: tuple[JudgeStatus, ...]
@@ -109,6 +111,7 @@ class JudgingStatus(Result):
             title=self._heading(),
             subtitle=f"{self.title} ({self.mode}): {self.where}",
             notes=keep(
+                self.split and f"{many(self.split, 'question')} with a split document: rankgauge judge relevance",
                 other and f"not counted: {', '.join(other)}",
                 advice(self.questions) and f"{many(self.questions, 'question')}: {advice(self.questions)}",
                 self.warning,
@@ -163,6 +166,7 @@ def judging_status(project: JudgingProject) -> JudgingStatus:
         judged=progress.finished,
         left=progress.left,
         complete=progress.complete,
+        split=sum(bool(question.split) for question in project.question_progress()),
         statuses=dict(Counter(judgment.status for judgment in judgments)),
         seconds=_median(people),
         judges=tuple(

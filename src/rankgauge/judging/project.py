@@ -97,12 +97,14 @@ class QuestionProgress:
         documents: The size of its pool.
         finished: Number of tasks finished by people.
         left: Largest number of remaining tasks.
+        split: Documents that some judges choose more often than others (:func:`split_documents`).
     """
 
     question: Question
     documents: int
     finished: int
     left: int
+    split: tuple[str, ...]
 
 
 class JudgingProject(Store):
@@ -544,7 +546,8 @@ class JudgingProject(Store):
             for name, question in state.questions.items():
                 known = state.known(name, now)
                 pool = state.pools.get(name, ())
-                progress.append(QuestionProgress(question, len(pool), len(known.state.judgments), known.left))
+                judged = len(known.state.judgments)
+                progress.append(QuestionProgress(question, len(pool), judged, known.left, known.split))
             return progress
 
     def adjudicate(self, question: str, documents: Iterable[str], judge: str) -> Task:

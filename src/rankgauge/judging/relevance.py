@@ -15,7 +15,7 @@ import numpy as np
 from rankgauge.core.text import Ratio, many
 from rankgauge.errors import InputError
 from rankgauge.judging.events import IN_SIGHT, Judgment
-from rankgauge.judging.tasks import QuestionState, fit_question, is_resolved
+from rankgauge.judging.tasks import CARELESS, QuestionState, fit_question, is_resolved, split_documents
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Detail, Table, by_column, first_rows, keep
 from rankgauge.stats import NoneRate, none_rates, wilson_interval
@@ -25,6 +25,10 @@ _ROWS = 8  # rows of a short table
 _SETS = 20
 _WIDE, _SURE = 30.0, 0.99
 _KEPT = 10_000  # questions
+SPLIT = (
+    "some judges choose it more often than others (p < 0.05; by chance in up to 5% of questions), so it has "
+    "no interval and is exported as unjudged until somebody grades it in the workbench"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +46,11 @@ class DocumentRelevance:
         share_high: Upper bound of the Wilson interval.
         fit: Probability from the Plackett-Luce fit that the document is preferred to none; NaN if
             it was never shown for a choice.
-        fit_low: Lower bound of the interval of `fit`.
+        fit_low: Lower bound of the interval of `fit`, which covers up to 20% random answers or 10%
+            "none" without reading; NaN if the document is split.
         fit_high: Upper bound of the interval of `fit`.
-        above: Posterior probability that `fit` is above 0.5.
+        above: Posterior probability that `fit` is above 0.5 if no answer is careless.
+        split: Whether some judges choose it more often than others (:func:`split_documents`).
         grades: The grades by people, in the order of presentation. In a project of rankings, the
             last place that anybody filled is grade 1, the place before it 2, and so on, so that the
             first place is highest; documents of which none is appropriate get 0.
@@ -64,6 +70,7 @@ class DocumentRelevance:
     fit_low: float
     fit_high: float
     above: float
+    split: bool = False
     grades: tuple[int, ...] = ()
     excluded: Mapping[str, int] = field(default_factory=dict)
     in_sight: tuple[int, ...] = ()
@@ -88,8 +95,8 @@ class Relevance(Result):
     Attributes:
         documents: Documents by question, sorted by share, then `shown`, then identifier. Unjudged
             documents are last.
-        resolved: Whether the relevance of all documents is known (:func:`is_resolved`; for graded
-            documents: whether all have a grade), by question.
+        resolved: Whether the relevance of all documents is known and none is split
+            (:func:`is_resolved`; for graded documents: whether all have a grade), by question.
         counted: Number of judgments used.
         excluded: Number of judgments not used, by status.
         none_rates: Observed and predicted rates of "none" by the quality of the set, with 99%
@@ -140,7 +147,11 @@ class Relevance(Result):
             chosen and ("chosen/shown", (f"{document.chosen}/{document.shown}" for document in shown)),
             chosen and (Detail(level), (_range(document.share_low, document.share_high) for document in shown)),
             chosen and ("relevance (fit)", (document.fit for document in shown)),
-            chosen and (level, (_range(document.fit_low, document.fit_high) for document in shown)),
+            chosen
+            and (
+                level,
+                ("split" if document.split else _range(document.fit_low, document.fit_high) for document in shown),
+            ),
             graded and (Detail("grades") if chosen else "grades", (len(document.grades) for document in shown)),
             graded and ("mean grade", (document.mean_grade for document in shown)),
             any(document.excluded for document in shown)
@@ -182,9 +193,11 @@ class Relevance(Result):
     def _notes(self) -> tuple[str, ...]:
         unjudged = [document for document in self.documents if not document.judged]
         ranked = any("not ranked" in document.excluded for document in self.documents)
+        split = [document for document in self.documents if document.split]
         return keep(
             self.warning,
             unjudged and f"{many(len(unjudged), 'document')} never shown{' or ranked' * ranked}: unjudged",
+            split and f"{many(len(split), 'document')} split: {SPLIT}",
             self.excluded and f"not counted: {_counts(self.excluded)}",
             any(document.shown for document in self.documents)
             and "chosen/shown is lower next to strong documents; only relevance (fit) is comparable across questions",
@@ -208,7 +221,9 @@ def measure_relevance(
 
     Relevance is estimated in two ways: by the share chosen / shown with a Wilson interval, and by a
     Plackett-Luce model of all choices for the question, as the probability of being preferred to
-    none with a Laplace interval (``rankgauge.stats.fit_plackett_luce``). Only judgments with the
+    none (``rankgauge.stats.fit_plackett_luce``). Its interval contains the Laplace intervals if no
+    answer is careless, if 20% are random, and if 10% are "none" without reading; it is withheld
+    from documents on which judges are split (:func:`split_documents`). Only judgments with the
     status ``counted`` are used. Documents that were never shown (in rankings: never ranked)
     remain unjudged.
 
@@ -293,6 +308,7 @@ def _measure_question(
     excluded: dict[str, Counter[str]] = defaultdict(Counter)
     unranked: Counter[str] = Counter()
     sets = []
+    judges = []
     for judgment in judgments:
         documents, choice = judgment.presentation.documents, judgment.choice
         if not judgment.counted or choice is None:
@@ -304,6 +320,7 @@ def _measure_question(
         else:
             chosen.update(choice.documents)
             sets.append((documents, choice.documents))
+            judges.append(judgment.presentation.judge)
             if judgment.presentation.mode != "ranking":
                 continue
             for place, name in enumerate(choice.documents or documents):
@@ -312,22 +329,26 @@ def _measure_question(
             for name in {*documents} - {*(choice.documents or documents)}:
                 excluded[name]["not ranked"] += 1
                 unranked[name] += 1
-    state = QuestionState(tuple(dict.fromkeys([*pool, *grades, *excluded, *in_sight])), tuple(sets))
+    state = QuestionState(
+        tuple(dict.fromkeys([*pool, *grades, *excluded, *in_sight])), tuple(sets), judges=tuple(judges)
+    )
     names, fit = fit_question(state)
+    split = split_documents(state)
     shown = state.shown - unranked
     trials = np.array([shown[name] for name in names])
     hits = np.array([chosen[name] for name in names])
     with np.errstate(invalid="ignore"):
         share = hits / trials
     low, high = wilson_interval(hits, trials, level)
-    fit_low, fit_high = fit.relevance_interval(level)
+    bounds = [fit_question(state, careless=careless)[1].relevance_interval(level) for careless in CARELESS]
+    divided = np.isin(names, split)
     columns = {
         "share": share,
         "share_low": low,
         "share_high": high,
         "fit": fit.relevance,
-        "fit_low": fit_low,
-        "fit_high": fit_high,
+        "fit_low": np.where(divided, np.nan, np.min([low for low, _ in bounds], axis=0)),
+        "fit_high": np.where(divided, np.nan, np.max([high for _, high in bounds], axis=0)),
         "above": fit.probability_above(),
     }
     # Documents never shown get no estimate: 0 / 0 is undefined, and the fit is only the prior.
@@ -338,6 +359,7 @@ def _measure_question(
             document=name,
             shown=shown[name],
             chosen=chosen[name],
+            split=name in split,
             grades=tuple(grades.get(name, ())),
             excluded=dict(excluded.get(name, {})),
             in_sight=in_sight.get(name, ()),
@@ -352,7 +374,7 @@ def _measure_question(
     tasks = tuple(name for name in names if name not in in_sight or name in {*pool, *grades, *excluded})
     resolved = is_resolved(QuestionState(tasks, state.judgments)) if sets else len(grades) == len(tasks)
     none = [not best for _, best in sets]
-    return sorted(relevances, key=_order), bool(tasks) and resolved, predicted, none
+    return sorted(relevances, key=_order), bool(tasks) and resolved and not split, predicted, none
 
 
 def _order(document: DocumentRelevance) -> tuple[bool, float, float, int, str]:

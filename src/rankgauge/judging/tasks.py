@@ -16,6 +16,7 @@ from itertools import combinations
 
 import numpy as np
 
+from rankgauge.core.ids import IntArray
 from rankgauge.judging.events import (
     Answer,
     Choice,
@@ -29,13 +30,17 @@ from rankgauge.judging.events import (
     next_pair,
 )
 from rankgauge.judging.store import Transaction
-from rankgauge.stats import NONE, PlackettLuce, fit_plackett_luce, ranking_stages
+from rankgauge.stats import NONE, PlackettLuce, choice_homogeneity, fit_plackett_luce, holm, ranking_stages
 
 # Number of random sets of documents from which the most informative is selected.
 _SETS = 60
 # A document is resolved if it was shown this often and its probability of relevance is outside
 # these bounds.
 _UNSURE, _VIEWS = (0.05, 0.95), 2
+# Shares of random answers, and of "none" without reading, for which intervals and resolution hold:
+# docs/explain/judging-simulations.md.
+CARELESS = ((0.0, 0.0), (0.2, 0.0), (0.0, 0.1))
+_SPLIT = 0.05  # level of the test of homogeneity of the judges of a question
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +53,14 @@ class QuestionState:
             (empty: none was chosen; None: all were graded).
         pending: The sets of documents currently reserved for judges.
         seen: The sets already shown to the requesting judge.
+        judges: The judge of each judgment.
     """
 
     documents: tuple[str, ...]
     judgments: tuple[tuple[tuple[str, ...], tuple[str, ...] | None], ...] = ()
     pending: tuple[frozenset[str], ...] = ()
     seen: frozenset[frozenset[str]] = frozenset()
+    judges: tuple[str, ...] = ()
 
     @property
     def shown(self) -> Counter[str]:
@@ -61,12 +68,15 @@ class QuestionState:
         return Counter(document for documents, _ in self.judgments for document in documents)
 
 
-def fit_question(state: QuestionState, *, prior_sd: float = 3.0) -> tuple[tuple[str, ...], PlackettLuce]:
+def fit_question(
+    state: QuestionState, *, prior_sd: float = 3.0, careless: tuple[float, float] = (0.0, 0.0)
+) -> tuple[tuple[str, ...], PlackettLuce]:
     """Fit a Plackett-Luce model to the choices of a question.
 
     Args:
         state: The pool and the judgments.
         prior_sd: As in ``rankgauge.stats.fit_plackett_luce``.
+        careless: As in ``rankgauge.stats.fit_plackett_luce``.
 
     Returns:
         The documents of the pool, followed by others that were shown; and the model of these
@@ -77,21 +87,51 @@ def fit_question(state: QuestionState, *, prior_sd: float = 3.0) -> tuple[tuple[
         >>> names, fit.relevance.round(2).tolist()
         (('a', 'b'), [0.35, 0.86])
     """
+    names, offered, chosen, _ = _stages(state)
+    return names, fit_plackett_luce(len(names), offered, chosen, prior_sd=prior_sd, careless=careless)
+
+
+def split_documents(state: QuestionState) -> tuple[str, ...]:
+    """Return the documents that some judges of a question choose more often than others.
+
+    The test is ``rankgauge.stats.choice_homogeneity`` at the 5% level, with Holm's correction over
+    the documents of the question. It needs documents that two judges saw twice or more.
+
+    Example:
+        >>> sets = ((("a",), ("a",)), (("a",), ())) * 6
+        >>> split_documents(QuestionState(("a",), sets, judges=("ann", "bob") * 6))
+        ('a',)
+        >>> split_documents(QuestionState(("a",), sets, judges=("ann", "ann", "bob", "bob") * 3))
+        ()
+    """
+    names, offered, chosen, judges = _stages(state)
+    if len(set(judges)) < 2:
+        return ()
+    fit = fit_plackett_luce(len(names), offered, chosen)
+    p_values = choice_homogeneity(fit, offered, chosen, judges)
+    (tested,) = np.nonzero(~np.isnan(p_values))
+    return tuple(names[at] for at in tested[holm(p_values[tested]) <= _SPLIT]) if len(tested) else ()
+
+
+def _stages(state: QuestionState) -> tuple[tuple[str, ...], IntArray, list[int], list[str]]:
+    """Return documents, and the sets, choices, and judges of all stages of the choices."""
     names = tuple(dict.fromkeys([*state.documents, *state.shown]))
     index = {name: at for at, name in enumerate(names)}
     offered: list[list[int]] = []
     chosen: list[int] = []
-    for documents, best in state.judgments:
+    judges: list[str] = []
+    for (documents, best), judge in zip(state.judgments, state.judges or [""] * len(state.judgments), strict=True):
         if best is not None:
             sets, picks = ranking_stages(
                 [index[document] for document in documents], [index[document] for document in best] or [NONE]
             )
             offered += sets
             chosen += picks
+            judges += [judge] * len(picks)
     padded = np.full((len(offered), max(map(len, offered), default=0)), NONE)
     for row, items in enumerate(offered):
         padded[row, : len(items)] = items
-    return names, fit_plackett_luce(len(names), padded, chosen, prior_sd=prior_sd)
+    return names, padded, chosen, judges
 
 
 def next_documents(
@@ -152,7 +192,9 @@ def is_resolved(state: QuestionState) -> bool:
     """Return whether the relevance of each document is known, so that no more tasks are needed.
 
     The relevance of a document is known if it was shown at least twice and its posterior
-    probability of a relevance above 0.5 is below 0.05 or above 0.95.
+    probability of a relevance above 0.5 is below 0.05 or above 0.95, on the same side whether no
+    answer is careless, 20% of them are random, or 10% are "none" without reading. Judges may still
+    be divided: see :func:`split_documents`.
 
     Example:
         >>> is_resolved(QuestionState(("a",), ((("a",), ("a",)),) * 9))
@@ -161,9 +203,14 @@ def is_resolved(state: QuestionState) -> bool:
     count = state.shown
     if min((count[document] for document in state.documents), default=_VIEWS) < _VIEWS:
         return False
-    above = fit_question(state)[1].probability_above()[: len(state.documents)]
     low, high = _UNSURE
-    return bool(((above < low) | (above > high)).all())
+    sides = set()
+    for careless in CARELESS:
+        above = fit_question(state, careless=careless)[1].probability_above()[: len(state.documents)]
+        if ((low <= above) & (above <= high)).any():
+            return False
+        sides.add(tuple(above > high))
+    return len(sides) == 1
 
 
 # Purposes of presentations that are never the next task of a judge.
@@ -172,9 +219,10 @@ _NO_TASKS = {"adjudication", "import", "comparison"}
 
 @dataclass(frozen=True, slots=True)
 class KnownQuestion:
-    """Counted judgments of a question, and the largest number of remaining tasks."""
+    """Counted judgments of a question, its split documents, and the largest number of remaining tasks."""
 
     state: QuestionState
+    split: tuple[str, ...]
     left: int
 
 
@@ -345,12 +393,13 @@ class ProjectState:
                     (shown.documents, None if choice.outcome == "graded" else choice.documents)
                     for shown, choice in judgments
                 ),
+                judges=tuple(shown.judge for shown, _ in judgments),
             )
             # Each imported set of the pool replaces one task, whoever judged it.
             imported = {shown.items for shown, _ in judgments if shown.purpose == "import" and shown.items <= {*pool}}
             done = len(imported) + sum(shown.purpose != "import" for shown, _ in judgments)
             left = 0 if is_resolved(state) else max(0, self.settings.tasks(len(pool)) - done)
-            self._known[question] = KnownQuestion(state, left)
+            self._known[question] = KnownQuestion(state, split_documents(state), left)
         return self._known[question]
 
     def reserved(self, now: datetime) -> dict[str, list[frozenset[str]]]:

@@ -89,6 +89,7 @@ with lazy_imports(globals()):
         NONE as NONE,
         NoneRate as NoneRate,
         PlackettLuce as PlackettLuce,
+        choice_homogeneity as choice_homogeneity,
         fit_plackett_luce as fit_plackett_luce,
         none_rates as none_rates,
         ranking_stages as ranking_stages,
