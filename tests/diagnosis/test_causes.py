@@ -1,10 +1,11 @@
 """Causes: every seeded cause is found, and no absent cause is reported."""
 
+import json
 from typing import Any
 
 import pytest
 
-from rankgauge import Collection, diagnose
+from rankgauge import Collection, Run, diagnose, evaluate
 from rankgauge.diagnosis import CAUSES, Diagnosis, QueryDiagnosis
 from rankgauge.diagnosis.ranked_queries import by_chance
 
@@ -203,19 +204,85 @@ def test_rankings_that_end_at_one_rank_are_cut_and_no_model_is_blamed():
         "rankings are cut at 4: 4 missed documents in 4 queries may be below; retrieve deeper"
     )
     assert "embedding model" not in {fix.name for fix in found.fixes if fix.evidence}
-    assert found.summary().endswith("likely cause: rankings cut (in 4 of them); suggested fix: retrieve deeper")
+    assert "likely cause: rankings cut (4 queries; nDCG@10 +0.039, 99% CI" in found.summary()
+    assert found.summary().endswith("suggested fix: retrieve deeper")
 
 
-def test_equally_frequent_causes_are_all_named_first():
-    run = {"q0": ["x", "y"], "q1": ["x", "y", "z"], "q2": ["x", "y", "d"], "q3": ["x", "y", "z", "d"], "q4": ["d"]}
-    found = cut(run)
-    names = [total.cause.name for total in found.first_causes]
-    assert names == ["not retrieved", "ranked below k"]
-    assert [total.primary for total in found.first_causes] == [2, 2]
-    assert "equally likely causes: not retrieved and ranked below k (in 2 of them each)" in found.summary()
-    assert found.summary().endswith("suggested fixes: another embedding model; reranking")
-    assert "primary: not retrieved and ranked below k" in str(found)
+def test_the_cause_with_the_largest_gain_is_first_whatever_the_number_of_queries():
+    rankings = {"a": ["d"], "b": ["x", "y", "d", *"zvw"], "c": ["x", *"yzvw", *"stuopq"]}
+    run = {f"{kind}{n}": docs for kind, docs in rankings.items() for n in range(20)}
+    judgments = {query: {"d": 1} if query[0] != "b" else {"d": 1, "e": 1, "f": 1} for query in run}
+    found = diagnose(judgments, run, k=2)
+    assert [(total.cause.name, total.queries) for total in found.first_causes] == [
+        ("not retrieved", 40),
+        ("ranked below k", 20),
+    ]
+    first, second = (total.gain for total in found.first_causes)
+    assert first.mean > second.mean > second.low > 0
+    assert "first: not retrieved (40 miss" in " ".join(str(found).split())
+    assert json.loads(found.to_json())["first_causes"] == ["not retrieved", "ranked below k"]
     assert cut({"q": ["d"]}).first_causes == ()
+
+
+def test_a_cause_without_a_certain_gain_is_not_first():
+    run = {f"q{n}": ["x", "y", "z", "d"][n % 4 :] for n in range(3)}
+    found = diagnose({query: {"d": 1} for query in run}, run, k=2)
+    assert found.failing == 2
+    assert found.first_causes == ()
+    assert "no single cause stands out" in found.summary()
+
+
+def test_a_reversed_top_is_named_with_the_gain_of_reversing_it():
+    ranking = [*(f"x{m}" for m in range(7)), "d", *(f"y{m}" for m in range(2 + 90))]
+    run = {f"q{n}": ranking for n in range(30)}
+    found = diagnose({query: {"d": 1} for query in run}, run, measure="RR")
+    first = found.first_causes[0]
+    assert (first.cause.name, first.gain.measured) == ("top reversed", True)
+    assert first.gain.assumption == "the first 10 reversed"
+    turned = {query: [*docs[:10][::-1], *docs[10:]] for query, docs in run.items()}
+    gain = evaluate({query: {"d": 1} for query in run}, turned, "RR").mean()["RR"] - found.now["RR"]
+    assert first.gain.mean == pytest.approx(gain)
+
+
+def test_swapped_query_ids_are_found_by_their_terms():
+    words = [f"word{n:02}" for n in range(40)]
+    texts = {f"d{n}": f"{word} text about it" for n, word in enumerate(words)}
+    asked = {f"q{n}": f"what is {word}" for n, word in enumerate(words)}
+    ranking = {f"q{n}": [f"d{n}", "x", "y"] for n in range(40)}
+    run = ranking | {f"q{n}": ranking[f"q{(n + 10) % 20}"] for n in range(20)}
+    found = diagnose({f"q{n}": {f"d{n}": 1} for n in range(40)}, run, Collection.of(texts, asked))
+    first = found.first_causes[0]
+    assert (first.cause.name, first.queries, first.gain.measured) == ("query ids swapped", 20, True)
+    right = evaluate({f"q{n}": {f"d{n}": 1} for n in range(40)}, ranking, "nDCG@10").mean()["nDCG@10"]
+    assert first.gain.mean == pytest.approx(right - found.now["nDCG@10"])
+    assert found.of("q0").evidence[-1] == "the ranking of q10 has more terms of this query"
+    sound = diagnose({f"q{n}": {f"d{n}": 1} for n in range(40)}, ranking, Collection.of(texts, asked))
+    assert sound.failing == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "fix"),
+    [
+        ({}, "dense: add keyword search; lexical: check stemming and tokens"),
+        ({"type": "bm25"}, "check stemming and tokens of index and queries"),
+        ({"type": "chunked", "of": {"type": "dense"}}, "add keyword search"),
+        ({"type": "hybrid", "of": [{"type": "bm25"}, {"type": "dense"}]}, "more weight for keyword search"),
+        (
+            {"type": "elasticsearch", "body": {"knn": {}}},
+            "dense: add keyword search; lexical: check stemming and tokens",
+        ),
+    ],
+)
+def test_advice_fits_the_kind_of_the_retriever(settings, fix):
+    run = {f"q{n}": ["x", "y", "d", *"zvwstuopq"] for n in range(20)}
+    texts = Collection.of({"d": "apples pears", "x": "one", "y": "two"}, dict.fromkeys(run, "apples pears"))
+    found = diagnose({query: {"d": 1} for query in run}, Run.of(run, settings=settings), texts, k=2)
+    first = found.first_causes[0]
+    assert (first.cause.name, first.cause.fix) == ("terms ignored", fix)
+    assert first.gain.measured
+    assert ("embedding model" in {fix.name for fix in found.fixes}) == (settings != {"type": "bm25"})
+    evidence = [bool(fix.evidence) for fix in found.fixes]
+    assert evidence == sorted(evidence, reverse=True)
 
 
 def test_rankings_of_one_document_are_cut_and_empty_ones_are_not():
@@ -224,21 +291,19 @@ def test_rankings_of_one_document_are_cut_and_empty_ones_are_not():
     missed = finding([], {"d": 1}).missed[0]
     assert missed.causes == ("not retrieved",)
     assert missed.evidence == ("the run has no document for this query",)
-    # Only copies always affect the whole run.
-    systematic = [one.cause.name for one in found.totals if one.systematic]
-    assert systematic == ["duplicates crowd the top"]
+    assert [one.cause.name for one in found.totals if one.systematic] == ["rankings cut"]
 
 
 def test_the_depth_is_no_cause_below_the_cutoff_or_if_both_runs_are_cut():
     run = {f"q{n}": ["x", "y", "z", "w"] for n in range(4)}
     better = {query: ["x", "d", "z", "w"] for query in run}
     deeper = {query: [*docs, "v"] for query, docs in better.items()}
-    assert cut(run, measure="P@4").first_causes[0].cause.name == "rankings cut"
-    assert cut(run, measure="RR").first_causes[0].cause.name == "rankings cut"
-    assert cut(run, also=deeper).first_causes[0].cause.name == "rankings cut"
+    assert cut(run, measure="P@4").diagnoses[0].primary == "rankings cut"
+    assert cut(run, measure="RR").diagnoses[0].primary == "rankings cut"
+    assert cut(run, also=deeper).diagnoses[0].primary == "rankings cut"
     for options in ({"measure": "P@3"}, {"also": better}):
         found = cut(run, **options)
-        assert found.first_causes[0].cause.name == "ranked below k"
+        assert found.diagnoses[0].primary == "ranked below k"
         assert found.of("q0").missed[0].evidence == ("may be below rank 4, at which the rankings are cut",)
         evidence = {fix.name: fix.evidence for fix in found.fixes if fix.evidence}
         assert list(evidence)[-1] == "reranking"
@@ -251,9 +316,9 @@ def test_the_depth_is_no_cause_below_the_cutoff_or_if_both_runs_are_cut():
 def test_rankings_that_end_at_different_ranks_or_deep_enough_are_not_cut():
     ranking = ["x", "y", "z", "w"]
     lengths = {f"q{n}": ranking[: n % 3 + 2] for n in range(6)}
-    assert cut(lengths).first_causes[0].cause.name == "not retrieved"
-    assert cut(dict.fromkeys(lengths, ranking), depth=4).first_causes[0].cause.name == "not retrieved"
-    assert cut({"q": ranking}).first_causes[0].cause.name == "not retrieved"
+    assert cut(lengths).diagnoses[0].primary == "not retrieved"
+    assert cut(dict.fromkeys(lengths, ranking), depth=4).diagnoses[0].primary == "not retrieved"
+    assert cut({"q": ranking}).diagnoses[0].primary == "not retrieved"
     few = {f"q{n}": ranking if n else ["x"] for n in range(5)}
     assert {one.query_id: one.primary for one in cut(few).diagnoses} == {
         "q0": "not retrieved",
@@ -334,6 +399,7 @@ def test_without_texts_only_ranks_and_judgments_are_checked():
     assert {t.cause.name for t in found.totals if t.checked} == {
         "rankings cut",
         "unjudged at the top",
+        "top reversed",
         "no order at the top",
         "not retrieved",
         "ranked below k",
@@ -341,9 +407,9 @@ def test_without_texts_only_ranks_and_judgments_are_checked():
     }
     (said,) = found.not_checked
     assert said.endswith(": no texts of documents were given")
-    assert said.startswith("judgments suspicious (except for equal grades), duplicates crowd the top, in")
+    assert said.startswith("judgments suspicious (except for equal grades), query ids swapped, duplicates")
     half = diagnose({"q": {"d": 1, "e": 0}}, {"q": ["e", "d"]}, Collection.of({"d": "a"}), k=1)
-    assert half.not_checked == ("vocabulary gap, terms ignored: no texts of queries were given",)
+    assert half.not_checked == ("query ids swapped, vocabulary gap, terms ignored: no texts of queries were given",)
 
 
 def test_totals_count_queries_and_documents():

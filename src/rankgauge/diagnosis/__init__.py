@@ -9,6 +9,7 @@ with lazy_imports(globals()):
         CAUSES as CAUSES,
         Cause as Cause,
         CauseTotal as CauseTotal,
+        Gain as Gain,
         Missed as Missed,
         QueryDiagnosis as QueryDiagnosis,
     )

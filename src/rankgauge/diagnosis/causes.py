@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from rankgauge.core.text import either
-from rankgauge.diagnosis.ranked_queries import Patterns, RankedQuery, overlap
+from rankgauge.core.text import many
+from rankgauge.diagnosis.ranked_queries import Patterns, RankedQuery, is_foreign, overlap
 from rankgauge.diagnosis.terms import Texts
 
 _HALF = 0.5
@@ -17,8 +17,10 @@ _NEARLY_ALL = 0.75
 _SEVERAL = 2
 _ENOUGH_JUDGED = 5
 _SHOWN = 5
-# Causes of the whole run come first from these shares of the queries and of the missed documents.
+# Causes that the rules find for the run as a whole are its faults from these shares of queries and missed documents.
 _OF_QUERIES, _OF_MISSED = 0.1, 0.05
+#: Smaller gains are not visible with two decimals.
+VISIBLE = 0.005
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,15 @@ SUSPICIOUS = Cause(
     "grades differ in most queries and some documents are judged not relevant",
     "check judgments and ids first",
 )
+SWAPPED = Cause(
+    "query ids swapped",
+    "query",
+    "documents and queries",
+    "the top k has no relevant document, and the top k of another such query has more terms of this query "
+    "(weighted by rarity, 1.5 times as many); with exchanged rankings, these queries "
+    "are at least 35% as good as others",
+    "check the query ids of run and judgments",
+)
 CUT = Cause(
     "rankings cut",
     "document",
@@ -74,6 +85,15 @@ DUPLICATES = Cause(
     "a document in the top k repeats a higher-ranked one (Jaccard similarity of their five-word "
     "shingles of at least .9), or an unjudged one has the same words as a relevant one",
     "keep one of each",
+)
+REVERSED = Cause(
+    "top reversed",
+    "query",
+    "ranks",
+    "over all queries, relevant documents are closer to the end than to the beginning of the top 10, "
+    "20, 50, or 100 (by a standard deviation, or by 3.5 in no order), and reversing them gains; and "
+    "this query misses a document in these ranks",
+    "sort by falling score",
 )
 UNORDERED = Cause(
     "no order at the top",
@@ -111,7 +131,7 @@ GAP = Cause(
     "title and text of the document have no term of the query; or they have at most 1 in 5 of at "
     "least 5 terms, the document is not retrieved, and the run retrieves relevant documents with "
     "so few terms less than a quarter as often as others (Fisher's exact test, one-sided, .001)",
-    "semantic or hybrid search",
+    "lexical: add semantic search; dense: another embedding model",
 )
 IGNORED = Cause(
     "terms ignored",
@@ -121,14 +141,14 @@ IGNORED = Cause(
     "top k with a lower grade has at most 3 in 4 of this number: similar meaning, but other "
     "terms; or it has at least half of the terms, at least 2, is not retrieved, and the run "
     "retrieves relevant documents with so many terms less often than others (the same test)",
-    "add keyword search",
+    "dense: add keyword search; lexical: check stemming and tokens",
 )
 NOT_RETRIEVED = Cause(
     "not retrieved",
     "document",
     "ranks",
     "the document is not in the ranking, and the ranking is not cut",
-    "another embedding model",
+    "lexical: add semantic search; dense: another embedding model",
 )
 BELOW_K = Cause(
     "ranked below k",
@@ -149,7 +169,34 @@ LOW = Cause(
 #: In order of priority for the primary cause of a query: first causes that question the judgments,
 #: then causes that explain a failure, then causes that only locate it. A cause of documents has
 #: this priority only if at least half of the missed documents with the highest grade have it.
-CAUSES = (SUSPICIOUS, CUT, UNJUDGED, DUPLICATES, UNORDERED, ABSENT, LENGTH, GAP, IGNORED, NOT_RETRIEVED, BELOW_K, LOW)
+CAUSES = (
+    SUSPICIOUS,
+    SWAPPED,
+    CUT,
+    UNJUDGED,
+    DUPLICATES,
+    REVERSED,
+    UNORDERED,
+    ABSENT,
+    LENGTH,
+    GAP,
+    IGNORED,
+    NOT_RETRIEVED,
+    BELOW_K,
+    LOW,
+)
+# The fix if the kind of the retriever is known.
+_FIXES = {
+    ("vocabulary gap", "lexical"): "add semantic search",
+    ("vocabulary gap", "dense"): "another embedding model",
+    ("vocabulary gap", "hybrid"): "another embedding model",
+    ("terms ignored", "lexical"): "check stemming and tokens of index and queries",
+    ("terms ignored", "dense"): "add keyword search",
+    ("terms ignored", "hybrid"): "more weight for keyword search",
+    ("not retrieved", "lexical"): "add semantic search",
+    ("not retrieved", "dense"): "another embedding model",
+    ("not retrieved", "hybrid"): "another embedding model",
+}
 _PLACE = {cause.name: place for place, cause in enumerate(CAUSES)}
 
 
@@ -211,16 +258,42 @@ class QueryDiagnosis:
 
 
 @dataclass(frozen=True)
-class CauseTotal:
-    """The frequency of a cause.
+class Gain:
+    """The mean gain of fixing a cause.
 
     Attributes:
-        cause: The cause.
+        mean: The mean over queries.
+        low: The lower bound of the 99% interval.
+        high: The upper bound of this interval.
+        assumption: The change of the rankings, and what it assumes.
+        measured: Whether the change can be applied unchanged, without an assumption.
+    """
+
+    mean: float
+    low: float
+    high: float
+    assumption: str
+    measured: bool
+
+    @property
+    def certain(self) -> bool:
+        """Whether the gain is visible with two decimals, and its interval excludes 0."""
+        return self.low > 0 and self.mean >= VISIBLE
+
+
+@dataclass(frozen=True)
+class CauseTotal:
+    """The frequency of a cause, and the gain of fixing it.
+
+    Attributes:
+        cause: The cause, with a fix for the kind of the retriever.
         queries: The number of queries with this cause.
         primary: The number of queries in which it is the primary cause.
         documents: The number of missed documents with this cause; None for a cause of queries.
         checked: False if the inputs that determine the cause were not given.
-        systematic: Whether the cause affects the run as a whole rather than single queries.
+        systematic: Whether the cause is a fault of the run as a whole, rather than a limit of the retriever.
+        gain: The gain in the measure of the diagnosis; None for a cause without queries or a fix that
+            can be simulated.
     """
 
     cause: Cause
@@ -229,49 +302,49 @@ class CauseTotal:
     documents: int | None
     checked: bool
     systematic: bool
+    gain: Gain | None
+
+    def sentence(self, measure: str) -> str:
+        """Return the name of the cause with its gain in a measure."""
+        queries = many(self.queries, "query")
+        if self.gain is None:
+            return f"{self.cause.name} ({queries})"
+        mean, low, high = (f"{value:+.3f}" for value in (self.gain.mean, self.gain.low, self.gain.high))
+        return f"{self.cause.name} ({queries}; {measure} {mean}, 99% CI {low} to {high}: {self.gain.assumption})"
 
 
-def totals(diagnoses: Sequence[QueryDiagnosis], examiner: Examiner) -> tuple[CauseTotal, ...]:
-    """Return the frequency of each cause."""
+def totals(
+    diagnoses: Sequence[QueryDiagnosis], examiner: Examiner, gains: Mapping[str, Gain]
+) -> tuple[CauseTotal, ...]:
+    """Return the frequency of each cause, and its gain."""
     queries = Counter(name for diagnosis in diagnoses for name in diagnosis.causes)
     first = Counter(diagnosis.primary for diagnosis in diagnoses)
     docs = Counter(name for diagnosis in diagnoses for doc in diagnosis.missed for name in doc.causes)
+    missed = sum(len(diagnosis.missed) for diagnosis in diagnoses)
     return tuple(
         CauseTotal(
-            cause,
+            replace(cause, fix=_FIXES.get((cause.name, examiner.retriever), cause.fix)),
             queries[cause.name],
             first[cause.name],
             docs[cause.name] if cause.of == "document" else None,
             cause.name in examiner.checked,
-            cause in examiner.systematic,
+            cause in examiner.systematic
+            and queries[cause.name] >= max(1.0, _OF_QUERIES * len(diagnoses))
+            and (cause.of == "query" or docs[cause.name] >= _OF_MISSED * missed),
+            gains.get(cause.name),
         )
         for cause in CAUSES
     )
 
 
-def first_causes(cause_totals: Sequence[CauseTotal], diagnoses: Sequence[QueryDiagnosis]) -> tuple[CauseTotal, ...]:
-    """Return the causes to examine first: a cause of the whole run, else the most frequent ones.
+def first_causes(cause_totals: Sequence[CauseTotal]) -> tuple[CauseTotal, ...]:
+    """Return the causes with a certain gain: faults of the run, then measured gains, then the largest ones.
 
-    A cause of the whole run comes first if at least 10% of the diagnosed queries have it and, for a
-    cause of documents, 5% of the missed documents. Several causes are equally frequent.
+    Gains of a retriever's limits include what its faults lose, so the two are not compared.
     """
-    missed = sum(len(diagnosis.missed) for diagnosis in diagnoses)
-    for total in cause_totals:
-        if (
-            total.systematic
-            and total.queries >= max(1.0, _OF_QUERIES * len(diagnoses))
-            and (total.documents is None or total.documents >= _OF_MISSED * missed)
-        ):
-            return (total,)
-    most = max((total.primary for total in cause_totals), default=0)
-    return tuple(total for total in cause_totals if most and total.primary == most)
-
-
-def first_step(first: Sequence[CauseTotal]) -> tuple[str, int, str]:
-    """Return the names of the first causes, the number of queries of each, and their fixes."""
-    number = first[0].queries if first[0].systematic else first[0].primary
-    fixes = dict.fromkeys(total.cause.fix for total in first)
-    return either([total.cause.name for total in first], "and"), number, "; ".join(fixes)
+    certain = [total for total in cause_totals if total.gain is not None and total.gain.certain]
+    order = {total.cause: (total.systematic, total.gain.measured, total.gain.mean) for total in certain if total.gain}
+    return tuple(sorted(certain, key=lambda total: order[total.cause], reverse=True))
 
 
 @dataclass(frozen=True)
@@ -283,12 +356,14 @@ class Examiner:
         k: The cut-off.
         queries: All queries, which show what is usual in these judgments.
         patterns: The properties common to all rankings.
+        retriever: ``lexical``, ``dense``, or ``hybrid``; empty if unknown.
     """
 
     texts: Texts
     k: int
     queries: tuple[RankedQuery, ...]
     patterns: Patterns
+    retriever: str = ""
 
     @cached_property
     def checked(self) -> frozenset[str]:
@@ -302,17 +377,25 @@ class Examiner:
     def systematic(self) -> frozenset[Cause]:
         """Causes that affect the run as a whole.
 
-        Duplicates always count: if one query in ten has copies, the collection has many.
+        These are no limits of a retriever.
         """
         affects_run = {
+            SWAPPED: True,
+            CUT: True,
+            UNJUDGED: True,
             DUPLICATES: True,
+            REVERSED: True,
             UNORDERED: self.patterns.unordered > 0,
             ABSENT: bool(self.patterns.absent),
-            GAP: self.patterns.few_terms,
+            GAP: self.patterns.few_terms or self.patterns.foreign,
             IGNORED: self.patterns.many_terms,
             LENGTH: bool(self.patterns.hurting),
         }
         return frozenset(cause for cause, systematic in affects_run.items() if systematic)
+
+    @cached_property
+    def _fitting(self) -> Mapping[str, str]:
+        return dict(self.patterns.swapped)
 
     @cached_property
     def _judges_non_relevant(self) -> bool:
@@ -382,6 +465,8 @@ class Examiner:
         common = len(self.texts.shared(query.query_id, doc))
         if not common:
             return "no term of the query in it"
+        if self.patterns.foreign and is_foreign(query, self.texts, self.k):
+            return f"{common} of {asked} terms of the query in it, and most of them in no relevant or first document"
         few = self.patterns.few_terms and doc not in query.ranks
         if not few or overlap(query, doc, self.texts) != "few":
             return ""
@@ -390,6 +475,8 @@ class Examiner:
     def _ignored(self, query: RankedQuery, doc: str) -> str:
         asked = self.texts.query_terms(query.query_id)
         common = len(self.texts.shared(query.query_id, doc))
+        if (query.query_id, doc) in self.patterns.promoted:
+            return f"has {common} of {len(asked)} terms of the query; with keyword search in the first {self.k}"
         retrieved = doc in query.ranks or not self.patterns.many_terms
         if not retrieved and overlap(query, doc, self.texts) == "many":
             return f"has {common} of {len(asked)} terms of the query and is not retrieved"
@@ -415,6 +502,8 @@ class Examiner:
     def _of_query(self, query: RankedQuery, missed: Sequence[Missed]) -> Iterator[tuple[str, str]]:
         for sentence in self._suspicions(query):
             yield SUSPICIOUS.name, sentence
+        if missed and not query.hits(self.k) and query.query_id in self._fitting:
+            yield SWAPPED.name, f"the ranking of {self._fitting[query.query_id]} has more terms of this query"
         top = query.docs[: self.k]
         if not missed:
             yield from _inversions(query, self.k)
@@ -422,16 +511,24 @@ class Examiner:
         bare = query.unjudged(self.k)
         if UNJUDGED.name in self.checked and bare and len(bare) >= _HALF * len(top):
             yield UNJUDGED.name, f"{len(bare)} of the first {len(top)} are unjudged: {_few(bare)}"
-        repeats = self.texts.near_duplicates(top) if self.texts.collection.documents else []
-        pairs = {doc: f"{doc} repeats {first} ({alike:.2f})" for doc, first, alike in repeats}
-        for doc, relevant in self._same_words(query):
-            if doc in top and doc not in query.grades and relevant not in top:
-                pairs.setdefault(doc, f"{doc} repeats {relevant} (relevant)")
+        pairs = self.repeats(query, top)
         if pairs:
             yield DUPLICATES.name, f"{len(pairs)} of the first {len(top)} repeat another: {_few([*pairs.values()])}"
+        first = self.patterns.reversed
+        if any(doc.rank is not None and doc.rank <= first for doc in missed):
+            yield REVERSED.name, f"relevant documents are at the last of the first {first} ranks, over all queries"
         first = self.patterns.unordered
         if any(doc.rank is not None and doc.rank <= first for doc in missed):
             yield UNORDERED.name, f"relevant documents are at random ranks in the first {first}, over all queries"
+
+    def repeats(self, query: RankedQuery, docs: Sequence[str]) -> Mapping[str, str]:
+        """Return a sentence for each of some documents of a ranking that repeats another one."""
+        repeated = self.texts.near_duplicates(docs) if self.texts.collection.documents else []
+        pairs = {doc: f"{doc} repeats {first} ({alike:.2f})" for doc, first, alike in repeated}
+        for doc, relevant in self._same_words(query):
+            if doc in docs and doc not in query.grades and relevant not in docs:
+                pairs.setdefault(doc, f"{doc} repeats {relevant} (relevant)")
+        return pairs
 
     def _suspicions(self, query: RankedQuery) -> Iterator[str]:
         grades = set(query.grades.values())
@@ -498,10 +595,10 @@ def _few(items: Sequence[str]) -> str:
     return shown if len(items) <= _SHOWN else f"{shown} and {len(items) - _SHOWN} more"
 
 
-def shares(diagnoses: Sequence[QueryDiagnosis], name: str) -> Mapping[str, frozenset[str]]:
-    """Return the missed documents with a cause, by query."""
+def shares(diagnoses: Sequence[QueryDiagnosis], name: str, *, alone: bool = False) -> Mapping[str, frozenset[str]]:
+    """Return the missed documents with a cause, by query; `alone`: without causes that precede it."""
     return {
         finding.query_id: docs
         for finding in diagnoses
-        if (docs := frozenset(doc.doc_id for doc in finding.missed if name in doc.causes))
+        if (docs := frozenset(doc.doc_id for doc in finding.missed if name in doc.causes[: 1 if alone else None]))
     }

@@ -21,15 +21,15 @@ from rankgauge.diagnosis.causes import (
     CAUSES,
     SUSPICIOUS,
     UNJUDGED,
+    VISIBLE,
     CauseTotal,
     Examiner,
     QueryDiagnosis,
     first_causes,
-    first_step,
     totals,
 )
 from rankgauge.diagnosis.fixes import Advice, PrecisionRecall, SuggestedFix
-from rankgauge.diagnosis.gains import DEEPER, CutOff, PotentialGain, Simulation, Sweep, shared_fields
+from rankgauge.diagnosis.gains import DEEPER, KEYWORDS, CutOff, PotentialGain, Simulation, Sweep, shared_fields
 from rankgauge.diagnosis.quality import Bands, Difficulty, Quality, Slice, difficulty, qualities, slices
 from rankgauge.diagnosis.ranked_queries import (
     RankedQuery,
@@ -47,6 +47,7 @@ from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table, keep
 
+_KINDS = {"lexical": ("bm25", "tantivy", "elasticsearch", "opensearch"), "dense": ("dense",)}
 # Tolerance for values equal to the best value.
 _SAME = 1e-9
 # Number of top-ranked documents of each query that are looked up in the collection.
@@ -89,7 +90,8 @@ class Diagnosis(Result):
     _schema = "rankgauge/diagnosis/1"
     _attributes = (
         "run=run_name failing measure k rel depth queries qualities precision_recall diagnoses shown totals "
-        "now gains cutoffs sweep fixes difficulty slices not_checked notes input_findings drift"
+        "first_causes=_first_names now gains cutoffs sweep fixes difficulty slices not_checked notes "
+        "input_findings drift"
     )
 
     run_name: str
@@ -134,8 +136,16 @@ class Diagnosis(Result):
 
     @property
     def first_causes(self) -> tuple[CauseTotal, ...]:
-        """Causes to examine first; several only if equally frequent, none if withheld."""
-        return first_causes(self.totals, self.diagnoses)
+        """Causes whose fix certainly gains, the one to fix first at the beginning; none if withheld.
+
+        Faults of the run as a whole come first, then causes with a measured gain, then those whose gain
+        rests on an assumption; the largest gain first.
+        """
+        return first_causes(self.totals)
+
+    @property
+    def _first_names(self) -> list[str]:
+        return [total.cause.name for total in self.first_causes]
 
     def of(self, query_id: str) -> QueryDiagnosis | None:
         """Return the diagnosis of a query; None if unknown or at the best attainable value."""
@@ -159,14 +169,11 @@ class Diagnosis(Result):
         )
         first = self.first_causes
         if first:
-            names, number, fixes = first_step(first)
             return (
-                f"{missed}; {inflect(len(first), 'likely cause', 'equally likely causes')}: {names} "
-                f"(in {number} of them{inflect(len(first), '', ' each')}); "
-                f"suggested {inflect(len(first), 'fix', 'fixes')}: {fixes}"
+                f"{missed}; likely cause: {first[0].sentence(str(self.measure))}; suggested fix: {first[0].cause.fix}"
             )
         if self.failing:
-            return missed
+            return f"{missed}; no single cause stands out: no fix has a certain gain of {VISIBLE:g} or more"
         short = any(quality.measure.name == "R" and quality.attainable < 1 - TOLERANCE for quality in self.qualities)
         state, most = ("k is small", " that they can contain") if short else ("nothing missed", "")
         step = next_step(f"diagnose: {state}", k=str(self.k))
@@ -268,7 +275,7 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
     texts = Texts(_collection(collection, group_by))
     filters = shared_fields(texts.collection)
     # Only metadata filters need the ids of unjudged documents at lower ranks.
-    heads = max(DEEPER * k, _CHECKED) if texts.collection.documents else k
+    heads = max(DEEPER * k, KEYWORDS) if texts.collection.documents else k
     named = None if filters else heads
     second = None if also is None else readable_again(also)
     if second is None:
@@ -290,11 +297,14 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
     if others:
         last_read = min(last_read, max(len(query.docs) for query in others.values()) - 1)
     patterns = find_patterns(queries, texts, k, depth, last_read=last_read)
-    examiner = Examiner(texts, k, queries, patterns)
+    simulation = Simulation(truth, queries, evaluation, k, depth, rel, texts, filters)
+    column = measures.index(by)
+    patterns = simulation.confirmed(patterns, column)
+    examiner = Examiner(texts, k, queries, patterns, _retriever(evaluation.settings))
     values = _values(evaluation, by)
     diagnoses = _diagnoses(examiner, values, by, truth)
-    simulation = Simulation(truth, queries, evaluation, k, depth, rel, texts, filters)
-    gains = tuple(simulation.gains(diagnoses))
+    effects = tuple(simulation.effects(diagnoses, examiner))
+    gains = tuple(simulation.gains(effects))
     if others:
         gains += tuple(simulation.with_other(others))
     advice = Advice(
@@ -321,7 +331,7 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
         precision_recall=_with_drift(advice.precision_recall(precision, recall), drifted),
         diagnoses=diagnoses,
         shown=worst,
-        totals=totals(diagnoses, examiner),
+        totals=totals(diagnoses, examiner, {effect.cause.name: effect.gain(column) for effect in effects}),
         now=advice.now,
         gains=gains,
         cutoffs=advice.cutoffs,
@@ -338,6 +348,15 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
         return diagnosis
     bands = replace(diagnosis.precision_recall, sentences=())
     return replace(diagnosis, diagnoses=(), totals=(), gains=(), fixes=(), precision_recall=bands)
+
+
+def _retriever(settings: Any) -> str:
+    """Return the kind of a retriever from its settings and those of its parts; empty if unknown."""
+    parts = settings.values() if isinstance(settings, Mapping) else settings if isinstance(settings, list) else ()
+    kinds = {_retriever(part) for part in parts} - {""}
+    if isinstance(settings, Mapping) and "body" not in settings:
+        kinds |= {kind for kind, types in _KINDS.items() if settings.get("type") in types}
+    return kinds.pop() if len(kinds) == 1 else "hybrid" if kinds else ""
 
 
 def _drift(drift: Any) -> Finding | None:

@@ -16,7 +16,11 @@ from rankgauge.diagnosis.causes import (
     GAP,
     IGNORED,
     LENGTH,
+    LOW,
     NOT_RETRIEVED,
+    UNORDERED,
+    VISIBLE,
+    Cause,
     Examiner,
     QueryDiagnosis,
     shares,
@@ -26,9 +30,22 @@ from rankgauge.diagnosis.quality import Quality
 from rankgauge.diagnosis.ranked_queries import RankedQuery
 from rankgauge.measures.measure import Measure
 
-#: In the usual order of trying them; the first two are listed only with evidence.
-FIXES = ("retrieve deeper", "index", "embedding model", "chunking", "metadata filter", "hybrid search", "reranking")
-_CAUSE_OF = {"retrieve deeper": CUT, "index": ABSENT, "embedding model": NOT_RETRIEVED, "chunking": LENGTH}
+#: In the usual order of trying them, with the causes that they fix; the first two are listed only with evidence.
+FIXES: Mapping[str, tuple[Cause, ...]] = {
+    "retrieve deeper": (CUT,),
+    "index": (ABSENT,),
+    "embedding model": (NOT_RETRIEVED,),
+    "chunking": (LENGTH,),
+    "metadata filter": (),
+    "hybrid search": (GAP, IGNORED),
+    "reranking": (BELOW_K, LOW, UNORDERED),
+}
+# Deviations for a known kind of retriever.
+_FIXES_BY_KIND: Mapping[str, Mapping[str, tuple[Cause, ...]]] = {
+    "lexical": {"embedding model": (), "text analysis": (IGNORED,), "hybrid search": (GAP, NOT_RETRIEVED)},
+    "dense": {"embedding model": (NOT_RETRIEVED, GAP), "hybrid search": (IGNORED,)},
+    "hybrid": {"embedding model": (NOT_RETRIEVED, GAP), "hybrid search": (IGNORED,)},
+}
 Kind: TypeAlias = Literal["noisy context", "missing information", "both are low", "both are high", "undefined"]
 _Docs: TypeAlias = Mapping[str, frozenset[str]]
 _HIGH = ("Good", "Excellent")
@@ -37,8 +54,7 @@ _NEARLY = 0.9
 # A field or term is common to documents in no ranking if at least this many have it, and if their
 # share exceeds that of other relevant documents by this difference.
 _SEVERAL, _APART = 3, 0.5
-# Smaller gains are not visible with two decimals.
-_NOTHING = 0.005
+_ONLY_WITH_EVIDENCE = ("retrieve deeper", "index", "text analysis")
 
 
 @dataclass(frozen=True)
@@ -154,7 +170,7 @@ class Advice:
         best = self.sweep.best
         if best is not None:
             whole = self.sweep.thresholds[0]
-            if best.precision > whole.precision + _NOTHING:
+            if best.precision > whole.precision + VISIBLE:
                 yield (
                     f"a threshold of {best.score:.4g} on the score would raise the share of "
                     f"relevant documents among those shown from {whole.precision:.2f} to "
@@ -177,16 +193,23 @@ class Advice:
                 f"k = {row.k} instead of {here.k} would raise recall from {here.recall:.2f} to "
                 f"{row.recall:.2f}, {_change('precision', here.precision, row.precision)}"
             )
-        for fix in FIXES[:-1]:
-            yield from self._largest_gain(fix, r.measure)
+        for fix in self._fixes:
+            yield from () if fix == "reranking" else self._largest_gain(fix, r.measure)
+
+    @cached_property
+    def _fixes(self) -> Mapping[str, tuple[Cause, ...]]:
+        """The fixes for this kind of retriever with their causes."""
+        return {**FIXES, **_FIXES_BY_KIND.get(self.examiner.retriever, {})}
+
+    def _gains(self, fix: str) -> list[PotentialGain]:
+        names = {fix, *(cause.name for cause in self._fixes[fix])}
+        return [gain for gain in self.gains if gain.fix in names]
 
     def _largest_gain(self, fix: str, measure: Measure) -> Iterator[str]:
         """Yield a sentence with the largest gain of a fix in this measure."""
         name = str(measure)
-        own = [gain for gain in self.gains if gain.fix == fix]
-        own = [gain for gain in own if gain.kind != "if retrieved"] or own
-        best = max(own, key=lambda gain: gain.means[name], default=None)
-        if best is not None and best.means[name] > self.now[name] + _NOTHING:
+        best = max(self._gains(fix), key=lambda gain: gain.means[name], default=None)
+        if best is not None and best.means[name] > self.now[name] + VISIBLE:
             kind = "" if best.kind == "measured" else f" ({best.kind})"
             yield (
                 f"{fix}: {best.what} would raise {name} from {self.now[name]:.2f} to "
@@ -195,7 +218,7 @@ class Advice:
 
     def _reranking_alone(self, gain: PotentialGain, name: str) -> str:
         """Return the gain of reranking this run alone, to tell it from that of hybrid search."""
-        own = [other for other in self.gains if other.fix == "reranking"]
+        own = [other for other in self.gains if other.kind == "at most" and other.fix == "reranking"]
         if not own or not gain.what.endswith(BOTH):
             return ""
         return f"; of this run alone to {own[-1].means[name]:.2f}"
@@ -206,37 +229,30 @@ class Advice:
         """Return the suggested fixes with their evidence."""
         name = str(self.measure)
         suggestions = []
-        for fix in FIXES:
+        for fix, causes in self._fixes.items():
             docs = self._helped(fix)
             evidence = list(self._observations(fix, docs)) if docs else []
             evidence += [
                 f"{gain.what}: {name} {self.now[name]:.2f} to {gain.means[name]:.2f} "
                 f"({gain.kind}{self._reranking_alone(gain, name)})"
-                for gain in self.gains
-                if gain.fix == fix and gain.means[name] > self.now[name] + _NOTHING
+                for gain in self._gains(fix)
+                if gain.means[name] > self.now[name] + VISIBLE
             ]
-            if evidence or fix not in FIXES[:2]:
+            if evidence or (causes and fix not in _ONLY_WITH_EVIDENCE) or fix == "metadata filter":
                 suggestions.append(SuggestedFix(fix, len(docs), count_documents(docs), tuple(evidence)))
-        return tuple(suggestions)
+        return tuple(sorted(suggestions, key=lambda suggestion: not suggestion.evidence))
 
     def _helped(self, fix: str) -> _Docs:
         """Return the missed documents that a fix could help, by query."""
-        if fix in _CAUSE_OF:
-            return shares(self.diagnoses, _CAUSE_OF[fix].name)
-        if fix == "metadata filter":
-            return {}
+        names = {cause.name for cause in self._fixes[fix]}
         helped = {}
         for diagnosis in self.diagnoses:
-            other = self.others.get(diagnosis.query_id)
+            other = self.others.get(diagnosis.query_id) if fix == "hybrid search" else None
             helped[diagnosis.query_id] = frozenset(
                 doc.doc_id
                 for doc in diagnosis.missed
-                if (
-                    (BELOW_K.name in doc.causes and (doc.rank or 0) <= self.depth)
-                    if fix == "reranking"
-                    else {GAP.name, IGNORED.name} & set(doc.causes)
-                    or (other is not None and other.within(doc.doc_id, self._k))
-                )
+                if (names & {*doc.causes} and (fix != "reranking" or (doc.rank or 0) <= self.depth))
+                or (other is not None and other.within(doc.doc_id, self._k))
             )
         return {query: docs for query, docs in helped.items() if docs}
 
@@ -247,6 +263,7 @@ class Advice:
             "retrieve deeper": f"rankings are cut at {cut}: {missed} may be below; retrieve deeper",
             "index": f"{missed} in no ranking of any query, such as {some(sorted(set().union(*docs.values())))}",
             "embedding model": f"{missed} not retrieved",
+            "text analysis": f"{missed} whose terms were ignored",
             "reranking": f"{missed} at ranks {self._k + 1} to {self.depth}"
             if limit or not cut
             else f"{missed} below rank {self._k}; rankings are cut at {cut}: retrieve deeper",
@@ -264,7 +281,9 @@ class Advice:
                     f"missed: {number} of {of} very {size} relevant documents, and {usual} of {every} of usual length"
                 )
         elif fix == "hybrid search":
-            gaps, ignored = (count_documents(shares(self.diagnoses, c.name)) for c in (GAP, IGNORED))
+            gaps, ignored = (
+                count_documents(shares(self.diagnoses, c.name)) if c in self._fixes[fix] else 0 for c in (GAP, IGNORED)
+            )
             if gaps:
                 few = "few terms or none" if self.examiner.patterns.few_terms else "no term"
                 yield f"{many(gaps, 'missed document')} with {few} of the query (semantic)"
@@ -314,6 +333,6 @@ class Advice:
 
 
 def _change(name: str, now: float, then: float) -> str:
-    if abs(now - then) < _NOTHING:
+    if abs(now - then) < VISIBLE:
         return f"and leave {name} at {now:.2f}"
     return f"and {name} would {'fall' if then < now else 'rise'} from {now:.2f} to {then:.2f}"

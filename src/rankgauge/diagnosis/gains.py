@@ -3,27 +3,51 @@
 from __future__ import annotations
 
 import itertools
+import math
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
+from itertools import chain
 from operator import neg
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from rankgauge.core.pair_table import distinct
+from rankgauge.core.pair_table import FloatArray, distinct
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection, Document, Query
 from rankgauge.data.qrels import Qrels
-from rankgauge.diagnosis.causes import ABSENT, CUT, GAP, IGNORED, LENGTH, NOT_RETRIEVED, QueryDiagnosis, shares
-from rankgauge.diagnosis.ranked_queries import RankedQuery
+from rankgauge.diagnosis.causes import (
+    ABSENT,
+    BELOW_K,
+    CAUSES,
+    CUT,
+    DUPLICATES,
+    GAP,
+    IGNORED,
+    LENGTH,
+    LOW,
+    NOT_RETRIEVED,
+    REVERSED,
+    SWAPPED,
+    UNJUDGED,
+    UNORDERED,
+    Cause,
+    Examiner,
+    Gain,
+    QueryDiagnosis,
+    shares,
+)
+from rankgauge.diagnosis.ranked_queries import Patterns, RankedQuery
 from rankgauge.diagnosis.terms import Texts
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
+from rankgauge.stats.intervals import mean_interval
 
-Kind: TypeAlias = Literal["at most", "if retrieved", "measured", "judged only"]
+Kind: TypeAlias = Literal["at most", "as others", "measured", "judged only"]
 _Change: TypeAlias = Callable[[RankedQuery], Sequence[str]]
 _Docs: TypeAlias = Mapping[str, frozenset[str]]
 #: The end of descriptions of changes with another run.
@@ -33,6 +57,14 @@ _STEPS = 10
 _SMALL_DEPTH = 20
 #: Duplicates are searched for in the first ``DEEPER * k`` documents.
 DEEPER = 4
+#: Keyword search reorders this many of the first documents.
+KEYWORDS = 50
+# BM25, and the constant of reciprocal rank fusion, which is smaller than usual because few documents are fused.
+_K1, _B, _FUSED = 0.9, 0.4, 11
+# A wrong lower bound of any of ten causes has a probability of at most 5%.
+_LEVEL = 0.99
+# Share of the mean of other queries that swapped ones must reach.
+_AS_GOOD = 0.35
 # Number of documents of changed rankings that are in memory at once.
 _BLOCK = 1 << 19
 
@@ -45,10 +77,10 @@ class PotentialGain:
         fix: The fix that this change represents.
         what: The change.
         kind: ``at most``: the documents are in ideal order, so no other order gains more;
-            ``if retrieved``: the named documents were added at the top, which is not a bound
-            because a fix can also retrieve others; ``measured``: the change can be applied
-            unchanged; ``judged only``: all unjudged documents are removed, which shows the
-            sensitivity to them.
+            ``as others``: the named documents reach the top as often as other relevant documents of
+            this run, an assumption; ``measured``: the change can be applied unchanged;
+            ``judged only``: unjudged documents are removed, which assumes that they are relevant as
+            often as judged ones.
         means: The means after the change, by measure.
     """
 
@@ -56,6 +88,41 @@ class PotentialGain:
     what: str
     kind: Kind
     means: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The effect of fixing a cause on each query.
+
+    Attributes:
+        cause: The cause.
+        what: The change, with the assumption that it needs.
+        kind: The kind of the change (see `PotentialGain`).
+        differences: (Q, M) the change of each value.
+        rate: (Q, 2) numerators and denominators of the rate at which the change succeeds.
+    """
+
+    cause: Cause
+    what: str
+    kind: Kind
+    differences: FloatArray
+    rate: FloatArray | None = None
+
+    def expected(self, rows: Any = slice(None)) -> tuple[FloatArray, str]:
+        """Return the expected changes of the values of some queries, and their description."""
+        rate = 1.0
+        if self.rate is not None:
+            successes, cases = self.rate[rows].sum(axis=0).tolist()
+            # With one more success and failure (Laplace), the rate is known of runs that find nothing.
+            rate = (successes + 1) / (cases + 2)
+        return np.nan_to_num(self.differences[rows]) * rate, self.what.format(rate=rate)
+
+    def gain(self, column: int, rows: Any = slice(None)) -> Gain:
+        """Return the mean gain in a measure, with its interval over queries."""
+        changes, what = self.expected(rows)
+        values = changes[:, column]
+        low, high = mean_interval(values, _LEVEL) if len(values) > 1 else (-math.inf, math.inf)
+        return Gain(math.fsum(values.tolist()) / len(values), low, high, what, self.kind == "measured")
 
 
 @dataclass(frozen=True)
@@ -141,20 +208,142 @@ class Simulation:
     texts: Texts
     filters: Sequence[str] = ()
 
-    def gains(self, diagnoses: Sequence[QueryDiagnosis]) -> Iterator[PotentialGain]:
+    def confirmed(self, patterns: Patterns, column: int, rows: Any = slice(None)) -> Patterns:
+        """Return the patterns without reversed ranks and swapped queries whose fix gains nothing.
+
+        Adds the missed documents that keyword search promotes, if it gains.
+
+        Args:
+            patterns: The patterns.
+            column: The measure that decides.
+            rows: The queries that decide.
+        """
+        fixes = {IGNORED: True, SWAPPED: bool(patterns.swapped), REVERSED: bool(patterns.reversed)}
+        sure = {
+            cause: known and self._measured(cause, patterns).gain(column, rows).certain
+            for cause, known in fixes.items()
+        }
+        if sure[SWAPPED]:
+            # Queries without a relevant document cannot lose: with their own ranking, they would be as good as others.
+            moved = np.isin(self.evaluation.query_ids, [name for name, _ in patterns.swapped])
+            then = (self.evaluation.per_query + self._measured(SWAPPED, patterns).differences)[:, column]
+            sure[SWAPPED] = bool(then[moved].mean() >= _AS_GOOD * then[~moved].mean())
+        promoted = frozenset(
+            (query.query_id, doc)
+            for query in (self.queries if sure[IGNORED] else ())
+            for doc in {*query.missed(self.k)}.intersection(self._keyword(query)[: self.k])
+        )
+        return replace(
+            patterns,
+            swapped=patterns.swapped if sure[SWAPPED] else (),
+            reversed=patterns.reversed if sure[REVERSED] else 0,
+            unordered=0 if sure[REVERSED] else patterns.unordered,
+            promoted=promoted,
+        )
+
+    def _measured(self, cause: Cause, patterns: Patterns) -> Effect:
+        """Return the effect of keyword search, of the reverse order, or of exchanged rankings."""
+        key = cause, patterns.swapped, patterns.reversed
+        if key not in self._effects:
+            rankings, fitting = {query.query_id: query.docs for query in self.queries}, dict(patterns.swapped)
+            top = patterns.reversed
+            changes: dict[Cause, tuple[str, _Change]] = {
+                IGNORED: (f"the first {KEYWORDS} fused with their order by BM25 of the texts", self._keyword),
+                REVERSED: (f"the first {top} reversed", lambda query: [*query.docs[:top][::-1], *query.docs[top:]]),
+                SWAPPED: (
+                    "rankings exchanged with those that have more terms of the query",
+                    lambda query: rankings[fitting.get(query.query_id, query.query_id)],
+                ),
+            }
+            what, change = changes[cause]
+            self._effects[key] = Effect(cause, what, "measured", self._differences(change))
+        return self._effects[key]
+
+    @cached_property
+    def _effects(self) -> dict[tuple[Cause, tuple[tuple[str, str], ...], int], Effect]:
+        return {}
+
+    def effects(self, diagnoses: Sequence[QueryDiagnosis], examiner: Examiner) -> Iterator[Effect]:
+        """Yield the effect of fixing each cause with evidence."""
+        patterns, k = examiner.patterns, self.k
+        affected = {cause: {d.query_id for d in diagnoses if cause.name in d.causes} for cause in CAUSES}
+        queries = {cause: many(len(names), "query") for cause, names in affected.items()}
+        for cause in (IGNORED, SWAPPED, REVERSED):
+            if patterns.promoted if cause == IGNORED else affected[cause]:
+                yield self._measured(cause, patterns)
+        if affected[DUPLICATES]:
+            repeats = self._chosen(lambda q: examiner.repeats(q, q.docs[: DEEPER * k]))
+            what = f"{many(count_documents(repeats), 'near-duplicate')} removed from the first {DEEPER * k}"
+            yield Effect(DUPLICATES, what, "measured", self._differences(partial(_remove, repeats)))
+        if affected[UNJUDGED]:
+            yield Effect(
+                UNJUDGED,
+                f"unjudged documents of {queries[UNJUDGED]} removed, as if they were relevant as often as judged ones",
+                "judged only",
+                self._differences(lambda q: list(q.ranks) if q.query_id in affected[UNJUDGED] else q.docs),
+            )
+        if affected[CUT]:
+            cut_off, end = shares(diagnoses, CUT.name), patterns.limit
+            yield Effect(
+                CUT,
+                f"if the ranks below {end} had as many relevant documents as the last ones above ({{rate:.0%}})",
+                "as others",
+                self._differences(lambda q: [*q.docs, *sorted(cut_off.get(q.query_id, ()), key=q.relevant.index)]),
+                np.array([(q.hits(end) - q.hits(end // 2), end - end // 2) for q in self.queries], dtype=np.float64),
+            )
+        if affected[UNORDERED]:
+            what = f"if the first {patterns.unordered} gained {{rate:.0%}} of what their best order gains"
+            rate = np.tile((0.5, 1.0), (len(self.queries), 1))
+            yield Effect(UNORDERED, what, "as others", self._differences(partial(_rerank, patterns.unordered)), rate)
+        often = "as often as relevant documents of this run do ({rate:.0%})"
+        reached = np.array([(query.hits(k), min(len(query.relevant), k)) for query in self.queries], dtype=np.float64)
+        for cause in (ABSENT, LENGTH, GAP, IGNORED, NOT_RETRIEVED, BELOW_K):
+            # Other causes explain these two.
+            docs = shares(diagnoses, cause.name, alone=cause in {NOT_RETRIEVED, BELOW_K})
+            if docs and not (cause == IGNORED and patterns.promoted):
+                what = f"if {many(count_documents(docs), 'missed document')} reached the first {k} {often}"
+                yield Effect(cause, what, "as others", self._differences(partial(_move_up, docs, k)), reached)
+        if affected[LOW]:
+            what = f"if the first {k} of {queries[LOW]} were in the best order {often}"
+            best = self._differences(lambda q: _rerank(k, q) if q.query_id in affected[LOW] else q.docs)
+            yield Effect(LOW, what, "as others", best, reached)
+
+    def _keyword(self, query: RankedQuery) -> Sequence[str]:
+        """Fuse the order of the first documents with their order by BM25 (reciprocal ranks)."""
+        asked = sorted(self.texts.query_terms(query.query_id))
+        head = query.docs[:KEYWORDS]
+        if not asked or not any(map(self.texts.length, head)):
+            return query.docs
+        found, length, number = self._background
+        scores = {}
+        for doc in head:
+            frequencies, ratio = self.texts.frequencies(doc), len(self.texts.words(doc)) / length
+            scores[doc] = math.fsum(
+                math.log1p((number - found[term] + 0.5) / (found[term] + 0.5))
+                * frequencies[term]
+                / (frequencies[term] + _K1 * (1 - _B + _B * ratio))
+                for term in asked
+                if frequencies[term]
+            )
+        ranks = [
+            {doc: rank for rank, doc in enumerate(docs)} for docs in (head, sorted(head, key=lambda d: -scores[d]))
+        ]
+        fused = sorted(head, key=lambda doc: -sum(1 / (_FUSED + by[doc]) for by in ranks))
+        return [*fused, *query.docs[KEYWORDS:]]
+
+    @cached_property
+    def _background(self) -> tuple[Counter[str], float, int]:
+        """Document frequencies of terms, the mean length, and the number of the first documents."""
+        docs = {doc for query in self.queries for doc in query.docs[:KEYWORDS]}
+        found = Counter(chain.from_iterable(map(self.texts.terms, sorted(docs))))
+        return found, max(1.0, sum(len(self.texts.words(doc)) for doc in docs) / max(1, len(docs))), len(docs)
+
+    def gains(self, effects: Sequence[Effect]) -> Iterator[PotentialGain]:
         """Yield the potential gain of each fix with evidence."""
-        for fix, cause in (
-            ("retrieve deeper", CUT),
-            ("index", ABSENT),
-            ("embedding model", NOT_RETRIEVED),
-            ("chunking", LENGTH),
-            ("hybrid search", GAP),
-            ("hybrid search", IGNORED),
-        ):
-            docs = shares(diagnoses, cause.name)
-            if docs:
-                what = f"{many(count_documents(docs), 'missed document')} at the top ({cause.name})"
-                yield self._gain(fix, what, partial(_move_up, docs), "if retrieved")
+        for effect in effects:
+            changes, what = effect.expected()
+            values = replace(self.evaluation, per_query=self.evaluation.per_query + changes)
+            yield PotentialGain(effect.cause.name, what, effect.kind, values.mean())
         yield from self._filtered()
         deepest = min(self.depth, max(len(query.docs) for query in self.queries))
         # A reranker of slightly more documents adds no information.
@@ -162,17 +351,6 @@ class Simulation:
             if self.k < depth <= deepest / 2 or depth == deepest > 0:
                 what = f"a perfect reranker of the first {depth}"
                 yield self._gain("reranking", what, partial(_rerank, depth), "at most")
-        deeper = DEEPER * self.k
-        repeats = self._chosen(lambda q: (doc for doc, _, _ in self.texts.near_duplicates(q.docs[:deeper])))
-        if repeats:
-            what = f"{many(count_documents(repeats), 'near-duplicate')} removed from the first {deeper}"
-            yield self._gain("no duplicates", what, partial(_remove, repeats), "measured")
-        # If only relevant documents are judged, the remaining ranking would be perfect.
-        if any(grade < q.rel for q in self.queries for grade in q.grades.values()):
-            unjudged = sum(len(query.docs) - len(query.ranks) for query in self.queries)
-            if unjudged:
-                what = f"{many(unjudged, 'unjudged document')} removed"
-                yield self._gain("judging", what, lambda query: list(query.ranks), "judged only")
 
     def with_other(self, others: Mapping[str, RankedQuery]) -> Iterator[PotentialGain]:
         """Yield the gains of a perfect reranker of both runs: of the top documents, and of all.
@@ -267,16 +445,25 @@ class Simulation:
         return {query: docs for query, docs in chosen.items() if docs}
 
     def _gain(self, fix: str, what: str, change: _Change, kind: Kind) -> PotentialGain:
-        """Return the means after a change; unchanged queries keep their values."""
-        changed = {query.query_id: (query.docs, change(query)) for query in self.queries}
-        moved = {query: docs for query, (before, docs) in changed.items() if docs is not before}
-        if not moved:
-            return PotentialGain(fix, what, kind, self.evaluation.mean())
-        evaluation = self._evaluated(moved, self.evaluation.measures)
-        rows = dict(zip(evaluation.query_ids, evaluation.per_query, strict=True))
-        kept = zip(self.evaluation.query_ids, self.evaluation.per_query, strict=True)
-        values = np.array([rows[query] if query in moved else row for query, row in kept])
+        """Return the means after a change."""
+        values = self.evaluation.per_query + self._differences(change)
         return PotentialGain(fix, what, kind, replace(self.evaluation, per_query=values).mean())
+
+    def _differences(self, change: _Change) -> FloatArray:
+        """Return the differences of the values after a change; 0 for unchanged queries."""
+        changed = {query.query_id: (query.docs, change(query)) for query in self.queries}
+        values = self._values({query: docs for query, (before, docs) in changed.items() if docs is not before})
+        return values - self.evaluation.per_query
+
+    def _values(self, rankings: Mapping[str, Sequence[str]]) -> FloatArray:
+        """Return the values with some other rankings; other queries keep their values."""
+        values = self.evaluation.per_query.copy()
+        if rankings:
+            evaluation = self._evaluated(rankings, self.evaluation.measures)
+            by_query = dict(zip(evaluation.query_ids, evaluation.per_query, strict=True))
+            for row, query in enumerate(self.evaluation.query_ids):
+                values[row] = by_query[query] if query in rankings else values[row]
+        return values
 
     def _evaluated(self, rankings: Mapping[str, Sequence[str]], measures: Sequence[Measure]) -> Evaluation:
         """Evaluate rankings in blocks, so that not all scores are in memory at once."""
@@ -316,26 +503,18 @@ def shared_fields(collection: Collection) -> list[str]:
     return sorted(of_queries & of_docs)
 
 
-def _move_up(raised_docs: _Docs, query: RankedQuery) -> Sequence[str]:
-    """Move documents up to the rank of the first one with a lower grade.
+def _move_up(raised_docs: _Docs, k: int, query: RankedQuery) -> Sequence[str]:
+    """Move documents to the end of the first k ranks, where they replace documents of the lowest grades.
 
-    The replaced document moves to the next document of a still lower grade, and so on; the last one
-    is appended. The grade at each rank does not decrease.
+    The replaced documents are appended.
     """
     raised = raised_docs.get(query.query_id)
     if raised is None:
         return query.docs
     order = [doc for doc in query.docs if doc not in raised]
-    for doc in query.relevant:
-        moved = doc if doc in raised else ""
-        for place, other in enumerate(order if moved else ()):
-            if query.grade(other) < query.grade(moved):
-                order[place], moved = moved, other
-                if not query.grade(moved):
-                    break  # no grade is lower
-        if moved:
-            order.append(moved)
-    return order
+    top = [*order[:k], *(doc for doc in query.relevant if doc in raised)]
+    kept = {*sorted(top, key=query.grade, reverse=True)[:k]}
+    return [*(doc for doc in top if doc in kept), *order[k:], *(doc for doc in top if doc not in kept)]
 
 
 def _rerank(depth: int, query: RankedQuery) -> Sequence[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -182,12 +183,14 @@ Overlap: TypeAlias = Literal["few", "some", "many"]
 _NEARLY_ALL = 0.75
 _CUT_QUERIES = 2
 # Depths that a reranker or a fault could have reordered.
-_TOPS = (20, 50, 100)
+_TOPS = (10, 20, 50, 100)
 _ENOUGH_RELEVANT = 50
 # Ranks are unordered if the mean rank of relevant documents is less than 2.5 standard errors, or
 # less than 3.5% of the depth, better than in a random order, although the ranks below have fewer
 # relevant documents.
 _NO_ORDER, _HARDLY, _CONTRAST, _DENSER = -2.5, -0.035, 3.0, 1.25
+# Where ranks are unordered, they are reversed only from this number of standard errors; elsewhere, from one.
+_REVERSED = 3.5
 # With fewer retrieved documents per document of the collection, being in no ranking may be due to
 # chance.
 _RANKINGS = 5
@@ -198,9 +201,14 @@ _ALPHA = 0.05
 _FEW, _MANY, _LONG_QUERY, _SEVERAL = 0.2, 0.5, 5, 2
 _RARER = 4
 _SURE = 0.001
+# The ranking of another query fits better if it has this many times the weight of the query's terms.
+_BETTER = 1.5
+# From this share of queries, most of whose terms are in no document, they are in another language.
+_FOREIGN = 0.1
 _SIZES = ("short", "usual", "long")
 _OVERLAPS: tuple[Overlap, ...] = ("few", "some", "many")
-_LENGTHS = 4 * len(_TOPS)
+_WORDED = 4 * len(_TOPS)
+_LENGTHS = _WORDED + 2
 
 
 @dataclass(frozen=True)
@@ -211,20 +219,30 @@ class Patterns:
         cut: The rank at which the rankings are cut; 0 if they are not cut.
         limit: The same rank if it limits the value; 0 if deeper rankings would not change the
             value.
+        reversed: The number of top ranks whose last documents are more often relevant than the first
+            ones; 0 if there are none.
         unordered: The number of top ranks that are not ordered by relevance; 0 if they are.
+        swapped: Queries with the query whose ranking fits their terms better than their own ranking.
+        promoted: Queries with missed documents that keyword search among the first documents would
+            rank in the first k, if this would raise the mean.
         absent: The relevant documents that are in no ranking of any query.
         sizes: The numbers of missed and of all relevant documents, by text size.
         hurting: The text sizes (``short``, ``long``) missed more often than usual ones.
+        foreign: Whether many queries have mostly terms that neither relevant nor first documents have.
         few_terms: Whether documents with few query terms are retrieved far less often.
         many_terms: Whether documents with many query terms are retrieved less often.
     """
 
     cut: int = 0
     limit: int = 0
+    reversed: int = 0
     unordered: int = 0
+    swapped: tuple[tuple[str, str], ...] = ()
+    promoted: frozenset[tuple[str, str]] = frozenset()
     absent: frozenset[str] = frozenset()
     sizes: tuple[tuple[str, tuple[int, int]], ...] = ()
     hurting: tuple[str, ...] = ()
+    foreign: bool = False
     few_terms: bool = False
     many_terms: bool = False
 
@@ -246,7 +264,38 @@ def find_patterns(queries: Sequence[RankedQuery], texts: Texts, k: int, depth: i
         absent = {doc for query in queries for doc in query.relevant if texts.length(doc)}
         for query in queries if absent else ():
             absent.difference_update(query.docs)
-    return with_counts(Patterns(cut, limit=cut if cut <= last_read else 0, absent=frozenset(absent)), counts)
+    limit = cut if cut <= last_read else 0
+    return with_counts(Patterns(cut, limit, swapped=_swapped(queries, texts, k), absent=frozenset(absent)), counts)
+
+
+def _swapped(queries: Sequence[RankedQuery], texts: Texts, k: int) -> tuple[tuple[str, str], ...]:
+    """Return queries whose terms are rather in the first k documents of another query than in their own.
+
+    Both have no relevant document in their first k. Rare terms have more weight.
+    """
+    offered = {
+        query.query_id: frozenset(chain.from_iterable(map(texts.terms, query.docs[:k])))
+        for query in queries
+        if query.docs and query.relevant and not query.hits(k) and texts.query_terms(query.query_id)
+    }
+    having: dict[str, list[str]] = {}
+    for name, terms in offered.items():
+        for term in terms:
+            having.setdefault(term, []).append(name)
+    # A ranking belongs to one query: the one that it fits best.
+    claims: dict[str, tuple[float, str]] = {}
+    for name, own_terms in offered.items():
+        fit: Counter[str] = Counter()
+        own = whole = 0.0
+        for term in sorted(texts.query_terms(name)):
+            weight = math.log1p(len(offered) / (1 + len(having.get(term, ()))))
+            fit.update(dict.fromkeys(having.get(term, ()), weight))
+            own += weight if term in own_terms else 0.0
+            whole += weight
+        best = max(sorted(fit), key=fit.__getitem__, default=name)
+        if fit[best] > _BETTER * own:
+            claims[best] = max(claims.get(best, (0.0, "")), (fit[best] / whole, name))
+    return tuple((name, best) for best, (_, name) in claims.items())
 
 
 def with_counts(patterns: Patterns, counts: FloatArray) -> Patterns:
@@ -259,18 +308,27 @@ def with_counts(patterns: Patterns, counts: FloatArray) -> Patterns:
         for size in ("short", "long")
         if sizes[size][0] >= _ENOUGH_MISSED and by_chance(sizes[size], sizes["usual"]) < _ALPHA
     )
-    tops = [
-        (top, row)
-        for top, row in zip(_TOPS, counts[:_LENGTHS].reshape(-1, 4).tolist(), strict=True)
-        # Cut rankings have no lower ranks to compare with.
-        if not patterns.cut or 2 * top <= patterns.cut
-    ]
+    tops = list(zip(_TOPS, counts[:_WORDED].reshape(-1, 4).tolist(), strict=True))
+    foreign = bool(counts[_WORDED] >= max(_SEVERAL, _FOREIGN * counts[_WORDED + 1]))
+    unordered = max(
+        (
+            top
+            for top, row in tops[1:]
+            # Cut rankings have no lower ranks to compare with.
+            if not foreign and (not patterns.cut or 2 * top <= patterns.cut) and _in_no_order(top, row)
+        ),
+        default=0,
+    )
+    # Whether reversing these ranks gains is measured later; a random order is reversed by chance.
+    turned = max(((row[1] / math.sqrt(row[2]), top) for top, row in tops if row[2]), default=(0.0, 0))
     rarer = few[1] and some[1] and _RARER * (few[1] - few[0]) / few[1] < 1 - some[0] / some[1]
     return replace(
         patterns,
-        unordered=max((top for top, row in tops if _in_no_order(top, row)), default=0),
+        reversed=turned[1] if turned[0] > (_REVERSED if unordered else 1) else 0,
+        unordered=unordered,
         sizes=tuple(sizes.items()),
         hurting=hurting,
+        foreign=foreign,
         few_terms=not patterns.cut and bool(rarer) and by_chance(few, some) < _SURE,
         many_terms=not patterns.cut and by_chance(many, some) < _SURE,
     )
@@ -285,6 +343,7 @@ def pattern_counts(query: RankedQuery, texts: Texts, k: int) -> FloatArray:
         near = [rank - (last + 1) / 2 for rank in ranks if rank <= last]
         after = sum(top < rank <= 2 * top for rank in ranks)
         row += (len(near), sum(near), len(near) * (last * last - 1) / 12, after)
+    row += (is_foreign(query, texts, k), 1)
     sizes = {size: [0, 0] for size in _SIZES}
     missed = set(query.missed(k))
     terms: dict[str, list[int]] = {share: [0, 0] for share in _OVERLAPS}
@@ -301,6 +360,14 @@ def pattern_counts(query: RankedQuery, texts: Texts, k: int) -> FloatArray:
             terms[share][1] += 1
     row += chain.from_iterable((*sizes.values(), *terms.values()))
     return np.array(row, dtype=np.float64)
+
+
+def is_foreign(query: RankedQuery, texts: Texts, k: int) -> bool:
+    """Return whether most terms of a query are neither in a relevant document nor in the first k."""
+    asked = texts.query_terms(query.query_id)
+    docs = {*query.relevant, *query.docs[:k]} if len(asked) >= _SEVERAL else ()
+    known = frozenset(chain.from_iterable(texts.shared(query.query_id, doc) for doc in docs if texts.length(doc)))
+    return any(map(texts.length, docs)) and len(known) <= len(asked) / 2
 
 
 def overlap(query: RankedQuery, doc: str, texts: Texts) -> Overlap | None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import importlib
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import cache, cached_property, lru_cache
 from typing import Literal
@@ -155,7 +156,8 @@ class Texts:
     def __init__(self, collection: Collection) -> None:
         self.collection = collection
         self.words = cache(self._words)
-        self.terms = cache(lambda doc: _terms(self.words(doc), _stemmer()))
+        self.frequencies = cache(lambda doc: Counter(t for w in self.words(doc) for t in _terms((w,), _stemmer())))
+        self.terms = cache(lambda doc: frozenset(self.frequencies(doc)))
         self.query_terms = cache(lambda query: _terms(self.query_words(query), _stemmer()))
         # The terms of a query that match a term of the document.
         self.shared = cache(lambda query, doc: shared(self.query_terms(query), self.terms(doc)))

@@ -56,14 +56,14 @@ _LEAST_QUERIES = 5
 # Above one half, empty rankings dominate the mean.
 _EMPTY, _MOSTLY_EMPTY = 0.1, 0.5
 _MISSPELLED = 0.1
-# A different spelling must match this share of the judged documents that could match, and of all
-# judged documents that are matched.
-_SHARE, _OF_ALL = 0.05, 0.15
+# A different spelling must match this many documents, and this share of all judged documents that are
+# matched. Below the second share, it is a warning: it does not explain the numbers.
+_FEW_PAIRS, _OF_ALL, _EXPLAINS = 5, 0.05, 0.25
 # A share of matches that cannot be due to chance.
 _MOST_MET = 0.5
 # With a larger share of judged documents in the top ten, few ids can be written differently.
 _NEARLY_ALL = 0.9
-_ODD = 0.2
+_ODD = 0.05
 _NAMES = bytes(value for value in range(128) if chr(value).isalnum())
 # The id without digits; without letters and digits; whether it starts with 0.
 _SHAPES: tuple[Callable[[bytes], object], ...] = (
@@ -258,6 +258,7 @@ class InputChecks:
             f"document ids match the judgments {only}{named(way, met)}: {_example(*met[0])}; "
             f"{self._evidence(now, now + len(met))}",
             fix,
+            "error" if len(met) >= _EXPLAINS * (now + len(met)) else "warning",
         )
 
     def _shifted(self, now: int) -> Finding | None:
@@ -435,7 +436,7 @@ def document_way(pairs: Sequence[Pair], qrels: Qrels) -> tuple[Way, list[Pair]] 
     met = [pair for row, pair in enumerate(met) if row not in as_written]
     now = sum(map(judged.has, pairs))
     possible = sum(min(len(docs), len(judged[query])) for query, docs in by_query.items())
-    if len(met) < max(2, _SHARE * (possible - now), _OF_ALL * (now + len(met))):
+    if len(met) < max(min(_FEW_PAIRS, 2 + now), _OF_ALL * (now + len(met))):
         return None
     if len(met) >= _MOST_MET * (possible - now):
         return way, met

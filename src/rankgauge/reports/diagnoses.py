@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from rankgauge.core.text import inflect, many
-from rankgauge.diagnosis.causes import CAUSES, GAP, IGNORED, UNJUDGED, QueryDiagnosis, first_step
+from rankgauge.diagnosis.causes import CAUSES, GAP, IGNORED, UNJUDGED, QueryDiagnosis
 from rankgauge.diagnosis.diagnosis import Diagnosis
 from rankgauge.diagnosis.fixes import FIXES
 from rankgauge.diagnosis.quality import ENOUGH, OWN_CUTS
@@ -18,13 +18,11 @@ _SCORES = (
     "scores and fused ranks are not"
 )
 _KINDS = (
-    "at most: these documents in the best order that the judgments allow; if retrieved: exactly "
-    "these documents at the top, not an upper bound; measured: computed from this run; judged "
-    "only: sensitivity to unjudged documents"
+    "at most: these documents in the best order that the judgments allow; as others: an assumption, "
+    "which the change states; measured: computed from this run; judged only: without unjudged documents"
 )
 _WIDTH = 60
 _OF_TERMS = (GAP.name, IGNORED.name)
-_FIX_OF = {cause.name: cause.fix for cause in CAUSES}
 
 
 def diagnosis_tables(diagnosis: Diagnosis) -> tuple[Table, ...]:
@@ -84,13 +82,18 @@ def _quality(diagnosis: Diagnosis) -> Table:
 
 
 def _causes(diagnosis: Diagnosis) -> Table:
-    rows = tuple(
-        (total.cause.name, total.queries, total.primary, total.documents, total.cause.fix)
-        for total in diagnosis.totals
-        if total.queries
-    )
     first = diagnosis.first_causes
-    named = f", primary: {first_step(first)[0]}" if first else ""
+    totals = [*first, *(total for total in diagnosis.totals if total.queries and total not in first)]
+    rows = tuple(
+        (
+            total.cause.name,
+            total.queries,
+            "–" if (gain := total.gain) is None else f"{gain.mean:+.2f} ({gain.low:+.2f} to {gain.high:+.2f})",
+            total.cause.fix,
+        )
+        for total in totals
+    )
+    named = f", first: {first[0].cause.name}" if first else ""
     title = (
         f"likely causes of {len(diagnosis.diagnoses)} of {many(diagnosis.queries, 'query')}{named} "
         f"({diagnosis.failing} {inflect(diagnosis.failing or 0, 'misses', 'miss')} a relevant document "
@@ -109,8 +112,8 @@ def _causes(diagnosis: Diagnosis) -> Table:
         absent and f"also checked: {absent}",
     )
     return Table(
-        columns=("cause", "queries", "primary in", "documents", "suggested fix"),
-        rows=rows or (("none", 0, 0, 0, ""),),
+        columns=("cause", "queries", f"Δ {diagnosis.measure} (99% CI)", "suggested fix"),
+        rows=rows or (("none", 0, "", ""),),
         title=title,
         notes=(
             diagnosis.summary(),
@@ -124,6 +127,7 @@ def _causes(diagnosis: Diagnosis) -> Table:
 def _query(diagnosis: Diagnosis, finding: QueryDiagnosis) -> Table:
     """Return one of the worst queries as a table."""
     k, shown = diagnosis.k, finding.missed[:_SHOWN]
+    fixes = {total.cause.name: total.cause.fix for total in diagnosis.totals}
     rows = tuple(
         (
             doc.doc_id,
@@ -152,7 +156,7 @@ def _query(diagnosis: Diagnosis, finding: QueryDiagnosis) -> Table:
             finding.unjudged
             and UNJUDGED.name not in finding.causes
             and f"unjudged in the first {k}: {', '.join(finding.unjudged[:_SHOWN])}",
-            f"primary cause: {finding.primary}; suggested fix: {_FIX_OF[finding.primary]}"
+            f"primary cause: {finding.primary}; suggested fix: {fixes[finding.primary]}"
             + (f"; query terms: {terms}" if terms else "")
             if finding.primary
             else f"no fault in the first {k}: {diagnosis.measure} is lost below",
@@ -182,15 +186,15 @@ def _fixes(diagnosis: Diagnosis) -> Table:
         for number, fix in enumerate(diagnosis.fixes, start=1)
         for place, text in enumerate(fix.evidence or ("no evidence in this run",))
     ]
-    # Judging more and removing duplicates do not change the retriever, but their effect is measured
-    # too.
+    # Faults of the input and judging are no changes of the retriever.
+    listed = {*FIXES, *(cause.name for causes in FIXES.values() for cause in causes)}
     gains = (
         (
             f"– {gain.fix}",
             f"{gain.what}: {name} {diagnosis.now[name]:.2f} to {gain.means[name]:.2f} ({gain.kind})",
         )
         for gain in diagnosis.gains
-        if gain.fix not in FIXES
+        if gain.fix not in listed
     )
     return Table(
         columns=("fix", "evidence"),

@@ -24,7 +24,6 @@ from rankgauge.corpus.collection import Collection
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.data.subsets import keep_queries
-from rankgauge.diagnosis.causes import first_step
 from rankgauge.diagnosis.diagnosis import Diagnosis, diagnose
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.context import make_plan, prepare_judgments
@@ -327,10 +326,9 @@ class _Report:
             diagnosis = self.diagnosed(self._end("worst"))
         except (InputError, UnknownName):
             return  # the measure has no better direction
-        first = diagnosis.first_causes
-        if not first:
+        if not diagnosis.first_causes:
             return
-        causes, number, fixes = first_step(first)
+        first = diagnosis.first_causes[0]
         name = diagnosis.run_name
         pair = None if self.comparison is None else deciding_difference(self.comparison)
         sure = pair is not None and pair.verdict in _SURE
@@ -340,14 +338,12 @@ class _Report:
             heading = f"Likely cause in {name}" if self.comparison else "Likely cause"
         misses = inflect(diagnosis.failing or 0, "misses", "miss")
         missed = f"{diagnosis.failing} of {many(diagnosis.queries, 'query')} {misses} a relevant document"
-        likely = inflect(len(first), "likely cause", "equally likely causes")
-        queries = f"{many(number, 'query')}{inflect(len(first), '', ' each')}"
-        yield (heading, f"{missed} in the top {diagnosis.k}; {likely}: {causes} ({queries})")
+        yield (heading, f"{missed} in the top {diagnosis.k}; likely cause: {first.sentence(str(diagnosis.measure))}")
         more = "" if pair is None or sure else "Judge more queries before choosing a run. "
         where = f"Diagnosis of {name} below" if diagnosed == name else "rankgauge diagnose"
         yield (
             "Next step",
-            f"{more}Suggested {inflect(len(first), 'fix', 'fixes')} for {name}: {fixes} (evidence: {where})",
+            f"{more}Suggested fix for {name}: {first.cause.fix} (evidence: {where})",
         )
 
     @property
