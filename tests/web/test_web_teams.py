@@ -213,7 +213,7 @@ def test_names_and_origins_are_text(project, client):
     sign_in(client, project, "Ada", "admin")
     page = send(client, client.get("/people"), "/people", name=SCRIPT, role="judge")
     assert SCRIPT not in page.text
-    assert html.escape(SCRIPT, quote=False).replace("'", "&#39;") in page.text
+    assert html.escape(SCRIPT) in page.text
 
 
 def test_settings_are_shown_to_leads(lead):

@@ -18,6 +18,7 @@ with lazy_imports(globals()):
         Section as Section,
         comparison_result as comparison_result,
         diagnosis_section as diagnosis_section,
+        environment as environment,
         readable as readable,
         trend_section as trend_section,
     )

@@ -175,7 +175,7 @@ def readable(value: Any) -> str:
 def page(template: str, *, script: str = "", **values: Any) -> str:
     """Render a template with its values, style, script, and version."""
     return str(
-        _environment()
+        environment()
         .get_template(template)
         .render(
             **values,
@@ -189,22 +189,25 @@ def page(template: str, *, script: str = "", **values: Any) -> str:
 
 
 @functools.cache
-def _environment() -> Any:
-    """Return the Jinja environment with tests for the parts of a section."""
+def environment(*folders: Path) -> Any:
+    """Return the Jinja environment of reports, or that of pages whose templates are in other folders, too.
+
+    Example:
+        >>> environment().from_string("{{ readable(x) }}").render(x=["<i>", True])
+        '&lt;i&gt;, yes'
+    """
     from jinja2 import FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
     def inlined(shown: Plot, name: str) -> Markup:
         return Markup(shown.inline(name))  # noqa: S704 - our own SVG, its texts escaped
 
-    environment = templates(
-        loader=FileSystemLoader(Path(__file__).parent / "templates", encoding="utf-8"),
+    created = templates(
+        loader=FileSystemLoader([*folders, Path(__file__).parent / "templates"]),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.globals["inline"] = inlined
-    environment.globals["readable"] = readable
-    environment.globals["kind"] = lambda part: type(part).__name__
-    return environment
+    created.globals |= {"inline": inlined, "readable": readable, "kind": lambda part: type(part).__name__}
+    return created

@@ -382,7 +382,7 @@ def _compared_query(visit: Visit) -> Response:
     result = workbench.query(entries[:2], query, str(measure), depth)
     if visit.request.query_params.get("format") == "json":
         return Response(result.to_json(), media_type="application/json")
-    shown, special = result.query(query), workbench.special(entries[0])
+    shown, special, both = result.query(query), workbench.special(entries[0]), (regraded.saved, regraded.current)
     order = [row[0] for row in _query_rows(regraded, measure, "losses")]
     place = order.index(query) if query in order else None
     rankings = (shown.ranking_a, shown.ranking_b)
@@ -415,7 +415,10 @@ def _compared_query(visit: Visit) -> Response:
         grade=grades.get(selected),
         unjudged_note={"not relevant": "counts as not relevant"}.get(entries[0].policies.unjudged, "left out"),
         scale=_scale(visit, entries[0]),
-        values=_values(regraded, query),
+        values=[
+            (str(name), *([evaluation.value(query, name) for evaluation in row.evaluations] for row in both))
+            for name in regraded.saved.measures
+        ],
         verdicts=_verdicts(regraded, measure),
         regraded=regraded,
         special=special,
@@ -432,18 +435,6 @@ def _displayed(visit: Visit, document: Document, question: str) -> DisplayedDocu
     texts = {"title": document.title, "text": document.text, **document.fields}
     fields = {name: shorten(str(text), _MOST_TEXT) for name, text in texts.items()}
     return displayed(judging.Document(document.id, fields), visit.project.settings, question)
-
-
-def _values(regraded: Regraded, query: str) -> list[tuple[str, list[float], list[float]]]:
-    """Return the values of a query by measure: of each run, as saved and now."""
-    rows = []
-    for measure in regraded.saved.measures:
-        saved, current = (
-            [evaluation.value(query, measure) for evaluation in comparison.evaluations]
-            for comparison in (regraded.saved, regraded.current)
-        )
-        rows.append((str(measure), saved, current))
-    return rows
 
 
 def _scale(visit: Visit, entry: HistoryEntry) -> Sequence[str]:

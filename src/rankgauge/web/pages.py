@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 from starlette.concurrency import run_in_threadpool
@@ -24,9 +23,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from rankgauge import reports
 from rankgauge.errors import InputError
 from rankgauge.judging import Document, Judge, JudgingProject, Settings, Transaction, hash_secret
+from rankgauge.reports import environment
 from rankgauge.store import HistoryEntry
 
 ADMINS = ("admin",)
@@ -147,18 +146,10 @@ def see_other(url: str) -> Response:
 
 
 @lru_cache(maxsize=1)
-def _templates() -> Environment:
-    environment = Environment(
-        # Live pages and static reports share the parts of sections.
-        loader=FileSystemLoader([Path(__file__).parent / "templates", Path(reports.__file__).parent / "templates"]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals |= {"address": address, "compared": compared, "readable": reports.readable}
-    environment.globals["kind"] = lambda part: type(part).__name__
-    return environment
+def _templates() -> Any:
+    templates = environment(Path(__file__).parent / "templates")
+    templates.globals |= {"address": address, "compared": compared}
+    return templates
 
 
 _COOKIE = "rankgauge_session"
