@@ -24,8 +24,8 @@ def share(text: str) -> float:
     ("judges", "design", "tasks", "questions"),
     [
         ("follow the model", "active", 16, 60),
-        ("follow the model", "adaptive", 60, 20),
-        ("10% of answers at random", "adaptive", 60, 20),
+        ("follow the model", "adaptive", 60, 10),
+        ("10% of answers at random", "adaptive", 60, 10),
         ("first preferred by 1", "active", 16, 60),
         ("best, then threshold", "active", 32, 40),
     ],

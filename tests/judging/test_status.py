@@ -76,3 +76,20 @@ def test_a_question_at_its_budget_is_complete_and_not_resolved(project):
     found = judging_status(project)
     assert (found.left, found.complete) == (0, 1)
     assert measure_relevance(project.judgments(), project.pools).resolved == {"q1": False}
+
+
+def test_a_question_on_whose_documents_judges_are_split_is_reported(project):
+    project.add_candidates(
+        [Candidate("q1", name, (Source("bm25", rank=1),)) for name in "vwxyz"], [Document(name) for name in "vwxyz"]
+    )
+    project.change_settings(replace(project.settings, budget=40))
+    people = [project.add_judge(name)[0].id for name in ("Ann", "Bo", "Cy", "Di")]
+    for judge in people * 10:
+        if (task := project.next_task(judge)) is not None:
+            shown = task.presentation
+            liked = ("x",) if judge in people[:2] and "x" in shown.documents else ()
+            project.record(Choice(shown.id, shown.id, judge, "chosen" if liked else "none", liked))
+    found = judging_status(project)
+    assert found.split == 1
+    assert "1 question with a split document: rankgauge judge relevance" in str(found)
+    assert project.question_progress()[0].split == ("x",)
