@@ -211,8 +211,10 @@ class Advice:
         best = max(self._gains(fix), key=lambda gain: gain.means[name], default=None)
         if best is not None and best.means[name] > self.now[name] + VISIBLE:
             kind = "" if best.kind == "measured" else f" ({best.kind})"
+            # Assumptions begin with "if".
+            verb = ", this" if best.kind == "as others" else ""
             yield (
-                f"{fix}: {best.what} would raise {name} from {self.now[name]:.2f} to "
+                f"{fix}: {best.what}{verb} would raise {name} from {self.now[name]:.2f} to "
                 f"{best.means[name]:.2f}{kind}{self._reranking_alone(best, name)}"
             )
 
