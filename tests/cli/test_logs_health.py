@@ -32,7 +32,9 @@ def test_a_steady_measure_with_unhappy_users_suggests_a_new_evaluation_set(tmp_p
     assert done.returncode == 0
     assert done.stdout.startswith("REFRESH: metrics look good, but users complain: refresh the evaluation set")
     assert len(done.stdout.splitlines()) <= 24
-    found = json.loads(run("logs", "health", events, "--store", store, "-m", "RR", "--as", "json").stdout)
+    found = json.loads(
+        run("logs", "health", events, "--store", store, "-m", "RR", "--margin", "0.15", "--as", "json").stdout
+    )
     assert found["verdict"] == "REFRESH"
     assert {signal["name"]: signal["state"] for signal in found["online"]} == {
         "thumbs_ratio": "worse",

@@ -16,20 +16,15 @@ from rankgauge.errors import InputError
 from rankgauge.production import METRICS, production_health
 from rankgauge.production.monitor import Signal, offline_signal, online_signal, verdict_of
 from rankgauge.production.online import find_changes
-from rankgauge.stats import first_change
+from rankgauge.production.online_result import MetricChange, WeekChange
+from rankgauge.stats import DailySums, LinearTrend
 
 
 def evaluation(values, measure="RR"):
     return Evaluation.from_values("a", [f"q{n}" for n in range(len(values))], {measure: values})
 
 
-def online_signals(sums, margin):
-    found = find_changes({METRICS[name]: pair for name, pair in sums.items()}, range(99))
-    changes = {change.metric.name: change for change in found}
-    return tuple(online_signal(name, changes.get(name), margin) for name in sums)
-
-
-def log(path, *, thumbs, abstains, days=28):
+def log(path, *, thumbs, abstains, days=28, users=True):
     """Return answers by day, with shares of thumbs up and abstentions in both halves.
 
     Each share is exact, so the simulated change is the only one.
@@ -39,7 +34,7 @@ def log(path, *, thumbs, abstains, days=28):
         late = day * 2 >= days
         for n in range(40):
             when = START + timedelta(days=day, minutes=n)
-            who = {"question_id": f"q{day}-{n}", "user_id": f"u{day}-{n // 2}"}
+            who = {"question_id": f"q{day}-{n}", "user_id": f"u{day}-{n // 2}" if users else None}
             shift = (n + 7 * day) % 40 / 40
             message = "I don't know." if shift < abstains[late] else "It is so."
             events += [
@@ -71,7 +66,7 @@ CALM, ANGRY = {"thumbs": (0.8, 0.8), "abstains": (0.1, 0.1)}, {"thumbs": (0.8, 0
 )
 def test_the_verdict_is_that_of_the_simulated_truth(tmp_path, offline, online, drift, verdict, says):
     points = [(time, evaluation(values)) for time, values in offline]
-    found = production_health(log(tmp_path / "log.parquet", **online), points, "RR", drift=drift)
+    found = production_health(log(tmp_path / "log.parquet", **online), points, "RR", drift=drift, margin=0.15)
     assert found.verdict == verdict, str(found)
     assert says in found.sentence
     assert max(map(len, str(found).splitlines())) <= 80
@@ -84,6 +79,13 @@ def test_too_few_days_cannot_tell(tmp_path):
     assert found.verdict == "CANNOT TELL"
     assert {signal.state for signal in found.online} == {"cannot tell"}
     assert "fewer than 8 days" in str(found)
+
+
+def test_unknown_users_cannot_tell_before_ten_weeks(tmp_path):
+    points = [(time, evaluation(values)) for time, values in HELD]
+    found = production_health(log(tmp_path / "log.parquet", users=False, **ANGRY), points, "RR")
+    assert found.verdict == "CANNOT TELL"
+    assert "fewer than 10 weeks, and users are unknown: log user_id, or wait" in " ".join(str(found).split())
 
 
 def test_weeks_have_the_rates_of_their_days_and_the_latest_evaluation(tmp_path):
@@ -166,13 +168,16 @@ def test_a_measure_where_lower_is_better_is_worse_if_it_rises():
     assert (found.state, found.change) == ("worse", 3.0)
 
 
+def change_of(name, *, trend=(0.0, -0.01, 0.01, 1.0), p=1.0, shifts=(), week=None):
+    return MetricChange(METRICS[name], LinearTrend(*trend), p, shifts, week, week.p if week else math.nan)
+
+
 def test_a_change_below_the_margin_counts_as_steady():
-    x = np.full(40, 5000)
-    y = np.where(np.arange(40) < 20, 1000, 1050)
-    (small,) = online_signals({"idk_rate": (y, x)}, 0.05)
-    assert (small.state, small.p < 0.05) == ("steady", True)
-    (large,) = online_signals({"idk_rate": (y, x)}, 0.01)
-    assert large.state == "worse"
+    change = change_of("idk_rate", trend=(0.02, 0.01, 0.03, 0.01), p=0.001, shifts=(("2026-05-01", 0.2, 0.21),))
+    assert online_signal(change, 0.05).state == "steady"
+    large = online_signal(change, 0.01)
+    assert (large.state, large.p) == ("worse", 0.001)
+    assert "change +0.020 (95% interval +0.010 to +0.030, p = 0.001, Holm; assumes a correlation" in large.sentence
 
 
 @pytest.mark.parametrize(
@@ -190,41 +195,38 @@ def test_a_change_below_the_margin_counts_as_steady():
     ],
 )
 def test_the_direction_of_a_metric_and_its_last_rate_decide(name, rates, state):
-    y = [round(2000 * rate) for rate in rates for _ in range(12)]
-    (found,) = online_signals({name: (y, [2000] * len(y))}, 0.05)
-    assert found.p <= 0.05
-    assert found.state == state
+    daily = [rate for rate in rates for _ in range(12)]
+    x = np.full((200, len(daily)), 10)
+    (change,) = find_changes({METRICS[name]: DailySums.of(np.random.default_rng(1).binomial(x, daily), x)})
+    assert change.p <= 0.05
+    assert online_signal(change, 0.05).state == state
 
 
 @pytest.mark.parametrize(
-    ("name", "slope", "state"),
+    ("name", "trend", "state"),
     [
-        ("thumbs_ratio", -0.002, "cannot tell"),
-        ("thumbs_ratio", 0.002, "steady"),
-        ("idk_rate", 0.002, "cannot tell"),
-        ("idk_rate", -0.002, "steady"),
+        ("thumbs_ratio", (-0.02, -0.06, 0.02, 0.3), "cannot tell"),
+        ("thumbs_ratio", (0.02, -0.02, 0.06, 0.3), "steady"),
+        ("idk_rate", (0.02, -0.02, 0.06, 0.3), "cannot tell"),
+        ("idk_rate", (-0.02, -0.06, 0.02, 0.3), "steady"),
+        # A gradual change without a shift.
+        ("idk_rate", (0.1, 0.02, 0.18, 0.01), "worse"),
+        ("thumbs_ratio", (0.1, 0.02, 0.18, 0.01), "better"),
     ],
 )
-def test_without_a_shift_the_line_says_whether_a_change_for_the_worse_is_excluded(name, slope, state):
-    """The change from the first to the last day is about .018 in either direction, ± .04."""
-    rates = 0.5 + slope * np.arange(10) + 0.0165 * (-1.0) ** np.arange(10)
-    (found,) = online_signals({name: (rates * 400, [400] * 10)}, 0.05)
-    assert found.p > 0.05
-    worst = found.high if name == "idk_rate" else -found.low
-    assert (worst < 0.05) == (state == "steady")
-    assert found.state == state
+def test_without_a_shift_the_line_decides(name, trend, state):
+    assert online_signal(change_of(name, trend=trend), 0.05).state == state
 
 
-def test_p_values_of_metrics_are_corrected_by_holm():
-    rng, sums, plain = np.random.default_rng(4), {}, {}
-    for name, step in (("thumbs_ratio", 0.12), ("idk_rate", 0.05), ("reformulation_rate", 0)):
-        y = rng.binomial(60, np.where(np.arange(16) < 8, 0.4, 0.4 + step))
-        sums[name] = (y, [60] * 16)
-        plain[name] = first_change(*sums[name])
-    found, least = {each.name: each.p for each in online_signals(sums, 0.05)}, 0.0
-    for place, name in enumerate(sorted(plain, key=plain.get)):
-        least = min(1.0, max(least, (3 - place) * plain[name]))
-        assert found[name] == pytest.approx(least)
+@pytest.mark.parametrize(
+    ("value", "latest", "state"), [(0.3, True, "worse"), (0.3, False, "steady"), (0.01, True, "steady")]
+)
+def test_a_last_week_that_differs_for_the_worse_is_worse(value, latest, state):
+    week = WeekChange("2026-05-04", value, value - 0.01, value + 0.05, 0.1, 8, 0.01, latest, "with a=b it is 0.5")
+    signal = online_signal(change_of("idk_rate", week=week), 0.05)
+    assert signal.state == state
+    assert "idk_rate differs in the week of 2026-05-04" in signal.sentence
+    assert signal.sentence.endswith("other weeks 0.100; with a=b it is 0.5")
 
 
 def test_every_cell_of_the_table_has_words():

@@ -1,10 +1,13 @@
 """Online metrics, compared with slow loops over the events."""
 
+import json
 import math
 import random
 from collections import defaultdict
+from dataclasses import replace
 from datetime import date, timedelta
 
+import numpy as np
 import pytest
 
 pytest.importorskip("duckdb")
@@ -18,7 +21,7 @@ from rankgauge.errors import InputError, UnknownName
 from rankgauge.production import METRICS, online_metrics
 from rankgauge.production.metrics import Threshold
 from rankgauge.production.online_result import OnlineValue, check_threshold
-from rankgauge.stats import ClusterSums, clustered_mean, clustered_proportion, first_change
+from rankgauge.stats import ClusterSums, DailySums, clustered_mean, clustered_proportion, first_change, holm
 
 
 def interval(metric, counted):
@@ -405,7 +408,7 @@ def test_the_overall_table_fits_a_screen(folder):
     assert len(str(online_metrics(log, by="week")).splitlines()) <= 24
 
 
-def daily(rates, *, answers=60):
+def daily(rates, *, answers=60, user="u{day}-{n}", attributes=lambda _day, _n: {}):
     """Return answers by day, with these shares of abstentions."""
     return [
         Event(
@@ -413,36 +416,129 @@ def daily(rates, *, answers=60):
             "answer",
             START + timedelta(days=day),
             f"q{day}-{n}",
-            user_id=f"u{day}-{n // 2}",
+            user_id=user and user.format(day=day, n=n // 2),
             text="I don't know." if n < rate * answers else "Yes.",
+            attributes=attributes(day, n),
         )
         for day, rate in enumerate(rates)
         for n in range(answers)
     ]
 
 
-def test_a_simulated_change_is_found_on_its_day(folder):
-    rates = [0.1, 0.15, 0.12, 0.1, 0.13, 0.11, 0.12, 0.3, 0.28, 0.33, 0.3, 0.31, 0.29]
-    log = write_events(folder / "log.parquet", daily(rates))
-    found = online_metrics(log, ["idk_rate", "latency_p50"], by="day")
+SHIFTED = [0.1, 0.15, 0.12, 0.1, 0.13, 0.11, 0.12, 0.11, 0.1, 0.13, 0.3, 0.28, 0.33, 0.3, 0.31, 0.29, 0.3, 0.32]
+
+
+@pytest.mark.parametrize("by", ["day", "week"])
+def test_a_simulated_change_is_found_on_its_day(folder, by):
+    log = write_events(folder / "log.parquet", daily(SHIFTED))
+    found = online_metrics(log, ["idk_rate", "latency_p50"], by=by)
     (change,) = found.changes
-    assert [shift[0] for shift in change.shifts] == ["2026-05-08"]
+    assert [shift[0] for shift in change.shifts] == ["2026-05-11"]
     assert change.p < 0.01
     assert change.trend.low > 0
     assert "idk_rate changed" in str(found)
+    assert "correlation of days of at most 0.6" in " ".join(str(found).split())
+    assert json.loads(found.to_json())["changes"][0]["sentence"] == change.sentence
 
 
-def test_the_trend_of_a_rate_has_possible_bounds(folder):
-    log = write_events(folder / "log.parquet", daily([1, 1, 0, 1, 1, 0, 0, 1], answers=1))
-    (change,) = online_metrics(log, "idk_rate", by="day").changes
-    assert -1 <= change.trend.low < change.trend.change < change.trend.high <= 1
-    weeks = online_metrics(log, "idk_rate", by="week")
-    assert weeks.changes == ()
+@pytest.mark.parametrize("unknown", [0.05, 0.2])
+def test_without_users_changes_need_ten_weeks(folder, unknown):
+    known = daily(SHIFTED)
+    events = [replace(e, user_id=None) if n % 20 < 20 * unknown else e for n, e in enumerate(known)]
+    found = online_metrics(write_events(folder / "log.parquet", events), "idk_rate", by="week")
+    (change,) = found.changes
+    if unknown <= 0.1:
+        assert change.shifts
+    else:
+        assert (change.shifts, change.trend) == ((), None)
+        assert "changes were not tested: fewer than 10 weeks, and users are unknown: log user_id, or wait" in " ".join(
+            str(found).split()
+        )
+
+
+def test_the_habits_of_few_users_are_no_change(folder):
+    """All abstentions of the last days are to three users."""
+    events = [
+        replace(event, user_id=f"heavy{n % 3}") if event.text.startswith("I don") and n >= 600 else event
+        for n, event in enumerate(daily(SHIFTED))
+    ]
+    (change,) = online_metrics(write_events(folder / "log.parquet", events), "idk_rate", by="day").changes
+    assert change.p > 0.05
+    assert change.trend.low < 0 < change.trend.high
+
+
+def bad_week(day, n):
+    return {"model": "v2" if 24 <= day < 31 else "v1", "language": "de" if n % 3 == 0 else "en", "id": f"{day}-{n}"}
+
+
+@pytest.mark.parametrize(
+    ("attributes", "explanation"),
+    [
+        (bad_week, "nearly all of its answers have model=v2, and few in other weeks"),
+        (lambda day, n: {"language": "de" if n % 3 == 0 else "en"}, ""),
+        (
+            lambda day, n: {"source": "chat" if (n < 13 and 24 <= day < 31) or n % 40 == 20 else "search"},
+            "with source=chat it is 0.867, without 0.067",
+        ),
+    ],
+)
+def test_a_week_that_differs_is_named_with_what_explains_it(folder, attributes, explanation):
+    rates = [0.28 if 24 <= day < 31 else 0.05 + 0.01 * (day % 3) for day in range(52)]
+    log = write_events(folder / "log.parquet", daily(rates, answers=48, attributes=attributes))
+    for by in ("day", "week"):
+        found = online_metrics(log, "idk_rate", by=by)
+        (change,) = found.changes
+        assert change.week.start == "2026-05-25"
+        assert change.week.value == pytest.approx(14 / 48)
+        assert change.week.low < 14 / 48 < change.week.high
+        assert (change.week.weeks, change.week.latest) == (8, False)
+        assert change.week_p == change.week.p < 0.01
+        if explanation.startswith("with"):
+            assert change.week.explanation.startswith("with source=chat it is")
+        else:
+            assert change.week.explanation == explanation
+        assert "idk_rate differs in the week of 2026-05-25: 0.292" in " ".join(str(found).split())
+    assert json.loads(found.to_json())["changes"][0]["week"]["start"] == "2026-05-25"
+
+
+def test_changes_of_a_metric_per_session_count_sessions(folder):
+    events = [
+        event
+        for day in range(20)
+        for n in range(40)
+        for event in (
+            Event(
+                f"e{day}-{n}",
+                "answer",
+                START + timedelta(days=day),
+                f"q{day}-{n}",
+                f"s{day}-{n // 2}",
+                f"u{day}-{n // 2}",
+            ),
+            *(
+                [
+                    Event(
+                        f"h{day}-{n}",
+                        "handover",
+                        START + timedelta(days=day),
+                        f"q{day}-{n}",
+                        f"s{day}-{n // 2}",
+                        f"u{day}-{n // 2}",
+                    )
+                ]
+                if n % 2 and n // 2 < (2 if day < 10 else 9)
+                else []
+            ),
+        )
+    ]
+    found = online_metrics(write_events(folder / "log.parquet", events), "containment_rate", by="day")
+    (change,) = found.changes
+    assert change.shifts == (("2026-05-11", 0.9, 0.55),)
 
 
 def test_p_values_of_changes_are_corrected_by_holm(folder):
-    """Of two metrics, the smaller p-value is multiplied by two; what is shown beside them does not count."""
-    events = daily([0.1, 0.2, 0.12, 0.18, 0.15, 0.25, 0.2, 0.3, 0.22, 0.28])
+    """Metrics that are shown beside those that were asked for do not count."""
+    events = daily([0.1, 0.2, 0.12, 0.18, 0.15, 0.25, 0.2, 0.3, 0.22, 0.28], user="u{n}")
     events += [
         Event(
             f"t{event.event_id}",
@@ -456,24 +552,29 @@ def test_p_values_of_changes_are_corrected_by_holm(folder):
     ]
     log = write_events(folder / "log.parquet", events)
     found = online_metrics(log, ["idk_rate", "thumbs_ratio"], by="day")
-    plain = {}
-    for name in ("idk_rate", "thumbs_ratio"):
-        days = [each for each in found.groups if each.metric.name == name]
-        plain[name] = first_change([d.numerator for d in days], [d.denominator for d in days])
-    corrected = {change.metric.name: change.p for change in found.changes}
-    assert set(corrected) == set(plain)
     assert found.value("feedback_rate").defined
-    least = 0.0
-    for place, name in enumerate(sorted(plain, key=plain.get)):
-        least = min(1.0, max(least, (2 - place) * plain[name]))
-        assert corrected[name] == pytest.approx(least)
+    assert [change.metric.name for change in found.changes] == ["idk_rate", "thumbs_ratio"]
+    alone = [online_metrics(log, name, by="day").changes[0].p for name in ("idk_rate", "thumbs_ratio")]
+    assert [change.p for change in found.changes] == pytest.approx(holm(alone).tolist())
+
+
+def test_daily_sums_are_those_of_users(folder):
+    """The p-value is that of sums by user and day, computed by a loop over events."""
+    events = daily([0.1, 0.2, 0.12, 0.18, 0.15, 0.25, 0.2, 0.3, 0.22, 0.28], user="u{n}")
+    y, x = np.zeros((30, 10)), np.zeros((30, 10))
+    names = sorted({event.user_id for event in events})
+    for event in events:
+        cell = names.index(event.user_id), (event.time - START).days
+        x[cell] += 1
+        y[cell] += event.text.startswith("I don")
+    (change,) = online_metrics(write_events(folder / "log.parquet", events), "idk_rate", by="day").changes
+    days = np.arange(10) + START.toordinal() - 1
+    assert change.p == first_change(DailySums.of(y, x, days))
 
 
 def test_without_a_change_the_table_says_what_could_be_missed(folder):
     log = write_events(folder / "log.parquet", daily([0.1, 0.12] * 5))
-    assert "no shift found; linear trend from first to last day (95% interval): idk_rate" in " ".join(
-        str(online_metrics(log, "idk_rate", by="day")).split()
-    )
-    assert "too few weeks for a trend: there are fewer than 8" in " ".join(
-        str(online_metrics(log, "idk_rate", by="week")).split()
-    )
+    for by in ("day", "week"):
+        text = " ".join(str(online_metrics(log, "idk_rate", by=by)).split())
+        assert "no shift found; linear trend from first to last day (95% interval; assumes" in text
+        assert "weeks were not compared: that needs user_id and 5 weeks" in text

@@ -53,8 +53,8 @@ def metrics(
 ) -> None:
     """Compute the metrics of LOG, with 95% intervals clustered by user.
 
-    A metric whose events are not in LOG is undefined, not 0. --by day or week tests for changes
-    over time.
+    A metric whose events are not in LOG is undefined, not 0. --by day or week searches for shifts,
+    and for a week that differs from the others, with the attribute that explains it.
 
     Intervals, thresholds, and tests are valid for one look. Repeating them every day raises the
     rate of false alarms: look only on a few dates fixed in advance, or compare two versions with
@@ -122,7 +122,8 @@ def health(
     OFFLINE ONLY  metrics fall, and users show no change
     STEADY        metrics hold, and users show no change
     USERS ONLY    users complain; too few queries to tell if metrics hold
-    CANNOT TELL   too few queries or ratings
+    CANNOT TELL   too few queries, ratings, or days; without users, fewer
+                  than ten weeks
 
     Only evaluations since the last change of judgments, policies, or queries are compared. A
     verdict is valid for one look: repeating the command every day raises the rate of false alarms.

@@ -67,6 +67,7 @@ with lazy_imports(globals()):
         MetricChange as MetricChange,
         OnlineMetrics as OnlineMetrics,
         OnlineValue as OnlineValue,
+        WeekChange as WeekChange,
     )
     from rankgauge.production.question_sets import (
         EvaluationQuestion as EvaluationQuestion,

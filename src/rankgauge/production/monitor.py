@@ -18,7 +18,7 @@ from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.production.log import EventLog
 from rankgauge.production.online import online_metrics
-from rankgauge.production.online_result import MetricChange, signed
+from rankgauge.production.online_result import ASSUMPTION, MetricChange, signed
 from rankgauge.rendering import Result, Table
 from rankgauge.rendering.tables import Cell, Detail, keep
 
@@ -52,9 +52,10 @@ class Signal:
             line from the first to the last day.
         low: The lower bound of its 95% interval; NaN without an interval.
         high: The upper bound; NaN without an interval.
-        p: The p-value of the largest shift of an online metric, with Holm's correction; NaN
-            offline.
+        p: The p-value of the largest shift of an online metric or of its line, whichever is
+            smaller, with Holm's correction; NaN offline.
         reason: The reason for an undecided signal or a missing interval, or empty.
+        week: The week in which an online metric differs from other weeks as a sentence, or empty.
     """
 
     name: str
@@ -64,17 +65,19 @@ class Signal:
     high: float = math.nan
     p: float = math.nan
     reason: str = ""
+    week: str = ""
 
     @property
     def sentence(self) -> str:
         """The signal as a sentence."""
         if math.isnan(self.change):
-            return f"{self.name}: {self.state}: {self.reason}"
+            return "; ".join(filter(None, (f"{self.name}: {self.state}: {self.reason}", self.week)))
         spread = f"95% interval {signed(self.low)} to {signed(self.high)}" if not math.isnan(self.low) else self.reason
         if self.change == self.low == self.high == 0:
             spread = "no value changed"
-        p = "" if math.isnan(self.p) else f", largest shift p = {self.p:.3f} (Holm)"
-        return f"{self.name}: {self.state}: change {signed(self.change)} ({spread}{p})"
+        p = "" if math.isnan(self.p) else f", p = {self.p:.3f}, Holm; {ASSUMPTION}"
+        change = f"{self.name}: {self.state}: change {signed(self.change)} ({spread}{p})"
+        return f"{change}; {self.week}" if self.week else change
 
 
 @dataclass(frozen=True)
@@ -166,9 +169,10 @@ def production_health(
     """Compare evaluations with user behavior in the same weeks.
 
     Offline, the last evaluation is compared with the first on the queries of both (paired t
-    interval). Online, the largest shift of the daily thumbs ratio, abstention rate, and
-    reformulation rate is tested (:func:`rankgauge.stats.find_change_points`, Holm); the interval of
-    a straight line determines whether a change by the margin is excluded.
+    interval). Online, the thumbs ratio, abstention rate, and reformulation rate are searched for
+    shifts and for a week that differs (:func:`online_metrics`); the interval of a straight line
+    determines whether a change by the margin is excluded. A metric is worse after a shift or trend
+    for the worse, or if the last week differs for the worse.
 
     Args:
         log: The log, or its path.
@@ -207,19 +211,17 @@ def production_health(
             raise InputError(f"{time} has no time zone", where="evaluations", fix="add one, such as tzinfo=UTC")
     points = sorted(evaluations, key=lambda pair: pair[0])
     names = tuple(_SIGNS)
-    daily = online_metrics(log, names, by="day", since=since, until=until)
     weekly = online_metrics(log, names, by="week", since=since, until=until)
-    changes = {change.metric.name: change for change in daily.changes}
-    defined = [name for name in names if daily.value(name).defined]
+    changes = {change.metric.name: change for change in weekly.changes}
     online = tuple(
-        online_signal(name, changes.get(name), margin)
-        if name in defined
-        else Signal(name, "cannot tell", reason=daily.value(name).reason)
+        online_signal(changes[name], margin)
+        if name in changes
+        else Signal(name, "cannot tell", reason=weekly.value(name).reason)
         for name in names
     )
     offline = offline_signal([value for _, value in points], wanted, offline_margin)
     verdict, sentence = verdict_of(
-        offline.state, [signal.state for signal in online if signal.name in defined], drift=drift
+        offline.state, [signal.state for signal in online if signal.name in changes], drift=drift
     )
     means = {_monday(time): _mean(value, wanted) for time, value in points}
     weeks = tuple(
@@ -293,20 +295,26 @@ def offline_signal(values: Sequence[Evaluation | float], measure: Measure, margi
     )
 
 
-def online_signal(name: str, change: MetricChange | None, margin: float) -> Signal:
-    """Tell whether a metric became worse from its change over the days; None with too few days."""
-    if change is None:
-        return Signal(name, "cannot tell", reason=f"fewer than {stats.FEWEST_PERIODS} days")
-    sign, trend = _SIGNS[name], change.trend
+def online_signal(change: MetricChange, margin: float) -> Signal:
+    """Tell whether a metric became worse from its change over the days."""
+    name, trend, week = change.metric.name, change.trend, change.week
+    sign = _SIGNS[name]
+    last_week = sign * (week.value - week.others) if week and week.latest else 0.0
+    if trend is None:
+        state: State = "worse" if last_week > 0 else "cannot tell"
+        return Signal(name, state, p=change.p, reason=change.withheld, week=change.week_sentence)
     worst = max(sign * trend.low, sign * trend.high)
-    state: State = "steady" if worst < margin else "cannot tell"
-    if change.p <= _ALPHA:
+    state = "steady" if worst < margin else "cannot tell"
+    p = min(change.p, trend.p)
+    if p <= _ALPHA:
         shift = change.shifts[-1][2] - change.shifts[0][1] if change.shifts else trend.change
         if sign * shift < 0:
             state = "better"
         elif worst >= margin:
             state = "worse"
-    return Signal(name, state, trend.change, trend.low, trend.high, change.p)
+    if last_week > 0:
+        state = "worse"
+    return Signal(name, state, trend.change, trend.low, trend.high, p, week=change.week_sentence)
 
 
 def _values(evaluation: Evaluation, measure: Measure) -> dict[str, float]:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
+from statistics import NormalDist
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from rankgauge import stats
 from rankgauge.core.abstention import ABSTENTION_RE2, ABSTENTION_RULE, RULE_SENSITIVITY, RULE_SPECIFICITY, abstains
@@ -16,7 +19,15 @@ from rankgauge.errors import InputError
 from rankgauge.production.events import Parameters
 from rankgauge.production.log import EventLog
 from rankgauge.production.metrics import OnlineMetric, Threshold, bound_thumbs, metrics_of
-from rankgauge.production.online_result import PERIODS, MetricChange, OnlineMetrics, OnlineValue, check_threshold
+from rankgauge.production.online_result import (
+    PERIODS,
+    MetricChange,
+    OnlineMetrics,
+    OnlineValue,
+    WeekChange,
+    check_threshold,
+    figure,
+)
 from rankgauge.rendering.tables import keep
 
 _UNIT = """CASE WHEN user_id IS NOT NULL THEN 'users' WHEN session_id IS NOT NULL THEN 'sessions'
@@ -25,6 +36,9 @@ _EVENTS = "events"
 _GROUPS = {"day": "strftime(day, '%Y-%m-%d')", "week": "strftime(date_trunc('week', day), '%Y-%m-%d')", "arm": "arm"}
 _GRID = 1000
 _ALPHA = 0.05
+_MOST_USERS = 1000  # users beyond this number share a row of daily sums, which keeps rows independent
+_KNOWN = 0.9  # smallest share of questions with a user from which users count as known
+_MOST_VALUES = 20  # largest number of values of an attribute that may explain a week
 
 
 def online_metrics(
@@ -45,6 +59,13 @@ def online_metrics(
     :func:`rankgauge.stats.clustered_proportion`, :func:`~rankgauge.stats.clustered_mean`, and
     Woodruff's method (1952) for quantiles. A metric whose events were not logged is undefined,
     never 0. If no abstentions were logged, a rule finds them in the text of answers.
+
+    By day or week, rates and means are searched for shifts, for a linear trend, and for a week that
+    differs from the others (:func:`rankgauge.stats.first_change`,
+    :func:`~rankgauge.stats.linear_trend`, :func:`~rankgauge.stats.different_week`). The tests
+    assume that users are independent, that what users of a day share is correlated by at most 0.6
+    with the next day, and that weeks vary independently. If less than 90% of the questions have a
+    user, at least ten weeks are needed, and weeks are not compared.
 
     Args:
         log: The log, or its path.
@@ -96,6 +117,7 @@ def online_metrics(
         group_sql = _group(connection, by, values_of)
         counted = _create_measured(connection, sql, group_sql, " AND ".join(conditions) or "true", values_of)
         sums = _sums_of(connection, list(sql), grouped=bool(group_sql))
+        changes = _changes(connection, {n: m for n, m in enumerate(sql) if m in asked}) if by in PERIODS else ()
     groups = [None, *sorted({group for group, _ in sums if group is not None})]
     values = {group: _bounded([_value(m, group, sums, reasons[m]) for m in wanted]) for group in groups}
     overall = values[None]
@@ -107,7 +129,7 @@ def online_metrics(
         tuple(value for group in groups[1:] for value in values[group]),
         *counted,
         tuple(check_threshold(limit, overall) for limit in limits),
-        _changes(asked, [values[group] for group in groups[1:]]) if by in PERIODS else (),
+        changes,
         parameters,
         _notes(overall, parameters["abstention"]),
     )
@@ -138,7 +160,8 @@ def _create_measured(  # noqa: PLR0917 - what a table is made of
     name = f"coalesce({group}, '(unknown)')" if group else "NULL::VARCHAR"
     connection.execute(
         f'CREATE TEMP TABLE measured AS SELECT {name} AS "group", "cluster", '
-        f"session_id AS session, {_UNIT} AS unit, time{columns} FROM questions "
+        f"session_id AS session, {_UNIT} AS unit, time, "
+        f"strftime(time, '%Y-%m-%d') AS day, arm, attributes{columns} FROM questions "
         f"WHERE {condition}",
         parameters,
     )
@@ -252,15 +275,18 @@ def _value(metric: OnlineMetric, group: str | None, sums_of: _SumsOf, reason: st
         nan = math.nan
         return OnlineValue(metric, group, nan, nan, nan, nan, 0, 0, reason or f"no {metric.unit}")
     moments = sums.moments
-    if metric.kind == "mean":
-        estimate = stats.clustered_mean(moments, bounds=metric.bounds)
-    else:
-        estimate = stats.clustered_proportion(moments)
+    estimate = _estimate(metric, moments)
     value, low, high, numerator = estimate.value, estimate.low, estimate.high, moments.y
     if metric.kind == "quantile":
         low, high = _woodruff(sums, metric.quantile, low, high)
         value, numerator = sums.quantile, math.nan
     return OnlineValue(metric, group, value, low, high, numerator, moments.x, moments.clusters, estimate.reason)
+
+
+def _estimate(metric: OnlineMetric, moments: stats.ClusterSums, level: float = 0.95) -> stats.Estimate:
+    if metric.kind == "mean":
+        return stats.clustered_mean(moments, level, metric.bounds)
+    return stats.clustered_proportion(moments, level)
 
 
 def _woodruff(sums: _Sums, quantile: float, low: float, high: float) -> tuple[float, float]:
@@ -286,41 +312,145 @@ def _bounded(values: Sequence[OnlineValue]) -> tuple[OnlineValue, ...]:
     return tuple(bounded if value is thumbs else value for value in values)
 
 
-def _changes(metrics: Sequence[OnlineMetric], periods: Sequence[Sequence[OnlineValue]]) -> tuple[MetricChange, ...]:
-    """Return trends and shifts of the metrics that are ratios of sums."""
-    by_metric = {values[0].metric: values for values in zip(*periods, strict=True)}
-    sums = {
-        metric: (
-            [value.numerator if value.denominator else 0.0 for value in by_metric[metric]],
-            [value.denominator for value in by_metric[metric]],
-        )
-        for metric in metrics
-        if metric.kind != "quantile" and periods
-    }
-    return find_changes(sums, [period[0].group for period in periods])
+def _changes(connection: Any, metrics: Mapping[int, OnlineMetric]) -> tuple[MetricChange, ...]:
+    """Return the changes of the metrics that are ratios of sums, and what explains weeks that differ."""
+    ratios = {n: metric for n, metric in metrics.items() if metric.kind != "quantile"}
+    connection.execute(
+        "CREATE TEMP TABLE numbered AS SELECT *, "
+        f"CASE WHEN (SELECT avg((unit = 'users')::INT) >= {_KNOWN} FROM measured) "
+        f'THEN (dense_rank() OVER (ORDER BY "cluster") - 1) % {_MOST_USERS} ELSE 0 END AS number FROM measured'
+    )
+    numbers = {metric: n for n, metric in ratios.items()}
+    changes = find_changes({metric: _daily(connection, n, metric) for n, metric in ratios.items()})
+    return tuple(
+        replace(change, week=change.week and _explained(connection, numbers[change.metric], change.metric, change.week))
+        for change in changes
+    )
 
 
-def find_changes(
-    sums: Mapping[OnlineMetric, tuple[Sequence[float], Sequence[float]]], groups: Sequence[str | None]
-) -> tuple[MetricChange, ...]:
-    """Return trend and shifts of each metric that has enough periods, with p-values corrected over these metrics.
+def _rows(n: int, metric: OnlineMetric) -> str:
+    """Return the SQL of the questions, or of the sessions by day, with day, number, y, and x."""
+    columns = f"y{n}::DOUBLE AS y, x{n}::DOUBLE AS x"
+    if not metric.per_session:
+        return f"(SELECT day, number, arm, attributes, {columns} FROM numbered WHERE x{n} > 0)"
+    return (
+        f"(SELECT day, min(number) AS number, min(arm) AS arm, any_value(attributes) AS attributes, "
+        f"min(y) AS y, max(x) AS x FROM (SELECT *, {columns} FROM numbered WHERE session IS NOT NULL) AS r "
+        "GROUP BY day, session)"
+    )
 
-    Args:
-        sums: The numerators and the denominators of the periods, by metric.
-        groups: The names of the periods.
+
+def _daily(connection: Any, n: int, metric: OnlineMetric) -> stats.DailySums:
+    """Return the sums of a metric by user and day."""
+    cells = connection.execute(
+        f"SELECT day, number, sum(y) AS y, sum(x) AS x FROM {_rows(n, metric)} AS r GROUP BY day, number"
+    ).fetchall()
+    dates, numbers, over, under = zip(*cells, strict=True) if cells else ([], [], [], [])
+    days, columns = np.unique([date.fromisoformat(day).toordinal() - 1 for day in dates], return_inverse=True)
+    users, rows = np.unique(numbers, return_inverse=True)
+    y, x = np.zeros((2, len(users), len(days)))
+    y[rows, columns], x[rows, columns] = over, under
+    return stats.DailySums.of(y, x, days)
+
+
+def find_changes(sums: Mapping[OnlineMetric, stats.DailySums]) -> tuple[MetricChange, ...]:
+    """Return the changes of each metric with questions.
+
+    P-values have Holm's correction: over the shifts and the weeks of all metrics, and over trends.
     """
-    trends = {
-        metric: trend
-        for metric, (y, x) in sums.items()
-        if (trend := stats.linear_trend(y, x, bounds=metric.bounds)) is not None
-    }
-    corrected = stats.holm([stats.first_change(*sums[metric]) for metric in trends]).tolist() if trends else []
+    tested = {metric: daily for metric, daily in sums.items() if len(daily.days)}
+    weeks = [stats.different_week(daily) for daily in tested.values()]
+    trends = [stats.linear_trend(daily, bounds=metric.bounds) for metric, daily in tested.items()]
+    p = _holm([*map(stats.first_change, tested.values()), *(week.p if week else math.nan for week in weeks)])
     changes = []
-    for (metric, trend), p in zip(trends.items(), corrected, strict=True):
-        shifts = stats.find_change_points(*sums[metric]) if p <= _ALPHA else ()
-        dated = tuple((str(groups[shift.index]), shift.before, shift.after) for shift in shifts)
-        changes.append(MetricChange(metric, trend, p, dated))
+    for (metric, daily), week, trend, of_shift, of_week, of_trend in zip(
+        tested.items(),
+        weeks,
+        trends,
+        p[: len(tested)],
+        p[len(tested) :],
+        _holm([trend.p if trend else math.nan for trend in trends]),
+        strict=True,
+    ):
+        shifts = stats.find_change_points(daily) if of_shift <= _ALPHA else ()
+        dated = tuple((_date(daily.days[shift.index]), shift.before, shift.after) for shift in shifts)
+        changes.append(
+            MetricChange(
+                metric,
+                trend and replace(trend, p=of_trend),
+                of_shift,
+                dated,
+                _week_change(metric, daily, week, of_week) if week and of_week <= _ALPHA else None,
+                of_week,
+                daily.withheld,
+            )
+        )
     return tuple(changes)
+
+
+def _holm(p: Sequence[float]) -> list[float]:
+    """Return corrected p-values; NaN, of tests that were withheld, is not counted."""
+    corrected = iter(stats.holm([value for value in p if not math.isnan(value)] or [1.0]).tolist())
+    return [value if math.isnan(value) else next(corrected) for value in p]
+
+
+def _week_change(metric: OnlineMetric, daily: stats.DailySums, week: stats.DifferentWeek, p: float) -> WeekChange:
+    estimate = _estimate(metric, week.sums, 1 - _ALPHA / week.weeks)
+    latest = week.week == daily.days[-1] // 7
+    monday = _date(week.week * 7)
+    return WeekChange(monday, estimate.value, estimate.low, estimate.high, week.others, week.weeks, p, bool(latest))
+
+
+def _date(day: float) -> str:
+    return str(date.fromordinal(int(day) + 1))
+
+
+def _explained(connection: Any, n: int, metric: OnlineMetric, week: WeekChange) -> WeekChange:
+    """Return a week with the value of an attribute without which it would not differ, if there is one.
+
+    The value is that of nearly all questions of the week and of nearly none of the other weeks; or
+    its questions differ from the rest of the week (clustered by user, Bonferroni over values), and
+    the rest differs from the other weeks by less than a third of the difference of the week.
+    """
+    sunday = date.fromisoformat(week.start) + timedelta(days=6)
+    cells = connection.execute(
+        f"""WITH inside_or_not AS (
+          SELECT *, day BETWEEN '{week.start}' AND '{sunday}' AS inside FROM {_rows(n, metric)} AS r
+        ), keys AS (
+          SELECT number, inside, y, x, attributes, unnest(map_keys(attributes)) AS key FROM inside_or_not
+        ), entries AS (
+          SELECT number, inside, y, x, key, map_extract(attributes, key)[1] AS value FROM keys
+          UNION ALL SELECT number, inside, y, x, 'arm', arm FROM inside_or_not WHERE arm IS NOT NULL
+        ), few AS (
+          SELECT key FROM entries GROUP BY key HAVING count(DISTINCT value) <= {_MOST_VALUES}
+        ), everything AS (
+          SELECT number, inside, sum(y) AS y, sum(x) AS x FROM inside_or_not GROUP BY number, inside
+        ), cells AS (
+          SELECT key, value, number, inside, sum(y) AS y, sum(x) AS x
+          FROM entries WHERE value IS NOT NULL AND key IN (SELECT key FROM few) GROUP BY key, value, number, inside
+        )
+        SELECT key || '=' || value AS name, inside, list(coalesce(cells.y, 0)), list(coalesce(cells.x, 0)),
+          list(everything.y - coalesce(cells.y, 0)), list(everything.x - coalesce(cells.x, 0))
+        FROM (SELECT DISTINCT key, value FROM cells) AS pairs CROSS JOIN everything
+        LEFT JOIN cells USING (key, value, number, inside)
+        GROUP BY key, value, inside ORDER BY name"""
+    ).fetchall()
+    of = {
+        (name, inside): (stats.ClusterSums.of(y, x), stats.ClusterSums.of(v, w)) for name, inside, y, x, v, w in cells
+    }
+    names = list(dict.fromkeys(name for name, _ in of))
+    needed = NormalDist().inv_cdf(1 - _ALPHA / 2 / len(names)) if names else math.nan
+    explained = []
+    for name in names:
+        (with_it, rest), (others_with_it, others) = of[name, True], of[name, False]
+        if rest.x <= 0.05 * with_it.x and others_with_it.x <= 0.05 * others.x:
+            explained.append((0.0, f"nearly all of its {metric.unit} have {name}, and few in other weeks"))
+        difference = with_it.ratio - rest.ratio
+        left = abs(rest.ratio - others.ratio) / abs(week.value - week.others)
+        if abs(difference) > needed * math.sqrt(with_it.variance + rest.variance) and left < 1 / 3:
+            figures = (figure(metric, value) for value in (with_it.ratio, rest.ratio))
+            explained.append((left, "with {} it is {}, without {}".format(name, *figures)))
+    return replace(week, explanation=min(explained)[1]) if explained else week
 
 
 def _abstentions(connection: Any, metrics: Iterable[OnlineMetric], kinds: set[str]) -> str:

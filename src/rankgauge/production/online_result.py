@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +16,7 @@ from rankgauge.rendering import Plot, Result
 from rankgauge.rendering.tables import Detail, Table
 
 PERIODS = ("day", "week")
+ASSUMPTION = f"assumes a correlation of days of at most {stats.CORRELATION:g}"
 _FEW = 2  # number of undefined metrics that a note explains
 _ROWS = 10  # number of groups shown as rows
 _COLUMNS = 4  # number of metrics shown as columns
@@ -61,8 +62,8 @@ class OnlineValue:
         """Return the interval as text, or a dash."""
         if math.isnan(self.low):
             return "–"
-        high = "no limit" if math.isinf(self.high) else _figure(self.metric, self.high)
-        return f"{_figure(self.metric, self.low)} to {high}"
+        high = "no limit" if math.isinf(self.high) else figure(self.metric, self.high)
+        return f"{figure(self.metric, self.low)} to {high}"
 
     def basis(self) -> str:
         """Return numerator, denominator, and unit as text, or the reason for a missing value."""
@@ -76,33 +77,85 @@ class OnlineValue:
 
 
 @dataclass(frozen=True)
+class WeekChange:
+    """A week that differs from the other weeks.
+
+    Attributes:
+        start: The Monday of the week.
+        value: The value of the metric in the week.
+        low: The lower bound of its interval, corrected for the number of weeks.
+        high: The upper bound.
+        others: The value in all other weeks.
+        weeks: The number of weeks.
+        p: The p-value (:func:`rankgauge.stats.different_week`), with Holm's correction.
+        latest: Whether it is the last week.
+        explanation: The value of an attribute, or the arm, without which the week would not differ,
+            as text; empty if there is none.
+    """
+
+    start: str
+    value: float
+    low: float
+    high: float
+    others: float
+    weeks: int
+    p: float
+    latest: bool
+    explanation: str = ""
+
+
+@dataclass(frozen=True)
 class MetricChange:
-    """The change of a metric over days or weeks.
+    """The change of a metric over the days and weeks of a log.
 
     Attributes:
         metric: The metric.
-        trend: The straight line fitted to the values, weighted by their denominators.
-        p: The p-value of the largest shift (:func:`rankgauge.stats.find_change_points`), with
-            Holm's correction over the metrics.
-        shifts: If p is at most 0.05, the first day or week of each new rate, with the new and the
-            previous rate.
+        trend: The straight line fitted to the daily values, its p-value with Holm's correction over
+            the trends of all metrics; None if withheld.
+        p: The p-value of the largest shift (:func:`rankgauge.stats.first_change`), with Holm's
+            correction over the shifts and weeks of all metrics; NaN if withheld.
+        shifts: If p is at most 0.05, the first day of each new rate, with the previous and the new
+            rate.
+        week: The week that differs from the others, if its p-value is at most 0.05.
+        week_p: The p-value of the week that differs most, with the same correction; NaN if weeks
+            were not compared, since users are unknown or there are fewer than five weeks.
+        withheld: Why shift and trend are withheld, or empty.
     """
 
     metric: OnlineMetric
-    trend: stats.LinearTrend
+    trend: stats.LinearTrend | None
     p: float
     shifts: tuple[tuple[str, float, float], ...]
+    week: WeekChange | None = None
+    week_p: float = math.nan
+    withheld: str = ""
 
     @property
     def sentence(self) -> str:
-        """Shifts as text, or empty."""
+        """Shifts and the week that differs as text, or empty."""
+        return "; ".join(filter(None, (self._shift_sentence(), self.week_sentence)))
+
+    def _shift_sentence(self) -> str:
         if not self.shifts:
             return ""
         parts = (
-            f"from {_figure(self.metric, before)} to {_figure(self.metric, after)} on {group}"
+            f"from {figure(self.metric, before)} to {figure(self.metric, after)} on {group}"
             for group, before, after in self.shifts
         )
-        return f"{self.metric.name} changed {', '.join(parts)} (p = {self.p:.3f}, Holm)"
+        return f"{self.metric.name} changed {', '.join(parts)} (p = {self.p:.3f}, Holm; {ASSUMPTION})"
+
+    @property
+    def week_sentence(self) -> str:
+        """The week that differs as text, or empty."""
+        if self.week is None:
+            return ""
+        week, values = self.week, (self.week.value, self.week.low, self.week.high, self.week.others)
+        value, low, high, others = (figure(self.metric, number) for number in values)
+        spread = "" if math.isnan(week.low) else f"95% interval {low} to {high}, corrected for {week.weeks} weeks; "
+        return (
+            f"{self.metric.name} differs in the week of {week.start}: {value} ({spread}p = {week.p:.3f}, Holm; "
+            f"assumes that weeks vary independently), other weeks {others}"
+        ) + (week.explanation and f"; {week.explanation}")
 
 
 @dataclass(frozen=True, repr=False)
@@ -122,8 +175,8 @@ class OnlineMetrics(Result):
         first: The time of the first question, or None.
         last: The time of the last question, or None.
         checks: The result of each threshold.
-        changes: The change of each metric with values for at least eight days or weeks; empty for
-            other groupings.
+        changes: By day or week, the change over days and weeks of each metric with questions that
+            is not a quantile; empty for other groupings.
         parameters: Minutes and similarity of reformulations, and the source of abstentions.
         notes: Notes on interpretation.
     """
@@ -185,7 +238,7 @@ class OnlineMetrics(Result):
         rows = (
             (
                 value.metric.name if value.defined else Detail(value.metric.name),
-                _figure(value.metric, value.value),
+                figure(value.metric, value.value),
                 value.interval_text(),
                 value.basis(),
             )
@@ -207,7 +260,7 @@ class OnlineMetrics(Result):
         values = {(value.metric.name, value.group): value for value in (*self.groups, *self.overall)}
         columns: tuple[str, ...] = tuple(metric.name for metric in defined)
         rows = [
-            (shown, *(_figure(metric, values[metric.name, group].value) for metric in defined))
+            (shown, *(figure(metric, values[metric.name, group].value) for metric in defined))
             for group, shown in (*names, (None, "all"))
         ]
         if len(defined) == 1:
@@ -271,11 +324,15 @@ class OnlineMetrics(Result):
             "changes": [
                 {
                     "metric": change.metric.name,
-                    "change": change.trend.change,
-                    "low": change.trend.low,
-                    "high": change.trend.high,
+                    "change": change.trend.change if change.trend else None,
+                    "low": change.trend.low if change.trend else None,
+                    "high": change.trend.high if change.trend else None,
                     "p": change.p,
                     "shifts": change.shifts,
+                    "week": asdict(change.week) if change.week else None,
+                    "week_p": change.week_p,
+                    "withheld": change.withheld,
+                    "sentence": change.sentence,
                 }
                 for change in self.changes
             ],
@@ -285,6 +342,23 @@ class OnlineMetrics(Result):
         """Return the failed thresholds, or else the size of the log."""
         failed = [check.sentence for check in self.checks if check.verdict == "FAIL"]
         return "; ".join(failed) if failed else self._title()
+
+    def change_notes(self) -> list[str]:
+        """Return the changes as sentences, or what was not found, and what was not tested and why."""
+        notes = [change.sentence for change in self.changes if change.sentence]
+        trends = [(change.metric.name, change.trend) for change in self.changes if change.trend]
+        compared = any(not math.isnan(change.week_p) for change in self.changes)
+        if not notes and trends:
+            widest = ", ".join(f"{name} {signed(line.low)} to {signed(line.high)}" for name, line in trends[:_FEW])
+            notes.append(
+                f"no shift{' and no week that differs' * compared} found; linear trend from first to last day "
+                f"(95% interval; {ASSUMPTION}): {widest}"
+            )
+        withheld = list(dict.fromkeys(change.withheld for change in self.changes if change.withheld))
+        notes += [f"changes were not tested: {why}" for why in withheld]
+        if not compared:
+            notes.append(f"weeks were not compared: that needs user_id and {stats.FEWEST_WEEKS} weeks")
+        return notes
 
     def plot(self, name: str | None = None) -> Plot:
         """Plot a metric by day or week with its intervals.
@@ -334,8 +408,7 @@ class OnlineMetrics(Result):
     def _notes(self) -> Iterator[str]:
         yield from (f"{check.verdict}: {check.sentence}" for check in self.checks)
         if self.by in PERIODS:
-            shifted = [change.sentence for change in self.changes if change.shifts]
-            yield from shifted or [_no_change(self.changes, str(self.by))]
+            yield from self.change_notes()
         yield from self.notes
         missing: dict[str, list[str]] = {}
         for value in self.overall:
@@ -349,23 +422,12 @@ class OnlineMetrics(Result):
         )
 
 
-def _no_change(changes: Iterable[MetricChange], by: str) -> str:
-    """Return a sentence that no change was found, with the changes that remain possible."""
-    tested = list(changes)
-    if not tested:
-        return f"too few {by}s for a trend: there are fewer than {stats.FEWEST_PERIODS}"
-    widest = ", ".join(
-        f"{change.metric.name} {signed(change.trend.low)} to {signed(change.trend.high)}" for change in tested[:_FEW]
-    )
-    return f"no shift found; linear trend from first to last {by} (95% interval): {widest}"
-
-
 def signed(number: float) -> str:
     """Return a change with three decimals, or with one significant digit if it is smaller."""
     return f"{number:+.3f}" if abs(number) >= 0.0005 else f"{number:+.1g}" if number else "0"
 
 
-def _figure(metric: OnlineMetric, value: float) -> str:
+def figure(metric: OnlineMetric, value: float) -> str:
     """Return a value with the number of digits for its unit."""
     if math.isnan(value):
         return "–"

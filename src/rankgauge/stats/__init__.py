@@ -22,9 +22,13 @@ with lazy_imports(globals()):
     )
     from rankgauge.stats.arrays import moments as moments, seed_of as seed_of
     from rankgauge.stats.change_points import (
-        FEWEST_PERIODS as FEWEST_PERIODS,
+        CORRELATION as CORRELATION,
+        FEWEST_WEEKS as FEWEST_WEEKS,
         ChangePoint as ChangePoint,
+        DailySums as DailySums,
+        DifferentWeek as DifferentWeek,
         LinearTrend as LinearTrend,
+        different_week as different_week,
         find_change_points as find_change_points,
         first_change as first_change,
         linear_trend as linear_trend,

@@ -64,7 +64,7 @@ def _metrics(visit: Visit) -> Response:
         shown=shown,
         names=names,
         chart=_chart(metrics, shown),
-        changes=[change.sentence for change in metrics.changes if change.shifts],
+        changes=metrics.change_notes(),
     )
 
 
