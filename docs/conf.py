@@ -69,7 +69,8 @@ nitpick_ignore = [
     ("py:class", "Model"),
     ("py:class", "Part"),
     ("py:class", "StoredQrels"),
-    ("py:class", "rankgauge.comparison.differences.Computation"),  # private field of a result
+    ("py:class", "rankgauge.comparison.differences.Computation"),  # private fields of results
+    ("py:class", "rankgauge.comparison.deciding._Bounds"),
     ("py:class", "rankgauge.core.threads._T"),
     ("py:class", "rankgauge.core.threads._R"),
     ("py:class", "Connection"),  # from SQLAlchemy
