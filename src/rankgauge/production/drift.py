@@ -49,7 +49,7 @@ from rankgauge.stats.two_sample import LabelScores, TwoSampleTest
 
 _FEWEST, _MOST = 10, 20_000  # distinct questions of either set
 # Smallest cluster shares for a verdict, and the largest ratio of shares in clusters that users do not ask about.
-_MISSING, _SEPARATED, _ALMOST_NONE = 0.01, 0.25, 0.25
+_MISSING, _SEPARATED, _ALMOST_NONE = 0.01, 0.25, 1 / 3
 # From this area on, without words of phrasing, the sets hardly share topics.
 _DISJOINT = 0.97
 # A difference is due to words if without them at most this part of it (area - 0.5) remains, and less than SMALL.
