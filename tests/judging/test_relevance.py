@@ -189,7 +189,7 @@ def test_a_document_that_divides_the_judges_is_split_and_has_no_interval():
     assert found.resolved == {"q": False}
     row = next(row for row in found.table().rows if row[1] == "x")
     assert "split" in row
-    assert "1 document split: some judges choose it more often than others" in " ".join(str(found).split())
+    assert "1 document split: chosen more often by some judges than by others" in " ".join(str(found).split())
     grades, _ = grades_of(found.documents, "fit")
     assert set(grades["q"]) == {"y", "z"}
     sighted = [("x", [1], {"mode": "graded", "purpose": "comparison"})]

@@ -437,7 +437,7 @@ def test_a_simulated_change_is_found_on_its_day(folder, by):
     assert change.p < 0.01
     assert change.trend.low > 0
     assert "idk_rate changed" in str(found)
-    assert "correlation of days of at most 0.6" in " ".join(str(found).split())
+    assert "neighboring days correlate by at most 0.6" in " ".join(str(found).split())
     assert json.loads(found.to_json())["changes"][0]["sentence"] == change.sentence
 
 
@@ -577,4 +577,4 @@ def test_without_a_change_the_table_says_what_could_be_missed(folder):
     for by in ("day", "week"):
         text = " ".join(str(online_metrics(log, "idk_rate", by=by)).split())
         assert "no shift found; linear trend from first to last day (95% interval; assumes" in text
-        assert "weeks were not compared: that needs user_id and 5 weeks" in text
+        assert "weeks were not compared: this requires user_id and at least 5 weeks" in text

@@ -57,8 +57,8 @@ SWAPPED = Cause(
     "query",
     "documents and queries",
     "the top k has no relevant document, and the top k of another such query has more terms of this query "
-    "(weighted by rarity, 1.5 times as many); with exchanged rankings, these queries "
-    "are at least 35% as good as others",
+    "(weighted by rarity, 1.5 times as many); with exchanged rankings, the mean of these queries "
+    "is at least 35% of that of the others",
     "check the query ids of run and judgments",
 )
 CUT = Cause(
@@ -91,9 +91,9 @@ REVERSED = Cause(
     "query",
     "ranks",
     "over all queries, relevant documents are closer to the end than to the beginning of the top 10, "
-    "20, 50, or 100 (by a standard deviation, or by 3.5 in no order), and reversing them gains; and "
-    "this query misses a document in these ranks",
-    "sort by falling score",
+    "20, 50, or 100 (by a standard deviation, or by 3.5 if they are in no order), and reversing them raises the mean; "
+    "and this query misses a document in these ranks",
+    "sort by decreasing score",
 )
 UNORDERED = Cause(
     "no order at the top",
@@ -338,7 +338,7 @@ def totals(
 
 
 def first_causes(cause_totals: Sequence[CauseTotal]) -> tuple[CauseTotal, ...]:
-    """Return the causes with a certain gain: faults of the run, then measured gains, then the largest ones.
+    """Return the causes with a significant gain: faults of the run, then measured gains, then the largest ones.
 
     Gains of a retriever's limits include what its faults lose, so the two are not compared.
     """
@@ -466,7 +466,9 @@ class Examiner:
         if not common:
             return "no term of the query in it"
         if self.patterns.foreign and is_foreign(query, self.texts, self.k):
-            return f"{common} of {asked} terms of the query in it, and most of them in no relevant or first document"
+            return (
+                f"has {common} of {asked} terms of the query; relevant documents and the top {self.k} lack most of them"
+            )
         few = self.patterns.few_terms and doc not in query.ranks
         if not few or overlap(query, doc, self.texts) != "few":
             return ""
@@ -516,7 +518,7 @@ class Examiner:
             yield DUPLICATES.name, f"{len(pairs)} of the first {len(top)} repeat another: {_few([*pairs.values()])}"
         first = self.patterns.reversed
         if any(doc.rank is not None and doc.rank <= first for doc in missed):
-            yield REVERSED.name, f"relevant documents are at the last of the first {first} ranks, over all queries"
+            yield REVERSED.name, f"over all queries, relevant documents are near the end of the first {first} ranks"
         first = self.patterns.unordered
         if any(doc.rank is not None and doc.rank <= first for doc in missed):
             yield UNORDERED.name, f"relevant documents are at random ranks in the first {first}, over all queries"

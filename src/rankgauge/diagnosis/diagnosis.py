@@ -136,7 +136,7 @@ class Diagnosis(Result):
 
     @property
     def first_causes(self) -> tuple[CauseTotal, ...]:
-        """Causes whose fix certainly gains, the one to fix first at the beginning; none if withheld.
+        """Causes whose fix has a significant gain, the one to fix first at the beginning; none if withheld.
 
         Faults of the run as a whole come first, then causes with a measured gain, then those whose gain
         rests on an assumption; the largest gain first.
@@ -173,7 +173,7 @@ class Diagnosis(Result):
                 f"{missed}; likely cause: {first[0].sentence(str(self.measure))}; suggested fix: {first[0].cause.fix}"
             )
         if self.failing:
-            return f"{missed}; no single cause stands out: no fix has a certain gain of {VISIBLE:g} or more"
+            return f"{missed}; no single cause stands out: no fix has a significant gain of {VISIBLE:g} or more"
         short = any(quality.measure.name == "R" and quality.attainable < 1 - TOLERANCE for quality in self.qualities)
         state, most = ("k is small", " that they can contain") if short else ("nothing missed", "")
         step = next_step(f"diagnose: {state}", k=str(self.k))

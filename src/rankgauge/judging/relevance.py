@@ -26,8 +26,8 @@ _SETS = 20
 _WIDE, _SURE = 30.0, 0.99
 _KEPT = 10_000  # questions
 SPLIT = (
-    "some judges choose it more often than others (p < 0.05; by chance in up to 5% of questions), so it has "
-    "no interval and is exported as unjudged until somebody grades it in the workbench"
+    "chosen more often by some judges than by others (p < 0.05; by chance in up to 5% of questions); "
+    "no interval, and exported as unjudged until somebody grades it in the workbench"
 )
 
 

@@ -34,7 +34,7 @@ _LEVEL = 0.95
 _ROUNDING = 1e-9
 _MARKING, _CLEAR = 0.05, 4.0  # smallest difference of word shares, absolute and in standard errors
 _WORD = re.compile(r"\w+")
-# Words of phrasing, which do not name a topic.
+# Phrasing words, which do not name a topic.
 _PHRASING_WORDS = """
 a about advise after all also am an and any anybody anyone are as ask at be because been before being both but by
 can could did do does each explain explanation find for from get give had has have hello help here hey hi how i if

@@ -50,7 +50,7 @@ from rankgauge.stats.two_sample import LabelScores, TwoSampleTest
 _FEWEST, _MOST = 10, 20_000  # distinct questions of either set
 # Smallest cluster shares for a verdict, and the largest ratio of shares in clusters that users do not ask about.
 _MISSING, _SEPARATED, _ALMOST_NONE = 0.01, 0.25, 1 / 3
-# From this area on, without words of phrasing, the sets hardly share topics.
+# From this area on, without phrasing words, the sets hardly share topics.
 _DISJOINT = 0.97
 # A difference is due to words if without them at most this part of it (area - 0.5) remains, and less than SMALL.
 _LEFT = 0.3
@@ -79,7 +79,7 @@ def measure_drift(
     The test is a classifier two-sample test: ridge regression (5-fold) and 10 nearest neighbors
     classify distinct questions as evaluation or log questions, and the larger standardized area
     under the ROC curve is compared with its permutation distribution. Shares of topics are tested
-    in clusters of the pooled questions, without words of phrasing that distinguish the sets. A
+    in clusters of the pooled questions, without phrasing words that distinguish the sets. A
     question in both sets counts as an evaluation question in the test. The weights and the
     questions to add depend on the frequencies in the log. Sets of more than 20,000 distinct
     questions are sampled at random.
@@ -224,15 +224,15 @@ def _without_topics(pooled: PooledQuestions, seed: int) -> BoolArray:
 def _without_phrasing(
     pooled: PooledQuestions, test: TwoSampleTest, encoder: Any, *, permutations: int, seed: int
 ) -> tuple[PooledQuestions, tuple[MarkingWord, ...], TwoSampleTest | None]:
-    """Remove words of phrasing that distinguish the sets, and repeat the test.
+    """Remove phrasing words that distinguish the sets, and repeat the test.
 
-    Other words that mark only one of the sets are taken for phrasing if that set, without them,
+    Other words that mark only one of the sets are treated as phrasing if that set, without them,
     resembles the other one, which keeps all its words and thus its topics. Words are kept if too
     little of the texts would remain.
 
     Returns:
         The questions as vectors without these words, all words that distinguish the sets, and the
-        test without words of phrasing, or None.
+        test without phrasing words, or None.
     """
     words = marking_words(pooled) if test.p <= ALPHA else ()
     topics, taken, same_words = pooled, words, None
@@ -255,7 +255,7 @@ def _without_phrasing(
 
 
 def _explained(test: TwoSampleTest, same_words: TwoSampleTest) -> bool:
-    """Return whether little of a difference remains without words of phrasing."""
+    """Return whether little of a difference remains without phrasing words."""
     whole, left = (max(area.value for area in areas) - 0.5 for areas in (test.areas, same_words.areas))
     return left <= min(_LEFT * whole, SMALL - 0.5)
 

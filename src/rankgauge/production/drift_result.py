@@ -91,10 +91,10 @@ class DriftReport(Result):
         permutations: The number of permutations.
         within: The area of the linear classifier over pairs within a cluster; NaN without pairs.
         words: Frequent words that distinguish the sets, largest difference first.
-        p_without_words: p-value after removing those taken for phrasing; NaN without such words, or if
+        p_without_words: p-value after removing those treated as phrasing; NaN without such words, or if
             more than a fifth of the questions would keep fewer than two words.
         detectable: Power of the test of cluster shares for missing topics of several sizes.
-        clusters: Clusters of the pooled questions without words of phrasing, by descending share of the
+        clusters: Clusters of the pooled questions without phrasing words, by descending share of the
             log.
         additions: Log questions to add.
         outliers: Evaluation questions far from all log questions, farthest first.
@@ -228,24 +228,24 @@ class DriftReport(Result):
         differ = min(self.p, *(cluster.p for cluster in self.clusters)) <= ALPHA
         topic = "a further missing topic" if differ else "a missing topic"
         size = "even half" if self.detected_from is None else f"less than {self.detected_from:.0%}"
-        found = f"{topic} of {self.detected_from or 1:.0%} of the log would have been found, if the encoder places its "
+        found = f"{topic} of {self.detected_from or 1:.0%} of the log would have been found if the encoder places its "
         phrasing = ", ".join(f"{word.word!r:.30}" for word in self.words if word.phrasing)
         words = {
             "mixed": f"{'The difference is small' if differ else 'No difference was found'}, and {found}"
             "questions near each other.",
-            "cannot tell": "The sets differ, but neither their topics nor words of phrasing explain how."
+            "cannot tell": "The sets differ, but neither their topics nor phrasing words explain how."
             if differ
             else "No difference was found, but the sets are too small to rule one out.",
-            "reworded": f"Without words taken for phrasing ({phrasing:.60}), evaluation and log questions have the "
+            "reworded": f"Without phrasing words ({phrasing:.60}), evaluation and log questions have the "
             "same topics, as far as the encoder shows.",
             "separated": f"Almost all evaluation questions differ from the log (AUC {Ratio(self.strongest.area):.2f}), "
-            "not only in words of phrasing."
+            "not only in phrasing words."
             if not self.foreign
             else f"{Ratio(ours[0]):.0%} of the evaluation questions, but "
-            f"{Ratio(theirs[0]):.0%} of the log, are in clusters (taken for topics) of which the evaluation set has "
+            f"{Ratio(theirs[0]):.0%} of the log, are in clusters (treated as topics) of which the evaluation set has "
             "too many.",
             "missing": f"{Ratio(theirs[1]):.0%} of the log, but {Ratio(ours[1]):.0%} of the "
-            "evaluation questions, are in clusters (taken for topics) of which the evaluation set has too few.",
+            "evaluation questions, are in clusters (treated as topics) of which the evaluation set has too few.",
         }
         return words[self.verdict], f"{topic.capitalize()} of {size} of the log may go undetected at this size."
 
@@ -313,9 +313,7 @@ class DriftReport(Result):
             f"{marker.word!r:.30} ({Ratio(marker.evaluation):.0%} / {Ratio(marker.log):.0%})"
             for marker in self.words[:_WORDS]
         )
-        without = (
-            "" if math.isnan(self.p_without_words) else f"; without those of phrasing p = {self.p_without_words:.3f}"
-        )
+        without = "" if math.isnan(self.p_without_words) else f"; without phrasing words p = {self.p_without_words:.3f}"
         return keep(
             f"{self.verdict.upper()}: {' '.join(self.sentences())}",
             f"{areas}; p = {self.p:.3f} by {self.permutations} permutations",

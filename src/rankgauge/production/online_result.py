@@ -16,7 +16,7 @@ from rankgauge.rendering import Plot, Result
 from rankgauge.rendering.tables import Detail, Table
 
 PERIODS = ("day", "week")
-ASSUMPTION = f"assumes a correlation of days of at most {stats.CORRELATION:g}"
+ASSUMPTION = f"assumes that neighboring days correlate by at most {stats.CORRELATION:g}"
 _FEW = 2  # number of undefined metrics that a note explains
 _ROWS = 10  # number of groups shown as rows
 _COLUMNS = 4  # number of metrics shown as columns
@@ -351,13 +351,13 @@ class OnlineMetrics(Result):
         if not notes and trends:
             widest = ", ".join(f"{name} {signed(line.low)} to {signed(line.high)}" for name, line in trends[:_FEW])
             notes.append(
-                f"no shift{' and no week that differs' * compared} found; linear trend from first to last day "
+                f"no shift{' or week that differs' * compared} found; linear trend from first to last day "
                 f"(95% interval; {ASSUMPTION}): {widest}"
             )
         withheld = list(dict.fromkeys(change.withheld for change in self.changes if change.withheld))
         notes += [f"changes were not tested: {why}" for why in withheld]
         if not compared:
-            notes.append(f"weeks were not compared: that needs user_id and {stats.FEWEST_WEEKS} weeks")
+            notes.append(f"weeks were not compared: this requires user_id and at least {stats.FEWEST_WEEKS} weeks")
         return notes
 
     def plot(self, name: str | None = None) -> Plot:

@@ -62,7 +62,7 @@ def expected_clicks(
     strength maximizes the likelihood of all pairs (empirical Bayes).
 
     The click rate of a rank includes the quality of the documents shown there: if the best
-    documents are always first, their ratio is too low, up to a factor of 3 in simulations
+    documents are always first, their ratio is too low, by a factor of 2 and more in simulations
     (docs/explain/experiments.md), so ratios have no intervals. :func:`fit_position_model` separates
     rank and quality.
 

@@ -196,7 +196,7 @@ class Workbench:
         usual = (policies.undefined, policies.unjudged, evaluation.weights, evaluation.profile)
         if self.special(before) or usual != ("zero", "not relevant", None, None):
             raise InputError(
-                "they are known for grades, plain means, and unjudged documents that count as not relevant",
+                "bounds require grades, plain means, and unjudged documents that count as not relevant",
                 where=before.short_name,
                 fix="evaluate with the default policies",
             )
