@@ -192,6 +192,9 @@ def test_a_change_below_the_margin_counts_as_steady():
         # From first to last: up by .3, and down again by .4.
         ("idk_rate", (0.3, 0.6, 0.2), "better"),
         ("thumbs_ratio", (0.3, 0.6, 0.2), "worse"),
+        # An outage that is over.
+        ("idk_rate", (0.3, 0.6, 0.31), "cannot tell"),
+        ("idk_rate", (0.3, 0.6, 0.29), "cannot tell"),
     ],
 )
 def test_the_direction_of_a_metric_and_its_last_rate_decide(name, rates, state):

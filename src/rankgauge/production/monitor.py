@@ -172,7 +172,8 @@ def production_health(
     interval). Online, the thumbs ratio, abstention rate, and reformulation rate are searched for
     shifts and for a week that differs (:func:`online_metrics`); the interval of a straight line
     determines whether a change by the margin is excluded. A metric is worse after a shift or trend
-    for the worse, or if the last week differs for the worse.
+    for the worse, or if the last week differs for the worse; not if it shifted back to within the
+    margin of its first rate.
 
     Args:
         log: The log, or its path.
@@ -307,10 +308,13 @@ def online_signal(change: MetricChange, margin: float) -> Signal:
     state = "steady" if worst < margin else "cannot tell"
     p = min(change.p, trend.p)
     if p <= _ALPHA:
-        shift = change.shifts[-1][2] - change.shifts[0][1] if change.shifts else trend.change
-        if sign * shift < 0:
+        moves = [after - before for _, before, after in change.shifts] or [trend.change]
+        shift = math.fsum(moves)
+        # After shifts there and back, neither test is about the last rate.
+        returned = min(moves) < 0 < max(moves) and abs(shift) < margin
+        if sign * shift < 0 and not returned:
             state = "better"
-        elif worst >= margin:
+        elif worst >= margin and not returned:
             state = "worse"
     if last_week > 0:
         state = "worse"
