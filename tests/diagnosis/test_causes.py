@@ -260,6 +260,20 @@ def test_swapped_query_ids_are_found_by_their_terms():
     assert sound.failing == 0
 
 
+@pytest.mark.parametrize("share", [0.5, 1])
+def test_swapped_query_ids_are_found_in_all_queries_or_beside_undefined_values(share):
+    words = [f"word{n:02}" for n in range(40)]
+    texts = {f"d{n}": f"{word} text about it" for n, word in enumerate(words)}
+    asked = {f"q{n}": f"what is {word}" for n, word in enumerate(words)} | {"none": "what is nothing"}
+    swapped = round(share * 40)
+    run = {f"q{n}": [f"d{(n + 10) % swapped if n < swapped else n}", *"xyz"[: n % 4]] for n in range(40)}
+    judged = {f"q{n}": {f"d{n}": 1} for n in range(40)}
+    if share < 1:
+        run, judged = run | {"none": ["x"]}, judged | {"none": {"x": 0}}
+    first = diagnose(judged, run, Collection.of(texts, asked)).first_causes[0]
+    assert (first.cause.name, first.queries) == ("query ids swapped", swapped)
+
+
 @pytest.mark.parametrize(
     ("settings", "fix"),
     [

@@ -227,7 +227,8 @@ class Simulation:
             # Queries without a relevant document cannot lose: with their own ranking, they would be as good as others.
             moved = np.isin(self.evaluation.query_ids, [name for name, _ in patterns.swapped])
             then = (self.evaluation.per_query + self._measured(SWAPPED, patterns).differences)[:, column]
-            sure[SWAPPED] = bool(then[moved].mean() >= _AS_GOOD * then[~moved].mean())
+            others = then[~moved & ~np.isnan(then)]
+            sure[SWAPPED] = not len(others) or bool(then[moved].mean() >= _AS_GOOD * others.mean())
         promoted = frozenset(
             (query.query_id, doc)
             for query in (self.queries if sure[IGNORED] else ())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -278,23 +278,25 @@ def _swapped(queries: Sequence[RankedQuery], texts: Texts, k: int) -> tuple[tupl
         for query in queries
         if query.docs and query.relevant and not query.hits(k) and texts.query_terms(query.query_id)
     }
-    having: dict[str, list[str]] = {}
-    for name, terms in offered.items():
-        for term in terms:
-            having.setdefault(term, []).append(name)
+    names = sorted(offered)
+    members: defaultdict[str, list[int]] = defaultdict(list)
+    for place, name in enumerate(names):
+        for term in offered[name]:
+            members[term].append(place)
+    having, nowhere = {term: np.array(places) for term, places in members.items()}, np.array([], dtype=np.int64)
     # A ranking belongs to one query: the one that it fits best.
     claims: dict[str, tuple[float, str]] = {}
     for name, own_terms in offered.items():
-        fit: Counter[str] = Counter()
-        own = whole = 0.0
+        fit, own, whole = np.zeros(len(names)), 0.0, 0.0
         for term in sorted(texts.query_terms(name)):
-            weight = math.log1p(len(offered) / (1 + len(having.get(term, ()))))
-            fit.update(dict.fromkeys(having.get(term, ()), weight))
+            places = having.get(term, nowhere)
+            weight = math.log1p(len(names) / (1 + len(places)))
+            fit[places] += weight
             own += weight if term in own_terms else 0.0
             whole += weight
-        best = max(sorted(fit), key=fit.__getitem__, default=name)
+        best = int(fit.argmax())
         if fit[best] > _BETTER * own:
-            claims[best] = max(claims.get(best, (0.0, "")), (fit[best] / whole, name))
+            claims[names[best]] = max(claims.get(names[best], (0.0, "")), (float(fit[best]) / whole, name))
     return tuple((name, best) for best, (_, name) in claims.items())
 
 
