@@ -125,7 +125,7 @@ def test_a_reranker_of_hardly_more_documents_is_left_out():
 def test_nothing_retrieved_is_nothing_to_rerank():
     found = diagnose({"q": {"d": 1}, "r": {"e": 1}}, {"q": []}, also={"q": ["d"]}, k=2)
     assert [one.what for one in found.gains] == [
-        "if 2 missed documents reached the first 2 as often as relevant documents of this run do (25%)",
+        "if 2 missed documents reached the top 2 at this run's rate for relevant documents (25%)",
         "a perfect reranker of the first 100 of both runs",
     ]
 
@@ -155,7 +155,7 @@ def test_documents_never_retrieved_enter_the_end_of_the_first_k_as_often_as_othe
     one = next(gain for gain in FOUND.gains if gain.fix == "not retrieved")
     best = oracle(lifted)
     close(one.means, {name: now + rate * (best[name] - now) for name, now in oracle(RANKING).items()})
-    assert one.what.startswith(f"if {sum(map(len, gone.values()))} missed documents reached the first 5")
+    assert one.what.startswith(f"if {sum(map(len, gone.values()))} missed documents reached the top 5")
     assert one.what.endswith(f"({rate:.0%})")
     assert one.kind == "as others"
 

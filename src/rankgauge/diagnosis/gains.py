@@ -296,16 +296,16 @@ class Simulation:
             what = f"if the first {patterns.unordered} gained {{rate:.0%}} of what their best order gains"
             rate = np.tile((0.5, 1.0), (len(self.queries), 1))
             yield Effect(UNORDERED, what, "as others", self._differences(partial(_rerank, patterns.unordered)), rate)
-        often = "as often as relevant documents of this run do ({rate:.0%})"
+        rate_of_run = "at this run's rate for relevant documents ({rate:.0%})"
         reached = np.array([(query.hits(k), min(len(query.relevant), k)) for query in self.queries], dtype=np.float64)
         for cause in (ABSENT, LENGTH, GAP, IGNORED, NOT_RETRIEVED, BELOW_K):
             # Other causes explain these two.
             docs = shares(diagnoses, cause.name, alone=cause in {NOT_RETRIEVED, BELOW_K})
             if docs and not (cause == IGNORED and patterns.promoted):
-                what = f"if {many(count_documents(docs), 'missed document')} reached the first {k} {often}"
+                what = f"if {many(count_documents(docs), 'missed document')} reached the top {k} {rate_of_run}"
                 yield Effect(cause, what, "as others", self._differences(partial(_move_up, docs, k)), reached)
         if affected[LOW]:
-            what = f"if the first {k} of {queries[LOW]} were in the best order {often}"
+            what = f"if the top {k} of {queries[LOW]} gained {{rate:.0%}} of what their best order gains"
             best = self._differences(lambda q: _rerank(k, q) if q.query_id in affected[LOW] else q.docs)
             yield Effect(LOW, what, "as others", best, reached)
 
