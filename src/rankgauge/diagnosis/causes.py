@@ -338,9 +338,10 @@ def totals(
 
 
 def first_causes(cause_totals: Sequence[CauseTotal]) -> tuple[CauseTotal, ...]:
-    """Return the causes with a significant gain: faults of the run, then measured gains, then the largest ones.
+    """Return the causes with a significant gain: faults of the run, then measured gains, then assumed ones.
 
-    Gains of a retriever's limits include what its faults lose, so the two are not compared.
+    Each group is in descending order of the gain. Gains of a retriever's limits include losses by
+    faults of the run, so the two are not compared.
     """
     certain = [total for total in cause_totals if total.gain is not None and total.gain.certain]
     order = {total.cause: (total.systematic, total.gain.measured, total.gain.mean) for total in certain if total.gain}

@@ -221,9 +221,9 @@ def measure_relevance(
 
     Relevance is estimated in two ways: by the share chosen / shown with a Wilson interval, and by a
     Plackett-Luce model of all choices for the question, as the probability of being preferred to
-    none (``rankgauge.stats.fit_plackett_luce``). Its interval contains the Laplace intervals if no
-    answer is careless, if 20% are random, and if 10% are "none" without reading; it is withheld
-    from documents on which judges are split (:func:`split_documents`). Only judgments with the
+    none (``rankgauge.stats.fit_plackett_luce``). Its interval contains the Laplace intervals of
+    three fits: no answer is careless, 20% are random, or 10% are "none" without reading. It is
+    withheld for documents on which judges are split (:func:`split_documents`). Only judgments with the
     status ``counted`` are used. Documents that were never shown (in rankings: never ranked)
     remain unjudged.
 

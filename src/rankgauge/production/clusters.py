@@ -134,8 +134,8 @@ class MarkingWord:
         word: The word.
         evaluation: The share of evaluation questions with the word.
         log: The share of log questions with the word.
-        phrasing: Whether the word is taken for phrasing: it is on a list of English words that do not
-            name topics, or explains the difference together with other words that mark only one set.
+        phrasing: Whether the word is treated as phrasing: it is on a list of English words that do not
+            name topics, or it explains the difference together with other words that mark one set.
     """
 
     word: str
@@ -177,7 +177,7 @@ class Outlier:
 def assign_clusters(rows: FloatArray, count: int | None, seed: int) -> list[IntArray]:
     """Assign (n, d) unit vectors to clusters by k-means, for several numbers of clusters.
 
-    A topic is found if one of the numbers gives clusters of its size.
+    Topics of different sizes need different numbers of clusters.
 
     Args:
         rows: The vectors.

@@ -55,7 +55,7 @@ class Signal:
         p: The p-value of the largest shift of an online metric or of its line, whichever is
             smaller, with Holm's correction; NaN offline.
         reason: The reason for an undecided signal or a missing interval, or empty.
-        week: The week in which an online metric differs from other weeks as a sentence, or empty.
+        week: A sentence on the week in which an online metric differs from other weeks, or empty.
     """
 
     name: str
@@ -172,8 +172,8 @@ def production_health(
     interval). Online, the thumbs ratio, abstention rate, and reformulation rate are searched for
     shifts and for a week that differs (:func:`online_metrics`); the interval of a straight line
     determines whether a change by the margin is excluded. A metric is worse after a shift or trend
-    for the worse, or if the last week differs for the worse; not if it shifted back to within the
-    margin of its first rate.
+    for the worse, or if the last week differs for the worse, unless a shift brought it back to
+    within the margin of its first rate.
 
     Args:
         log: The log, or its path.

@@ -63,9 +63,9 @@ def online_metrics(
     By day or week, rates and means are searched for shifts, for a linear trend, and for a week that
     differs from the others (:func:`rankgauge.stats.first_change`,
     :func:`~rankgauge.stats.linear_trend`, :func:`~rankgauge.stats.different_week`). The tests
-    assume that users are independent, that what users of a day share is correlated by at most 0.6
-    with the next day, and that weeks vary independently. If less than 90% of the questions have a
-    user, at least ten weeks are needed, and weeks are not compared.
+    assume that users are independent, that disturbances shared by all users have a correlation of
+    at most 0.6 between neighboring days, and that weeks vary independently. If less than 90% of
+    the questions have a user, at least ten weeks are needed, and weeks are not compared.
 
     Args:
         log: The log, or its path.
@@ -406,10 +406,10 @@ def _date(day: float) -> str:
 
 
 def _explained(connection: Any, n: int, metric: OnlineMetric, week: WeekChange) -> WeekChange:
-    """Return a week with the value of an attribute without which it would not differ, if there is one.
+    """Return a week with the attribute value that explains its difference, if there is one.
 
-    The value is that of nearly all questions of the week and of nearly none of the other weeks; or
-    its questions differ from the rest of the week (clustered by user, Bonferroni over values), and
+    Nearly all questions of the week and nearly none of the other weeks have the value; or its
+    questions differ from the rest of the week (clustered by user, Bonferroni over values), and
     the rest differs from the other weeks by less than a third of the difference of the week.
     """
     sunday = date.fromisoformat(week.start) + timedelta(days=6)

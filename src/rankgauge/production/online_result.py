@@ -89,8 +89,8 @@ class WeekChange:
         weeks: The number of weeks.
         p: The p-value (:func:`rankgauge.stats.different_week`), with Holm's correction.
         latest: Whether it is the last week.
-        explanation: The value of an attribute, or the arm, without which the week would not differ,
-            as text; empty if there is none.
+        explanation: The attribute value or arm that explains the difference, as text; empty if there
+            is none.
     """
 
     start: str
