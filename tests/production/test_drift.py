@@ -136,7 +136,7 @@ def test_unknown_words_of_one_set_are_phrasing_if_the_rest_resembles_the_other_s
 def test_no_difference_is_reported_only_if_a_missing_tenth_of_the_log_would_have_been_found(share, verdict):
     report = quick(*halves(60))
     assert min(report.p, *(cluster.p for cluster in report.clusters)) > 0.05
-    options = {"disjoint": False, "reworded": False, "detected_from": share}
+    options = {"kept": False, "disjoint": False, "reworded": False, "detected_from": share}
     assert drift.choose_verdict(report.p, report.clusters, **options) == verdict
     said = replace(report, verdict=verdict, detectable=(Detectable(share or 0.5, 0.0 if share is None else 1.0),))
     assert ("would have been found" in said.finding.message) == (verdict == "mixed")
@@ -232,6 +232,16 @@ def test_questions_of_one_word_do_not_keep_marking_words_from_being_left_out():
     report = quick([f"could you kindly tell me {text}" for text in ours] + words[:60], [*theirs, *words[60:]])
     assert "kindly" in {each.word for each in report.words}
     assert not math.isnan(report.p_without_words)
+
+
+@pytest.mark.parametrize("encoder", ["tfidf", "hashing"])
+def test_topics_are_not_compared_if_little_remains_without_marking_words(encoder):
+    """Otherwise, the clusters are those of the words."""
+    things = [f"{verb}{thing}" for verb in VERBS for thing in THINGS]
+    ours, theirs = [f"can you please explain {each}" for each in things[::2]], [f"my {each}" for each in things[1::2]]
+    report = quick(ours, theirs, encoder=encoder)
+    assert report.verdict == "cannot tell"
+    assert "The sets differ in phrasing words ('can', 'explain', 'my'" in report.summary()
 
 
 def test_shares_of_marking_words_are_counted():

@@ -139,6 +139,7 @@ def measure_drift(
         verdict=choose_verdict(
             test.p,
             question_clusters,
+            kept=same_words is None and any(word.phrasing for word in words),
             disjoint=max(area.value for area in (same_words or test).areas) >= _DISJOINT,
             detected_from=detected_from(detectable),
             reworded=same_words is not None and _explained(test, same_words),
@@ -261,9 +262,20 @@ def _explained(test: TwoSampleTest, same_words: TwoSampleTest) -> bool:
 
 
 def choose_verdict(
-    p: float, clusters: Sequence[QuestionCluster], *, disjoint: bool, detected_from: float | None, reworded: bool
+    p: float,
+    clusters: Sequence[QuestionCluster],
+    *,
+    kept: bool,
+    disjoint: bool,
+    detected_from: float | None,
+    reworded: bool,
 ) -> str:
-    """Return the verdict: topics first, then phrasing, then whether a missing topic would have been detected."""
+    """Return the verdict: topics first, then phrasing, then whether a missing topic would have been detected.
+
+    If phrasing words that distinguish the sets were kept, clusters may be those of the words.
+    """
+    if kept:
+        return "cannot tell"
     foreign = [cluster for cluster in clusters if cluster.too_many]
     missing = [cluster for cluster in clusters if cluster.too_few]
     # Separated: clusters of evaluation questions that are rare in the log; missing: the reverse.

@@ -233,7 +233,10 @@ class DriftReport(Result):
         words = {
             "mixed": f"{'The difference is small' if differ else 'No difference was found'}, and {found}"
             "questions near each other.",
-            "cannot tell": "The sets differ, but neither their topics nor phrasing words explain how."
+            "cannot tell": f"The sets differ in phrasing words ({phrasing:.60}), without which too little of the "
+            "questions remains to compare topics."
+            if phrasing and math.isnan(self.p_without_words)
+            else "The sets differ, but neither their topics nor phrasing words explain how."
             if differ
             else "No difference was found, but the sets are too small to rule one out.",
             "reworded": f"Without phrasing words ({phrasing:.60}), evaluation and log questions have the "
