@@ -125,6 +125,13 @@ def test_equal_rates_have_no_change():
         assert linear_trend(sums).change == 0
 
 
+@pytest.mark.parametrize(("users", "high"), [(3, 1), (60, 0.1), (600, 0.01)])
+def test_equal_rates_exclude_only_changes_that_users_would_show(users, high):
+    trend = linear_trend(DailySums.of(np.zeros((users, 60)), np.ones((users, 60))), bounds=(0, 1))
+    assert (trend.change, trend.p) == (0, 1)
+    assert (-trend.low, trend.high) == pytest.approx((high, high), rel=0.01)
+
+
 def test_the_line_is_that_of_weighted_least_squares():
     api = pytest.importorskip("statsmodels.api")
     rng = np.random.default_rng(9)

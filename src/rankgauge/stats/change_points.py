@@ -30,6 +30,7 @@ from rankgauge.stats.clustered import ClusterSums
 from rankgauge.stats.intervals import student_t_cdf, student_t_quantile
 
 CORRELATION = 0.6  # of the disturbances of neighboring days that the tests allow for
+_ALPHA = 0.05
 LEAST = 3  # smallest number of days on each side of a shift
 FEWEST_DAYS = 8  # smallest number of days for shifts and trends
 FEWEST_WEEKS = 5  # smallest number of weeks for a week that differs
@@ -211,7 +212,9 @@ def linear_trend(
 
     The interval is the wider one of two: clustered by user (if known); and with a standard error
     from the lowest frequencies of the residuals (Lazarus, Lewis, Stock, and Watson 2018), multiplied
-    by the quantile of normal noise whose correlation is 0.6 between neighboring days.
+    by the quantile of normal noise whose correlation is 0.6 between neighboring days. If all rates
+    are equal and bounded, it is that of the smallest change from the lowest value that n users (days if
+    users are unknown) would show with a probability of 95%: 6 / n of the distance between the bounds.
 
     Args:
         sums: The sums by user and day.
@@ -252,6 +255,10 @@ def linear_trend(
     half = max(half, float(errors[0] * np.quantile(noise, 0.95)))
     p = max(p, (1 + int(np.count_nonzero(noise * errors[0] >= abs(slope)))) / (1 + draws))
     widest = bounds[1] - bounds[0]
+    if math.isfinite(widest) and not sums.residuals.any():
+        # With n users, a rate that rises from 0 to c is never seen with a probability of exp(-n c / 2).
+        half = -2 * math.log(_ALPHA) / (np.count_nonzero(sums.x.any(axis=1)) if sums.users_known else len(days))
+        half *= widest / span
     change, low, high = (max(-widest, min(widest, end * span)) for end in (slope, slope - half, slope + half))
     return LinearTrend(change, low, high, p)
 
