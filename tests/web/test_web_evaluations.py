@@ -15,6 +15,7 @@ from rankgauge import Run, compare, diagnose, evaluate
 from rankgauge.comparison import deciding_documents
 from rankgauge.data import PreferenceQrels, SubtopicQrels
 from rankgauge.judging import Choice, export_judgments
+from rankgauge.web.workbench import Workbench
 
 PAIR = "a=1&b=2&m=nDCG%4010"
 
@@ -360,3 +361,14 @@ def test_readers_see_comparisons_but_judges_only_their_tasks(evaluated):
             assert client.get(own).status_code == 200
             assert client.get(foreign).status_code == 403
             assert json.dumps(foreign) not in client.get("/").text.replace("'", '"').partition("<main")[0]
+
+
+def test_possible_grades_are_those_of_the_evaluated_queries(evaluated):
+    judged, run = {"q1": {"d1": 1}, "q2": {"d2": 3}}, {"q1": ["d1"], "q2": ["d2"]}
+    some, every = (
+        evaluated.evaluations.add(evaluate(judged, run, "P@5", queries=queries), judged, run=run)
+        for queries in (["q1"], "all")
+    )
+    assert some.qrels == every.qrels
+    workbench = Workbench(evaluated)
+    assert (workbench.possible_grades(some), workbench.possible_grades(every)) == ({1}, {1, 3})

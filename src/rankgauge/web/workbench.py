@@ -248,7 +248,7 @@ class Workbench:
             saved = self._saved_grades(entry, self.evaluation(entry).query_ids)
             return {grade for grades in saved.values() for grade in grades.values()}
 
-        return self.results.get(("grades", entry.qrels), compute)
+        return self.results.get(("grades", entry.qrels, entry.query_set), compute)
 
     def ranked(self, entry: HistoryEntry, query: str) -> list[str]:
         """Return the ranking of a query in the order in which it was evaluated; empty if the run was not saved."""
