@@ -29,7 +29,7 @@ def test_every_section_is_present_in_reading_order():
         "Diagnosis of bm25: quality",
         "both are low:",
         "rule of thumb",
-        "likely causes of 24 of 30 queries, first: vocabulary gap (20 miss a relevant",
+        "likely causes of 24 of 30 queries, first: vocabulary gap",
         "potential gain",
         "suggested fixes\n",
         "other cut-offs",
@@ -82,7 +82,7 @@ def test_the_evidence_of_a_query_follows_it():
     said = " ".join(" ".join(lines[at : at + 2]).split())
     assert "no term of the query in it; not among the 15 retrieved" in said
     assert "query terms: tablet, says, title, run, finished" in " ".join(block[1].split())
-    assert "primary cause: vocabulary gap; suggested fix: lexical: add semantic" in block[1]
+    assert "primary cause: vocabulary gap; suggested fix: add semantic search (lexical) or" in block[1]
 
 
 def test_nothing_is_wider_than_80_columns():

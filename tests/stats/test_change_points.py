@@ -49,7 +49,7 @@ def test_without_users_the_p_value_is_that_of_correlated_noise():
     for _ in range(400):
         noise = [rng.standard_normal()]
         for _ in range(69):
-            noise.append(0.6 * noise[-1] + 0.8 * rng.standard_normal())
+            noise.append(0.85 * noise[-1] + math.sqrt(1 - 0.85**2) * rng.standard_normal())
         noise = np.array(noise) * np.sqrt(x)
         reached += self_normalized((noise - noise.sum() / x.sum() * x).tolist(), x.tolist()) >= observed
     assert 0.01 < reached / 400 < 0.5

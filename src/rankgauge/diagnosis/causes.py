@@ -131,7 +131,7 @@ GAP = Cause(
     "title and text of the document have no term of the query; or they have at most 1 in 5 of at "
     "least 5 terms, the document is not retrieved, and the run retrieves relevant documents with "
     "so few terms less than a quarter as often as others (Fisher's exact test, one-sided, .001)",
-    "lexical: add semantic search; dense: another embedding model",
+    "add semantic search (lexical) or change the embedding model (dense)",
 )
 IGNORED = Cause(
     "terms ignored",
@@ -141,14 +141,14 @@ IGNORED = Cause(
     "top k with a lower grade has at most 3 in 4 of this number: similar meaning, but other "
     "terms; or it has at least half of the terms, at least 2, is not retrieved, and the run "
     "retrieves relevant documents with so many terms less often than others (the same test)",
-    "dense: add keyword search; lexical: check stemming and tokens",
+    "add keyword search (dense) or check stemming and tokens (lexical)",
 )
 NOT_RETRIEVED = Cause(
     "not retrieved",
     "document",
     "ranks",
     "the document is not in the ranking, and the ranking is not cut",
-    "lexical: add semantic search; dense: another embedding model",
+    "add semantic search (lexical) or change the embedding model (dense)",
 )
 BELOW_K = Cause(
     "ranked below k",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from rankgauge.core.text import inflect, many
+from rankgauge.core.text import many
 from rankgauge.diagnosis.causes import CAUSES, GAP, IGNORED, UNJUDGED, QueryDiagnosis
 from rankgauge.diagnosis.diagnosis import Diagnosis
 from rankgauge.diagnosis.fixes import FIXES
 from rankgauge.diagnosis.quality import ENOUGH, OWN_CUTS
-from rankgauge.rendering.tables import Detail, Table, keep, shorten
+from rankgauge.rendering.tables import Detail, Table, first_rows, keep, shorten
 from rankgauge.reports.registry import Report
 
 _SHOWN = 5
@@ -84,7 +84,7 @@ def _quality(diagnosis: Diagnosis) -> Table:
 def _causes(diagnosis: Diagnosis) -> Table:
     first = diagnosis.first_causes
     totals = [*first, *(total for total in diagnosis.totals if total.queries and total not in first)]
-    rows = tuple(
+    rows = (
         (
             total.cause.name,
             total.queries,
@@ -94,12 +94,8 @@ def _causes(diagnosis: Diagnosis) -> Table:
         for total in totals
     )
     named = f", first: {first[0].cause.name}" if first else ""
-    title = (
-        f"likely causes of {len(diagnosis.diagnoses)} of {many(diagnosis.queries, 'query')}{named} "
-        f"({diagnosis.failing} {inflect(diagnosis.failing or 0, 'misses', 'miss')} a relevant document "
-        f"in the first {diagnosis.k})"
-    )
-    if not rows and not diagnosis.failing:
+    title = f"likely causes of {len(diagnosis.diagnoses)} of {many(diagnosis.queries, 'query')}{named}"
+    if not totals and not diagnosis.failing:
         title = f"likely causes: none in {many(diagnosis.queries, 'query')}"
     unjudged = [len(finding.unjudged) for finding in diagnosis.diagnoses if finding.unjudged]
     none = sum(not query.causes for query in diagnosis.diagnoses)
@@ -112,8 +108,8 @@ def _causes(diagnosis: Diagnosis) -> Table:
         absent and f"also checked: {absent}",
     )
     return Table(
-        columns=("cause", "queries", f"Δ {diagnosis.measure} (99% CI)", "suggested fix"),
-        rows=rows or (("none", 0, "", ""),),
+        columns=("cause", "queries", f"Δ {diagnosis.measure} (99% CI)", Detail("suggested fix")),
+        rows=tuple(first_rows(rows, 3)) or (("none", 0, "", ""),),
         title=title,
         notes=(
             diagnosis.summary(),

@@ -9,7 +9,8 @@ outage last. Each test here therefore needs two kinds of evidence, and its p-val
   that is correlated between neighboring days (0.6, falling exponentially); a week is compared with
   the spread of the other weeks.
 
-Without users, only the second kind is available, and at least ten weeks are required. For
+Without users, only the second kind is available, the noise has a correlation of 0.85, because
+users return, and at least ten weeks are required. For
 simulations, see docs/explain/online-metrics.md.
 """
 
@@ -31,6 +32,7 @@ from rankgauge.stats.intervals import student_t_cdf, student_t_quantile
 
 CORRELATION = 0.6  # of the disturbances of neighboring days that the tests allow for
 _ALPHA = 0.05
+_WITHOUT_USERS = 0.85  # the same if users are unknown: their habits stay for days, too
 LEAST = 3  # smallest number of days on each side of a shift
 FEWEST_DAYS = 8  # smallest number of days for shifts and trends
 FEWEST_WEEKS = 5  # smallest number of weeks for a week that differs
@@ -188,7 +190,7 @@ def first_change(sums: DailySums, *, draws: int = 1999) -> float:
 
     The larger one of two p-values: of the largest shift, with random signs of users (if known); and
     of the largest self-normalized shift (Shao and Zhang 2010), compared with that of normal noise
-    whose correlation is 0.6 between neighboring days. Shifts are searched in all days (at 80% of
+    whose correlation is 0.6 between neighboring days (0.85 if users are unknown). Shifts are searched in all days (at 80% of
     the level) and in halves and three quarters of them, with at least three days on each side.
 
     Args:
@@ -212,8 +214,8 @@ def linear_trend(
 
     The interval is the wider one of two: clustered by user (if known); and with a standard error
     from the lowest frequencies of the residuals (Lazarus, Lewis, Stock, and Watson 2018), multiplied
-    by the quantile of normal noise whose correlation is 0.6 between neighboring days. If all rates
-    are equal and bounded, it is that of the smallest change from the lowest value that n users (days if
+    by the quantile of normal noise whose correlation is 0.6 between neighboring days (0.85 if users
+    are unknown). If all rates are equal and bounded, it is that of the smallest change from the lowest value that n users (days if
     users are unknown) would show with a probability of 95%: 6 / n of the distance between the bounds.
 
     Args:
@@ -364,7 +366,8 @@ def _self_normalized(rows: FloatArray, size: FloatArray) -> FloatArray:
 def _correlated(sums: DailySums, draws: int) -> FloatArray:
     """Return rows of normal noise with correlated days, without an overall residual."""
     size = sums.size
-    root = np.linalg.cholesky(CORRELATION ** np.abs(np.subtract.outer(sums.days, sums.days)))
+    correlation = CORRELATION if sums.users_known else _WITHOUT_USERS
+    root = np.linalg.cholesky(correlation ** np.abs(np.subtract.outer(sums.days, sums.days)))
     rng = np.random.default_rng(seed_of(sums.y, sums.x))
     noise = rng.standard_normal((draws, len(size))) @ root.T * np.sqrt(size)
     return np.asarray(noise - noise.sum(axis=1, keepdims=True) / size.sum() * size)
