@@ -35,7 +35,7 @@ from rankgauge.stats import (
 RATES, CORRELATIONS, CLUSTERS = (0.01, 0.05, 0.2, 0.5), (0.0, 0.1, 0.3, 0.5), (20, 200, 2000)
 SIZES = (1.5, 4, 20)
 DRAWS = {20: 2000, 200: 2000, 2000: 1000}
-SERIES, TRUTHS, POWER, LOGS = 60, 20, 60, 20
+SERIES, TRUTHS, POWER, LOGS = 100, 20, 100, 20
 
 
 def drawn(

@@ -190,8 +190,9 @@ def first_change(sums: DailySums, *, draws: int = 1999) -> float:
 
     The larger one of two p-values: of the largest shift, with random signs of users (if known); and
     of the largest self-normalized shift (Shao and Zhang 2010), compared with that of normal noise
-    whose correlation is 0.6 between neighboring days (0.85 if users are unknown). Shifts are searched in all days (at 80% of
-    the level) and in halves and three quarters of them, with at least three days on each side.
+    whose correlation is 0.6 between neighboring days (0.85 if users are unknown). Shifts are searched
+    in all days (at 80% of the level) and in halves and three quarters of them, with at least three
+    days on each side.
 
     Args:
         sums: The sums by user and day.
@@ -215,8 +216,9 @@ def linear_trend(
     The interval is the wider one of two: clustered by user (if known); and with a standard error
     from the lowest frequencies of the residuals (Lazarus, Lewis, Stock, and Watson 2018), multiplied
     by the quantile of normal noise whose correlation is 0.6 between neighboring days (0.85 if users
-    are unknown). If all rates are equal and bounded, it is that of the smallest change from the lowest value that n users (days if
-    users are unknown) would show with a probability of 95%: 6 / n of the distance between the bounds.
+    are unknown). If all rates are equal and bounded, it is that of the smallest change from the
+    lowest value that n users (days if users are unknown) would show with a probability of 95%:
+    6 / n of the distance between the bounds.
 
     Args:
         sums: The sums by user and day.
