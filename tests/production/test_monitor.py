@@ -232,6 +232,12 @@ def test_a_last_week_that_differs_for_the_worse_is_worse(value, latest, state):
     assert signal.sentence.endswith("other weeks 0.100; with a=b it is 0.5")
 
 
+@pytest.mark.parametrize(("high", "state"), [(0.14, "steady"), (0.16, "worse"), (math.nan, "steady")])
+def test_a_last_week_within_the_margin_counts_as_steady(high, state):
+    week = WeekChange("2026-05-04", 0.12, 0.11, high, 0.1, 8, 0.01, latest=True)
+    assert online_signal(change_of("idk_rate", week=week), 0.05).state == state
+
+
 def test_every_cell_of_the_table_has_words():
     for offline in ("worse", "better", "steady", "cannot tell"):
         for online in ([], ["worse"], ["steady", "better"], ["cannot tell", "steady"]):

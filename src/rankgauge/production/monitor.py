@@ -172,8 +172,8 @@ def production_health(
     interval). Online, the thumbs ratio, abstention rate, and reformulation rate are searched for
     shifts and for a week that differs (:func:`online_metrics`); the interval of a straight line
     determines whether a change by the margin is excluded. A metric is worse after a shift or trend
-    for the worse, or if the last week differs for the worse, unless a shift brought it back to
-    within the margin of its first rate.
+    for the worse, unless a shift brought it back to within the margin of its first rate; or if the
+    last week differs for the worse, unless its interval excludes a difference of the margin.
 
     Args:
         log: The log, or its path.
@@ -300,9 +300,11 @@ def online_signal(change: MetricChange, margin: float) -> Signal:
     """Tell whether a metric became worse from its change over the days."""
     name, trend, week = change.metric.name, change.trend, change.week
     sign = _SIGNS[name]
-    last_week = sign * (week.value - week.others) if week and week.latest else 0.0
+    last_week = 0.0
+    if week and week.latest and sign * (week.value - week.others) > 0:
+        last_week = float(np.nanmax(sign * (np.array([week.value, week.low, week.high]) - week.others)))
     if trend is None:
-        state: State = "worse" if last_week > 0 else "cannot tell"
+        state: State = "worse" if last_week >= margin else "cannot tell"
         return Signal(name, state, p=change.p, reason=change.withheld, week=change.week_sentence)
     worst = max(sign * trend.low, sign * trend.high)
     state = "steady" if worst < margin else "cannot tell"
@@ -316,7 +318,7 @@ def online_signal(change: MetricChange, margin: float) -> Signal:
             state = "better"
         elif worst >= margin and not returned:
             state = "worse"
-    if last_week > 0:
+    if last_week >= margin:
         state = "worse"
     return Signal(name, state, trend.change, trend.low, trend.high, p, week=change.week_sentence)
 
