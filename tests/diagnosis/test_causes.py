@@ -197,15 +197,23 @@ def cut(run: dict[str, list[str]], **options: Any) -> Diagnosis:
 
 
 def test_rankings_that_end_at_one_rank_are_cut_and_no_model_is_blamed():
-    found = cut({f"q{n}": ["x", "y", "z", "w"] for n in range(4)})
+    found = cut({f"q{n}": ["x", "y", "z", "w"] for n in range(8)})
     assert {one.primary for one in found.diagnoses} == {"rankings cut"}
     assert found.of("q0").missed[0].evidence == ("may be below rank 4, at which the rankings are cut",)
     assert found.fixes[0].evidence[0] == (
-        "rankings are cut at 4: 4 missed documents in 4 queries may be below; retrieve deeper"
+        "rankings are cut at 4: 8 missed documents in 8 queries may be below; retrieve deeper"
     )
     assert "embedding model" not in {fix.name for fix in found.fixes if fix.evidence}
-    assert "likely cause: rankings cut (4 queries; nDCG@10 +0.039, 99% CI" in found.summary()
+    assert "likely cause: rankings cut (8 queries; nDCG@10 +0.021, 99% CI" in found.summary()
     assert found.summary().endswith("suggested fix: retrieve deeper")
+
+
+def test_no_cause_of_fewer_than_eight_queries_stands_out():
+    found = cut({f"q{n}": ["x", "y", "z", "w"] for n in range(7)})
+    assert found.first_causes == ()
+    assert "no single cause stands out" in found.summary()
+    (gain,) = (total.gain for total in found.totals if total.queries)
+    assert (gain.low, gain.mean > 0) == (0, True)
 
 
 def test_the_cause_with_the_largest_gain_is_first_whatever_the_number_of_queries():

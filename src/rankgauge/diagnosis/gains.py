@@ -63,6 +63,7 @@ KEYWORDS = 50
 _K1, _B, _FUSED = 0.9, 0.4, 11
 # A wrong lower bound of any of ten causes has a probability of at most 5%.
 _LEVEL = 0.99
+_FEWEST_CHANGES = 8
 # Share of the mean of other queries that swapped ones must reach.
 _AS_GOOD = 0.35
 # Number of documents of changed rankings that are in memory at once.
@@ -122,6 +123,9 @@ class Effect:
         changes, what = self.expected(rows)
         values = changes[:, column]
         low, high = mean_interval(values, _LEVEL) if len(values) > 1 else (-math.inf, math.inf)
+        # With fewer changes, even a sign test cannot exclude 0 at this level.
+        if np.count_nonzero(values) < _FEWEST_CHANGES:
+            low, high = min(low, 0.0), max(high, 0.0)
         return Gain(math.fsum(values.tolist()) / len(values), low, high, what, self.kind == "measured")
 
 
