@@ -31,12 +31,16 @@ def test_every_calling_convention_gives_the_same_answers(way):
 @pytest.mark.parametrize("timeout", [None, 20.0])
 def test_async_retrievers_are_awaited_concurrently(concurrency, timeout):
     under_way = most = 0
+    enough = asyncio.Event()
 
     async def retrieve(text):
         nonlocal under_way, most
         under_way += 1
         most = max(most, under_way)
-        await asyncio.sleep(0.002)
+        if under_way == concurrency:
+            enough.set()
+        await asyncio.wait_for(enough.wait(), 10)
+        await asyncio.sleep(0.002)  # time for more than the limit
         under_way -= 1
         return [text]
 

@@ -147,6 +147,24 @@ def test_documents_are_ordered_by_potential_then_by_id():
     ]
 
 
+@pytest.mark.parametrize("name", ["nDCG@3", "AP", "P@2"])
+def test_judging_one_query_updates_the_result_like_computing_it_again(name):
+    """The possible grades are those of all judgments: q3 has the highest."""
+    judged = {"q1": {"d1": 1}, "q2": {"d2": 2, "d3": 1}, "q3": {"d9": 2}}
+    runs = [
+        {"q1": ["d2", "d1"], "q2": ["d5", "d2", "d6"], "q3": ["d9", "d8"]},
+        {"q1": ["d1", "d4"], "q2": ["d3", "d6"], "q3": ["d7", "d9"]},
+    ]
+    before = deciding_documents(judged, *runs, name)
+    more = judged | {"q2": judged["q2"] | {"d5": 0, "d6": 2}}
+    again = deciding_documents(more, *runs, name)
+    part = deciding_documents({"q2": more["q2"]}, *runs, name)
+    updated = before.updated(part)
+    assert updated.documents == again.documents != before.documents
+    assert (updated.difference, updated.low, updated.high) == pytest.approx((again.difference, again.low, again.high))
+    assert (updated.unjudged, updated.undecided) == (again.unjudged, again.undecided)
+
+
 def test_the_sign_is_decided_only_by_a_bound():
     qrels = {"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 1}}
     certain = deciding_documents(qrels, {"q1": ["d2"], "q2": ["d1"]}, {"q1": ["d1", "d9"], "q2": ["d1"]}, "RR")

@@ -519,7 +519,7 @@ def test_curves_are_of_the_queries_and_by_the_policies_of_the_result():
 def test_it_begins_with_result_cause_and_next_step(whole):
     terms = re.findall(r"(?s)<dl class=\"bottom-line\">(.*?)</dl>", whole)[0]
     assert re.findall(r"<dt>(.*?)</dt>", terms) == ["Result", "Why keyword is worse", "Next step"]
-    assert "24 of 30 queries miss a relevant document in the top 5; likely cause: " in terms
+    assert "24 of 30 queries of keyword miss a relevant document in the top 5; likely cause: " in terms
     assert "Suggested fix for keyword: " in terms
     assert whole.index("bottom-line") < whole.index('class="warning"')
 

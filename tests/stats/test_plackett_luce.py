@@ -91,6 +91,13 @@ def test_two_groups_of_judges_are_told_from_one_that_is_unsure():
     assert np.isnan(once).all()
 
 
+def test_judges_who_agree_against_the_fit_are_not_a_split():
+    """All of them differ from the model in the same way: that is a fault of the model."""
+    sets = [[0]] * 40
+    fit = fit_plackett_luce(1, sets, [0, NONE] * 20)
+    assert choice_homogeneity(fit, sets, [0] * 40, list("abcd") * 10)[0] > 0.5
+
+
 def test_weights_and_choices_without_none_are_those_of_the_likelihood():
     weights = [0.5, 2.0, 1.0, 0.0, 1.0]
     sets, picks = [[0, 1], [0, 1], [1, 2], [1, 2], [0, 2]], [0, 1, 1, 2, 0]

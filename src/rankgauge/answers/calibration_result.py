@@ -9,12 +9,12 @@ from dataclasses import dataclass, is_dataclass
 from typing import Any, get_args, get_origin, get_type_hints
 
 from rankgauge.core.files import read_text, write_atomically
-from rankgauge.core.text import Ratio, many
+from rankgauge.core.text import Ratio, keep, many
 from rankgauge.errors import InputError
 from rankgauge.evaluation.result import JudgeState
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Detail, Table, keep
+from rankgauge.rendering.tables import Detail, Table
 from rankgauge.stats import USABLE, Agreement, Estimate, JudgeErrors
 
 _SCHEMA = "rankgauge/calibration/2"

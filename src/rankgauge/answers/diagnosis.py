@@ -13,14 +13,14 @@ from rankgauge.answers.evaluation import AnswerEvaluation, mean_intervals, span
 from rankgauge.answers.scores import JudgedAnswer, score
 from rankgauge.core.arguments import number
 from rankgauge.core.recommendations import next_step
-from rankgauge.core.text import Ratio, either, inflect, lower_first, many
+from rankgauge.core.text import Ratio, either, inflect, keep, lower_first, many
 from rankgauge.diagnosis.quality import Bands, Quality, qualities
 from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.result import Evaluation, corrected_mean
 from rankgauge.measures.measure import parse
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Cell, Detail, Table, first_rows, keep
+from rankgauge.rendering.tables import Cell, Detail, Table, first_rows
 
 # Causes with stage and fix, in the order of the steps: the first failed step is the cause.
 CAUSES: Mapping[str, tuple[str, str]] = MappingProxyType(

@@ -17,11 +17,10 @@ from rankgauge.answers.store import VerdictStore, store_in_batches
 from rankgauge.answers.verdicts import LABELS, AnswerSet, Item, Verdict
 from rankgauge.core.arguments import integer
 from rankgauge.core.progress import report
-from rankgauge.core.text import many
+from rankgauge.core.text import keep, many
 from rankgauge.errors import InputError
 from rankgauge.llm import Usage
 from rankgauge.rendering import Result, Table
-from rankgauge.rendering.tables import keep
 
 _SHOWN = 3  # largest number of failure reasons to keep
 

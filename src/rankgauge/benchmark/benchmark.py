@@ -20,13 +20,12 @@ from rankgauge.benchmark.run import BenchmarkRun, Errors
 from rankgauge.comparison.differences import Design
 from rankgauge.core.arguments import integer, known_name, number, of_kind
 from rankgauge.core.ids import id_bytes
-from rankgauge.core.text import many, some
+from rankgauge.core.text import keep, many, some
 from rankgauge.corpus.collection import Collection, Query
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 from rankgauge.measures.measure import Measure
-from rankgauge.rendering.tables import keep
 from rankgauge.retrievers.protocol import responses_of
 
 _LIMITS = "pass Limits(concurrency=8, timeout=10)"

@@ -11,14 +11,14 @@ from typing import Any
 from rankgauge.benchmark.run import BenchmarkRun, Errors
 from rankgauge.comparison.comparison import COMPARED, Comparison, compare
 from rankgauge.comparison.differences import Design
-from rankgauge.core.text import many
+from rankgauge.core.text import keep, many
 from rankgauge.diagnosis.diagnosis import Diagnosis
 from rankgauge.errors import InputError
 from rankgauge.evaluation.context import make_plan
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.plot_drawing import Panel, Plot, Series
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Cell, Table, by_column, keep
+from rankgauge.rendering.tables import Cell, Table, by_column
 
 _LOG = 20
 

@@ -13,7 +13,7 @@ from rankgauge.benchmark.search_space import Sampler, Space, key_of
 from rankgauge.comparison.comparison import Comparison, compare
 from rankgauge.core.arguments import integer, is_number, known_name, number
 from rankgauge.core.ids import show_id
-from rankgauge.core.text import many
+from rankgauge.core.text import keep, many
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
@@ -24,7 +24,7 @@ from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.measures.measure import Measure, parse_directed
 from rankgauge.rendering.plot_drawing import Plot
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Detail, Table, by_column, first_rows, keep
+from rankgauge.rendering.tables import Detail, Table, by_column, first_rows
 
 _BEFORE, _BEST = "before", "best"
 _TRIALS, _SENTENCES = 8, 3  # rows and sentences of a short table

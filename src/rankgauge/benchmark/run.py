@@ -18,7 +18,7 @@ from rankgauge.comparison.comparison import COMPARED
 from rankgauge.core.arguments import known_name
 from rankgauge.core.files import write_atomically
 from rankgauge.core.findings import INPUT_KINDS, Finding
-from rankgauge.core.text import inflect, many
+from rankgauge.core.text import inflect, keep, many
 from rankgauge.corpus.collection import Query
 from rankgauge.data.qrels import Qrels, fingerprint
 from rankgauge.data.run import Run, write_run
@@ -27,7 +27,7 @@ from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Table, keep
+from rankgauge.rendering.tables import Table
 
 Errors: TypeAlias = Literal["raise", "empty"]
 _BLOCK = 10_000

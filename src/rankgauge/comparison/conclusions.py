@@ -24,13 +24,12 @@ from rankgauge.comparison.differences import (
 from rankgauge.core.findings import COMPARISON_KINDS, Finding, explaining
 from rankgauge.core.grouping import group_values
 from rankgauge.core.ids import IntArray
-from rankgauge.core.text import Ratio, inflect, many
+from rankgauge.core.text import Ratio, inflect, keep, many
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.evaluation.notes import origins_of
 from rankgauge.evaluation.result import Evaluation, calibration_finding, of_answers, valued_queries
 from rankgauge.measures.measure import Measure
-from rankgauge.rendering.tables import keep
 
 _FEW_QUERIES = 25
 _HOLES = 0.05

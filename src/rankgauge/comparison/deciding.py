@@ -12,7 +12,7 @@ from rankgauge.core.arguments import integer
 from rankgauge.core.ids import IdRuns, Ids, IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable, distinct, heads_of
 from rankgauge.core.policies import Order, order_of
-from rankgauge.core.text import either, many
+from rankgauge.core.text import either, keep, many
 from rankgauge.data.join import Joined, join
 from rankgauge.data.judged_run import UNRANKED, JudgedRun
 from rankgauge.data.qrels import Qrels
@@ -21,7 +21,7 @@ from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Table, keep
+from rankgauge.rendering.tables import Table
 
 _FIRST = ("Success", "RR")  # measures of the first relevant document
 _SUPPORTED = ("P", "R", *_FIRST, "AP", "nDCG", "RBP")

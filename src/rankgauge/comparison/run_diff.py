@@ -23,7 +23,7 @@ from rankgauge.core.findings import Finding
 from rankgauge.core.grouping import group_values
 from rankgauge.core.ids import Id, freeze, id_bytes, show_id
 from rankgauge.core.policies import Order, Policies, order_of
-from rankgauge.core.text import Ratio, inflect, many
+from rankgauge.core.text import Ratio, inflect, keep, many
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.join import ranked
 from rankgauge.data.joined_blocks import read_part
@@ -38,7 +38,7 @@ from rankgauge.evaluation.notes import ties_note
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Table, by_column, keep
+from rankgauge.rendering.tables import Table, by_column
 
 _WARNING = "WARNING: "
 _P = 0.9

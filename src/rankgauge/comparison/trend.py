@@ -15,12 +15,12 @@ from rankgauge import stats
 from rankgauge.comparison.conclusions import withholding
 from rankgauge.comparison.differences import Difference, describe_difference, select
 from rankgauge.core.grouping import group_values
-from rankgauge.core.text import some
+from rankgauge.core.text import keep, some
 from rankgauge.errors import InputError
 from rankgauge.evaluation.result import Evaluation, about_judge
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Cell, Table, keep
+from rankgauge.rendering.tables import Cell, Table
 from rankgauge.store.entries import HistoryEntry, means_of, obstacles
 from rankgauge.store.history import History
 

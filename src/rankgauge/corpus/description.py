@@ -29,13 +29,13 @@ from rankgauge.core.findings import (
     FindingKind,
 )
 from rankgauge.core.ids import IntArray
-from rankgauge.core.text import Ratio, many
+from rankgauge.core.text import Ratio, keep, many
 from rankgauge.corpus.collection import Collection, Document, Query
 from rankgauge.corpus.loading import other_splits
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Detail, Table, keep
+from rankgauge.rendering.tables import Detail, Table
 
 _EXAMPLES = 3
 _EFFECTS = 2  # effects in a short report

@@ -11,14 +11,14 @@ from itertools import pairwise
 from typing import Any, Literal, TypeAlias, get_args
 
 from rankgauge.core.arguments import known_name, of_kind
-from rankgauge.core.text import many
+from rankgauge.core.text import keep, many
 from rankgauge.corpus.collection import Collection, Document
 from rankgauge.errors import FormatError, InputError, MismatchError
 from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import Source, numbered_lines, opened, source_name
 from rankgauge.formats.texts import id_of, located
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Table, keep
+from rankgauge.rendering.tables import Table
 
 Repeats: TypeAlias = Literal["counted", "once"]
 _Ranges: TypeAlias = list[tuple[int, int]]

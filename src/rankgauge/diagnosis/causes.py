@@ -276,7 +276,7 @@ class Gain:
     measured: bool
 
     @property
-    def certain(self) -> bool:
+    def significant(self) -> bool:
         """Whether the gain is visible with two decimals, and its interval excludes 0."""
         return self.low > 0 and self.mean >= VISIBLE
 
@@ -343,9 +343,11 @@ def first_causes(cause_totals: Sequence[CauseTotal]) -> tuple[CauseTotal, ...]:
     Each group is in descending order of the gain. Gains of a retriever's limits include losses by
     faults of the run, so the two are not compared.
     """
-    certain = [total for total in cause_totals if total.gain is not None and total.gain.certain]
-    order = {total.cause: (total.systematic, total.gain.measured, total.gain.mean) for total in certain if total.gain}
-    return tuple(sorted(certain, key=lambda total: order[total.cause], reverse=True))
+    significant = [total for total in cause_totals if total.gain is not None and total.gain.significant]
+    order = {
+        total.cause: (total.systematic, total.gain.measured, total.gain.mean) for total in significant if total.gain
+    }
+    return tuple(sorted(significant, key=lambda total: order[total.cause], reverse=True))
 
 
 @dataclass(frozen=True)

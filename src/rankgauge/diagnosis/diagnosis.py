@@ -12,7 +12,7 @@ from rankgauge.core.arguments import integer, number
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.recommendations import next_step
-from rankgauge.core.text import inflect, many
+from rankgauge.core.text import inflect, keep, many
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.alignment import map_query_blocks
 from rankgauge.data.qrels import Qrels
@@ -45,7 +45,7 @@ from rankgauge.evaluation.input_checks import collection_findings
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Cell, Table, keep
+from rankgauge.rendering.tables import Cell, Table
 
 _KINDS = {"lexical": ("bm25", "tantivy", "elasticsearch", "opensearch"), "dense": ("dense",)}
 # Tolerance for values equal to the best value.
@@ -159,21 +159,26 @@ class Diagnosis(Result):
         drifted = self.drift is not None and self.drift.severity != "info"
         return f"{self._summary()}; {self.drift}" if drifted else self._summary()
 
+    @property
+    def conclusion(self) -> str:
+        """The number of failing queries, and the cause to fix first, or that none stands out."""
+        first = self.first_causes
+        return (
+            f"{self.failing} of {many(self.queries, 'query')} of {self.run_name} "
+            f"{inflect(self.failing or 0, 'misses', 'miss')} a relevant document in the top {self.k}; "
+        ) + (
+            f"likely cause: {first[0].sentence(str(self.measure))}"
+            if first
+            else f"no single cause stands out: no fix has a significant gain of {VISIBLE:g} or more"
+        )
+
     def _summary(self) -> str:
         if self.withheld:
             return f"no diagnosis of {self.run_name}: {self.withheld[0]}"
-        missed = (
-            f"{self.failing} of {many(self.queries, 'query')} of {self.run_name} "
-            f"{inflect(self.failing or 0, 'misses', 'miss')} a relevant document "
-            f"in the top {self.k}"
-        )
-        first = self.first_causes
-        if first:
-            return (
-                f"{missed}; likely cause: {first[0].sentence(str(self.measure))}; suggested fix: {first[0].cause.fix}"
-            )
+        if self.first_causes:
+            return f"{self.conclusion}; suggested fix: {self.first_causes[0].cause.fix}"
         if self.failing:
-            return f"{missed}; no single cause stands out: no fix has a significant gain of {VISIBLE:g} or more"
+            return self.conclusion
         short = any(quality.measure.name == "R" and quality.attainable < 1 - TOLERANCE for quality in self.qualities)
         state, most = ("k is small", " that they can contain") if short else ("nothing missed", "")
         step = next_step(f"diagnose: {state}", k=str(self.k))

@@ -224,7 +224,7 @@ class Simulation:
         """
         fixes = {IGNORED: True, SWAPPED: bool(patterns.swapped), REVERSED: bool(patterns.reversed)}
         sure = {
-            cause: known and self._measured(cause, patterns).gain(column, rows).certain
+            cause: known and self._measured(cause, patterns).gain(column, rows).significant
             for cause, known in fixes.items()
         }
         if sure[SWAPPED]:

@@ -14,7 +14,7 @@ from rankgauge.core.grouping import group_values
 from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import distinct
 from rankgauge.core.policies import Policies
-from rankgauge.core.text import SHOWN
+from rankgauge.core.text import SHOWN, keep
 from rankgauge.data.judged_run import BoolArray, Values
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.records import Records
@@ -26,7 +26,6 @@ from rankgauge.evaluation.profile_deviations import Case, Deviation, Profile, ap
 from rankgauge.evaluation.profiles import profile_of
 from rankgauge.evaluation.result import AppliedProfile, Evaluation, findings_of_notes
 from rankgauge.measures.measure import Measure
-from rankgauge.rendering.tables import keep
 
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 # Policies that a profile may decide; the others are applied to the inputs first.

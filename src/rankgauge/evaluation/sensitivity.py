@@ -17,7 +17,7 @@ from rankgauge.core.grammar import VOCABULARY
 from rankgauge.core.ids import IntArray, show_id
 from rankgauge.core.pair_table import distinct
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, order_of
-from rankgauge.core.text import SHOWN, Ratio, inflect, many
+from rankgauge.core.text import SHOWN, Ratio, inflect, keep, many
 from rankgauge.data.join import join, tie_groups
 from rankgauge.data.joined_blocks import map_blocks
 from rankgauge.data.judged_run import Values
@@ -31,7 +31,7 @@ from rankgauge.evaluation.evaluation import Queries, evaluate, evaluate_blocks, 
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Cell, Table, keep
+from rankgauge.rendering.tables import Cell, Table
 
 
 @dataclass(frozen=True)

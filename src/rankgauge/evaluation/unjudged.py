@@ -14,7 +14,7 @@ from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.core.policies import Duplicates, Ties, order_of
-from rankgauge.core.text import Ratio, many
+from rankgauge.core.text import Ratio, keep, many
 from rankgauge.data.join import join
 from rankgauge.data.judged_run import UNRANKED, JudgedRun, Values
 from rankgauge.data.qrels import Qrels
@@ -24,7 +24,7 @@ from rankgauge.evaluation.evaluation import Queries, evaluate
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Cell, Table, keep
+from rankgauge.rendering.tables import Cell, Table
 from rankgauge.stats.arrays import check_draws, check_share
 
 Prior: TypeAlias = Literal["run", "pool", "run and pool"]

@@ -11,7 +11,7 @@ from typing import Any
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.ids import Id
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
-from rankgauge.core.text import many
+from rankgauge.core.text import keep, many
 from rankgauge.data.joined_blocks import read_part
 from rankgauge.data.qrels import judged_number
 from rankgauge.data.run import readable_again
@@ -43,7 +43,7 @@ from rankgauge.explanation.cases import (
 from rankgauge.explanation.graded import MODELS, MOST_RANKS, orders_of, tie_mean
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Detail, Table, by_column, keep
+from rankgauge.rendering.tables import Detail, Table, by_column
 
 # Modules that register calculations.
 _FAMILIES = (binary, graded)

@@ -10,6 +10,7 @@ from typing import Any
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.ids import Id
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
+from rankgauge.core.text import keep
 from rankgauge.evaluation.evaluation import Queries
 from rankgauge.evaluation.profile_deviations import Case, Deviation, Profile
 from rankgauge.evaluation.profiles import profile_of
@@ -18,7 +19,7 @@ from rankgauge.explanation.cases import counted_by_query, evaluate_case, make_ca
 from rankgauge.explanation.explanation import Explanation, explain_case
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Signed, Table, by_column, keep
+from rankgauge.rendering.tables import Signed, Table, by_column
 
 _LEFT = "unexplained"
 _FEWEST, _MANY = 6, 12  # decimals of the means

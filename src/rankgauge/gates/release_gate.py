@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 from rankgauge.comparison.differences import select
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.findings import INPUT_KINDS, Finding
-from rankgauge.core.text import Ratio, inflect, many
+from rankgauge.core.text import Ratio, inflect, keep, many
 from rankgauge.data.join import ranked
 from rankgauge.data.joined_blocks import read_part
 from rankgauge.data.qrels import Qrels
@@ -35,7 +35,6 @@ from rankgauge.gates.non_inferiority import RENEW, Reference, loss_checks
 from rankgauge.gates.result import GateCheck, GateResult
 from rankgauge.gates.rules import Contract, GatedMeasure, GateRules
 from rankgauge.measures.measure import Measure, parse
-from rankgauge.rendering.tables import keep
 
 _Kind: TypeAlias = Literal["baseline", "anchor"]
 _FEW_QUERIES = 25

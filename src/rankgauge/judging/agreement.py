@@ -12,11 +12,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rankgauge.core.text import Ratio, many
+from rankgauge.core.text import Ratio, keep, many
 from rankgauge.errors import InputError
 from rankgauge.judging.events import GoldTask, Judge, Judgment
 from rankgauge.rendering import Result, Table
-from rankgauge.rendering.tables import Detail, keep
+from rankgauge.rendering.tables import Detail
 from rankgauge.stats import Agreement, bootstrap_interval, cohen_kappa, krippendorff_alpha, percent_agreement
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from rankgauge.core.arguments import choice as one_of
 from rankgauge.core.files import write_atomically
-from rankgauge.core.text import many
+from rankgauge.core.text import keep, many
 from rankgauge.corpus import convert
 from rankgauge.data import PreferenceQrels, Qrels, SampledQrels
 from rankgauge.errors import InputError
@@ -24,7 +24,6 @@ from rankgauge.judging.project import JudgingProject
 from rankgauge.judging.questions import advice
 from rankgauge.judging.relevance import SPLIT, DocumentRelevance, measure_relevance
 from rankgauge.rendering import Result, Table
-from rankgauge.rendering.tables import keep
 
 CUTS = (0.5, 0.8, 0.95)
 Rule: TypeAlias = Literal["share", "fit", "grade"]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rankgauge.core.arguments import choice as one_of
-from rankgauge.core.text import many
+from rankgauge.core.text import keep, many
 from rankgauge.data.preference_qrels import PreferenceQrels
 from rankgauge.data.qrels import table_of_input
 from rankgauge.errors import FormatError, InputError, UnknownName
@@ -25,7 +25,6 @@ from rankgauge.judging.events import KINDS, Choice, Judge, Presentation, Questio
 from rankgauge.judging.project import JudgingProject
 from rankgauge.judging.store import Transaction
 from rankgauge.rendering import Result, Table
-from rankgauge.rendering.tables import keep
 
 # Recognized names for the column of judges.
 _JUDGES = ("judge", "judge_id", "rater", "annotator", "assessor", "worker", "user", "user_id")

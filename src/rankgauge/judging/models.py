@@ -14,14 +14,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rankgauge.core.progress import report
-from rankgauge.core.text import many
+from rankgauge.core.text import keep, many
 from rankgauge.errors import InputError
 from rankgauge.judging.events import Choice, Document, Judge, Presentation, Question, Settings
 from rankgauge.judging.project import JudgingProject
 from rankgauge.llm import ChatModel, ChatRequest, ModelError, Reply, Usage
 from rankgauge.llm.replies import object_schema
 from rankgauge.rendering import Result, Table
-from rankgauge.rendering.tables import keep
 
 _AT_ONCE = 40  # requests between two writes to the database
 _WINDOW, _STEP = 20, 10

@@ -12,7 +12,7 @@ from itertools import combinations
 from rankgauge.comparison.differences import paired_differences
 from rankgauge.core.arguments import integer, number
 from rankgauge.core.recommendations import next_step
-from rankgauge.core.text import many
+from rankgauge.core.text import keep, many
 from rankgauge.errors import InputError
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.judging.events import Judgment, Settings
@@ -20,7 +20,7 @@ from rankgauge.judging.pools import pool_warning
 from rankgauge.judging.project import JudgingProject
 from rankgauge.judging.questions import advice
 from rankgauge.rendering import Result, Table
-from rankgauge.rendering.tables import first_rows, keep
+from rankgauge.rendering.tables import first_rows
 from rankgauge.stats import detectable_difference, moments, planning_sd, queries_needed, units_needed
 
 _JUDGES = 4  # judges in a short table

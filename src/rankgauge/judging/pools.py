@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from rankgauge.core.arguments import integer
 from rankgauge.core.ids import id_bytes, show_id
-from rankgauge.core.text import many, some
+from rankgauge.core.text import keep, many, some
 from rankgauge.corpus import Collection, Document as Text, Query
 from rankgauge.data import Run, cut
 from rankgauge.data.id_spelling import matches, named, way_of
@@ -27,7 +27,6 @@ from rankgauge.judging.project import JudgingProject
 from rankgauge.judging.questions import advice, load_questions
 from rankgauge.llm import ChatModel
 from rankgauge.rendering import Result, Table
-from rankgauge.rendering.tables import keep
 from rankgauge.retrievers.protocol import index_documents, search
 from rankgauge.sample import sample_path
 

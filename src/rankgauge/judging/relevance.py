@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from rankgauge.core.text import Ratio, many
+from rankgauge.core.text import Ratio, keep, many
 from rankgauge.errors import InputError
 from rankgauge.judging.events import IN_SIGHT, Judgment
 from rankgauge.judging.tasks import CARELESS, QuestionState, fit_question, is_resolved, split_documents
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Detail, Table, by_column, first_rows, keep
+from rankgauge.rendering.tables import Detail, Table, by_column, first_rows
 from rankgauge.stats import NoneRate, none_rates, wilson_interval
 
 _ROWS = 8  # rows of a short table

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from rankgauge.core.text import Ratio, many
+from rankgauge.core.text import Ratio, keep, many
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.lines import Source, source_name
 from rankgauge.formats.records import row_cells
 from rankgauge.judging.events import CHANGES, Answer, Choice, Judge, Judgment, Presentation, Settings
 from rankgauge.judging.project import JudgingProject
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Detail, Table, first_rows, keep
+from rankgauge.rendering.tables import Detail, Table, first_rows
 
 _ROWS = 8  # rows of a short table
 _WINNERS = ("left", "right", "both good", "both bad", "tie", "cannot tell")

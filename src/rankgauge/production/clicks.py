@@ -16,14 +16,14 @@ from rankgauge import stats
 from rankgauge.core.arguments import choice as one_of, integer
 from rankgauge.core.escaping import dump_json
 from rankgauge.core.files import write_atomically
-from rankgauge.core.text import many
+from rankgauge.core.text import keep, many
 from rankgauge.corpus import convert
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError
 from rankgauge.production.events import statement
 from rankgauge.production.log import EventLog
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Table, by_column, keep
+from rankgauge.rendering.tables import Table, by_column
 from rankgauge.stats.arrays import FloatArray
 
 Model: TypeAlias = Literal["position", "coec"]

@@ -10,13 +10,13 @@ from operator import attrgetter
 import numpy as np
 
 from rankgauge.core.findings import Evidence, Finding
-from rankgauge.core.text import Ratio, many
+from rankgauge.core.text import Ratio, keep, many
 from rankgauge.errors import InputError
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.production.clusters import ALPHA, Addition, MarkingWord, Outlier, QuestionCluster
 from rankgauge.production.distinct_questions import Traits
 from rankgauge.rendering import Panel, Plot, Result, Series, Table
-from rankgauge.rendering.tables import Detail, first_rows, keep
+from rankgauge.rendering.tables import Detail, first_rows
 
 _POWER = 0.8
 SMALL = 0.55  # areas: smaller differences are small

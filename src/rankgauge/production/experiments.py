@@ -11,12 +11,12 @@ from typing import Any
 
 from rankgauge import stats
 from rankgauge.core.arguments import known_name
-from rankgauge.core.text import Ratio, many
+from rankgauge.core.text import Ratio, keep, many
 from rankgauge.errors import InputError
 from rankgauge.production.log import EventLog
 from rankgauge.production.metrics import OnlineMetric, bound_thumbs, metrics_of
 from rankgauge.rendering import Panel, Plot, Result, Series, Table
-from rankgauge.rendering.tables import Detail, keep
+from rankgauge.rendering.tables import Detail
 
 ALPHA = 0.05
 # A mismatch with a smaller p-value indicates a fault in the assignment or the log.

@@ -17,7 +17,7 @@ from typing import Any
 
 from rankgauge.core.arguments import integer
 from rankgauge.core.files import write_atomically
-from rankgauge.core.text import many
+from rankgauge.core.text import keep, many
 from rankgauge.corpus import Collection, Document, Query
 from rankgauge.errors import InputError
 from rankgauge.evaluation.questions import STATEMENT
@@ -26,7 +26,6 @@ from rankgauge.llm.replies import fenced_messages, object_schema, prompt_texts, 
 from rankgauge.production.question_sets import EvaluationQuestion
 from rankgauge.production.sampling import group_questions, question_id
 from rankgauge.rendering import Result, Table
-from rankgauge.rendering.tables import keep
 from rankgauge.retrievers import BM25
 from rankgauge.retrievers.protocol import index_documents, search
 

@@ -15,11 +15,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from rankgauge.core.arguments import choice as one_of, integer
-from rankgauge.core.text import many
+from rankgauge.core.text import keep, many
 from rankgauge.errors import InputError
 from rankgauge.production.events import statement
 from rankgauge.rendering import Result, Table
-from rankgauge.rendering.tables import keep
 
 if TYPE_CHECKING:
     from rankgauge.production.log import EventLog

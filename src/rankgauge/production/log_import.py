@@ -17,7 +17,7 @@ from rankgauge.core.arguments import option
 from rankgauge.core.keyed_hash import keyed_hash
 from rankgauge.core.recommendations import next_step
 from rankgauge.core.redaction import scrub as scrub_text
-from rankgauge.core.text import Ratio, many
+from rankgauge.core.text import Ratio, keep, many
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.spans import SEVERAL
 from rankgauge.production import translation
@@ -27,7 +27,6 @@ from rankgauge.production.sources import FORMATS, Batch, Refused, Source, find_f
 from rankgauge.production.span_events import draft_of_spans, trace_ends
 from rankgauge.production.translation import LogMapping, as_mapping, read_mapping
 from rankgauge.rendering import Result, Table
-from rankgauge.rendering.tables import keep
 
 
 @dataclass(frozen=True)

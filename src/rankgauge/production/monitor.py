@@ -12,7 +12,7 @@ import numpy as np
 
 from rankgauge import stats
 from rankgauge.core.arguments import number, of_kind
-from rankgauge.core.text import Ratio
+from rankgauge.core.text import Ratio, keep
 from rankgauge.errors import InputError
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
@@ -20,7 +20,7 @@ from rankgauge.production.log import EventLog
 from rankgauge.production.online import online_metrics
 from rankgauge.production.online_result import ASSUMPTION, MetricChange, signed
 from rankgauge.rendering import Result, Table
-from rankgauge.rendering.tables import Cell, Detail, keep
+from rankgauge.rendering.tables import Cell, Detail
 
 State: TypeAlias = Literal["worse", "better", "steady", "cannot tell"]
 HealthVerdict: TypeAlias = Literal["REFRESH", "WORSE", "OFFLINE ONLY", "STEADY", "USERS ONLY", "CANNOT TELL"]
@@ -52,8 +52,8 @@ class Signal:
             line from the first to the last day.
         low: The lower bound of its 95% interval; NaN without an interval.
         high: The upper bound; NaN without an interval.
-        p: The p-value of the largest shift of an online metric or of its line, whichever is
-            smaller, with Holm's correction; NaN offline.
+        p: Twice the smaller p-value of the largest shift of an online metric and of its line, with
+            Holm's correction over metrics; NaN offline.
         reason: The reason for an undecided signal or a missing interval, or empty.
         week: A sentence on the week in which an online metric differs from other weeks, or empty.
     """
@@ -308,7 +308,7 @@ def online_signal(change: MetricChange, margin: float) -> Signal:
         return Signal(name, state, p=change.p, reason=change.withheld, week=change.week_sentence)
     worst = max(sign * trend.low, sign * trend.high)
     state = "steady" if worst < margin else "cannot tell"
-    p = min(change.p, trend.p)
+    p = min(1.0, 2 * min(change.p, trend.p))  # Bonferroni over both tests
     if p <= _ALPHA:
         moves = [after - before for _, before, after in change.shifts] or [trend.change]
         shift = math.fsum(moves)

@@ -14,7 +14,7 @@ import numpy as np
 from rankgauge import stats
 from rankgauge.core.abstention import ABSTENTION_RE2, ABSTENTION_RULE, RULE_SENSITIVITY, RULE_SPECIFICITY, abstains
 from rankgauge.core.arguments import known_name, number
-from rankgauge.core.text import some
+from rankgauge.core.text import keep, some
 from rankgauge.errors import InputError
 from rankgauge.production.events import Parameters
 from rankgauge.production.log import EventLog
@@ -28,7 +28,6 @@ from rankgauge.production.online_result import (
     check_threshold,
     figure,
 )
-from rankgauge.rendering.tables import keep
 
 _UNIT = """CASE WHEN user_id IS NOT NULL THEN 'users' WHEN session_id IS NOT NULL THEN 'sessions'
     ELSE 'single questions' END"""
@@ -415,7 +414,7 @@ def _explained(connection: Any, n: int, metric: OnlineMetric, week: WeekChange) 
     sunday = date.fromisoformat(week.start) + timedelta(days=6)
     cells = connection.execute(
         f"""WITH inside_or_not AS (
-          SELECT *, day BETWEEN '{week.start}' AND '{sunday}' AS inside FROM {_rows(n, metric)} AS r
+          SELECT *, day BETWEEN ? AND ? AS inside FROM {_rows(n, metric)} AS r
         ), keys AS (
           SELECT number, inside, y, x, attributes, unnest(map_keys(attributes)) AS key FROM inside_or_not
         ), entries AS (
@@ -433,7 +432,8 @@ def _explained(connection: Any, n: int, metric: OnlineMetric, week: WeekChange) 
           list(everything.y - coalesce(cells.y, 0)), list(everything.x - coalesce(cells.x, 0))
         FROM (SELECT DISTINCT key, value FROM cells) AS pairs CROSS JOIN everything
         LEFT JOIN cells USING (key, value, number, inside)
-        GROUP BY key, value, inside ORDER BY name"""
+        GROUP BY key, value, inside ORDER BY name""",
+        [week.start, str(sunday)],
     ).fetchall()
     of = {
         (name, inside): (stats.ClusterSums.of(y, x), stats.ClusterSums.of(v, w)) for name, inside, y, x, v, w in cells

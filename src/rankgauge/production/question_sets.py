@@ -10,12 +10,11 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from rankgauge.core.files import write_atomically
-from rankgauge.core.text import many
+from rankgauge.core.text import keep, many
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.questions import named_rows
 from rankgauge.formats.texts import IDS, QUESTIONS, TextSource
 from rankgauge.rendering import Result, Table
-from rankgauge.rendering.tables import keep
 
 #: Parts of a question set and their purpose.
 PARTS = {

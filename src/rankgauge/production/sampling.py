@@ -19,14 +19,13 @@ from datetime import UTC, datetime
 
 from rankgauge.core.arguments import choice, integer
 from rankgauge.core.redaction import scrub
-from rankgauge.core.text import inflect, many
+from rankgauge.core.text import inflect, keep, many
 from rankgauge.errors import InputError
 from rankgauge.formats.lines import decoded, numbered_lines
 from rankgauge.formats.texts import TextSource
 from rankgauge.production.log import EventLog, is_log
 from rankgauge.production.question_sets import EvaluationQuestion, asked_rows
 from rankgauge.rendering import Result, Table
-from rankgauge.rendering.tables import keep
 
 WAYS = ("frequency", "uniform", "strata")
 STRATA = ("head", "torso", "tail")

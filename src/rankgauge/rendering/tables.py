@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rankgauge.core.escaping import for_csv, for_latex, for_markdown, for_terminal, templates
-from rankgauge.core.text import keep as keep, many  # noqa: PLC0414 - exported
+from rankgauge.core.text import keep, many
 
 if TYPE_CHECKING:
     from jinja2 import Template

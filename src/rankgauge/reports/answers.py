@@ -16,10 +16,10 @@ from rankgauge.answers import (
 )
 from rankgauge.answers.diagnosis import CAUSES, MAIN_MEASURES
 from rankgauge.comparison.comparison import compare
-from rankgauge.core.text import lower_first, many
+from rankgauge.core.text import keep, lower_first, many
 from rankgauge.errors import RankgaugeError
 from rankgauge.evaluation.result import Evaluation
-from rankgauge.rendering.tables import Cell, Detail, Table, keep, shorten
+from rankgauge.rendering.tables import Cell, Detail, Table, shorten
 from rankgauge.reports import evaluations
 from rankgauge.reports.registry import Options, Report
 from rankgauge.reports.sections import Details, Part, Section, comparison_result

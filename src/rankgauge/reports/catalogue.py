@@ -9,11 +9,12 @@ from dataclasses import replace
 from itertools import groupby
 
 from rankgauge.core.grammar import VOCABULARY, plain_key
+from rankgauge.core.text import keep
 from rankgauge.measures.compiled import COMPILED_MEASURES
 from rankgauge.measures.declaration import NAMES, Declaration
 from rankgauge.measures.measure import Measure, list_measures as all_measures, parse_all
 from rankgauge.measures.translation import tool_names
-from rankgauge.rendering.tables import Table, keep, wrapped
+from rankgauge.rendering.tables import Table, wrapped
 
 
 def measures_table(*, full: bool = True) -> Table:

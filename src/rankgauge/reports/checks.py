@@ -8,9 +8,9 @@ from rankgauge.checks.check_inputs import FINDING_KINDS, CheckResult
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.findings import COMPARISON_KINDS, Finding, Location, Severity
 from rankgauge.core.grouping import group_values
-from rankgauge.core.text import many
+from rankgauge.core.text import keep, many
 from rankgauge.errors import UnknownName
-from rankgauge.rendering.tables import Detail, Table, keep, shorten, wrapped
+from rankgauge.rendering.tables import Detail, Table, shorten, wrapped
 from rankgauge.reports.registry import Annotation, Options, Report, annotation_lines
 
 _LOCATIONS = 3

@@ -12,12 +12,12 @@ from rankgauge.comparison import Trend
 from rankgauge.comparison.comparison import Comparison, PairedComparison
 from rankgauge.comparison.run_diff import DocumentDiff, QueryDiff, RunDiff
 from rankgauge.core.escaping import dump_json
-from rankgauge.core.text import many
+from rankgauge.core.text import keep, many
 from rankgauge.distributed import DistributedComparison
 from rankgauge.errors import InputError
 from rankgauge.evaluation.sensitivity import TieReport
 from rankgauge.measures.measure import Measure, parse, parse_all
-from rankgauge.rendering.tables import Cell, Detail, Signed, Table, by_column, keep
+from rankgauge.rendering.tables import Cell, Detail, Signed, Table, by_column
 from rankgauge.reports.evaluations import grids, is_grid
 from rankgauge.reports.registry import Options, Report
 from rankgauge.store import HistoryEntries, HistoryEntry

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from rankgauge.core.text import many
+from rankgauge.core.text import keep, many
 from rankgauge.diagnosis.causes import CAUSES, GAP, IGNORED, UNJUDGED, QueryDiagnosis
 from rankgauge.diagnosis.diagnosis import Diagnosis
 from rankgauge.diagnosis.fixes import FIXES
 from rankgauge.diagnosis.quality import ENOUGH, OWN_CUTS
-from rankgauge.rendering.tables import Detail, Table, first_rows, keep, shorten
+from rankgauge.rendering.tables import Detail, Table, first_rows, shorten
 from rankgauge.reports.registry import Report
 
 _SHOWN = 5

@@ -8,12 +8,12 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from rankgauge.core.escaping import for_html, for_latex, for_terminal
-from rankgauge.core.text import many
+from rankgauge.core.text import keep, many
 from rankgauge.explanation.calculation import Step, Term, number
 from rankgauge.explanation.explanation import UNJUDGED, Explanation, grade_of, shown_rows, terms_of
 from rankgauge.explanation.reconciliation import QueryChange, Reconciliation
 from rankgauge.explanation.reproduction import Reproduction
-from rankgauge.rendering.tables import WIDTH, Detail, Table, by_column, keep, shorten, wrapped
+from rankgauge.rendering.tables import WIDTH, Detail, Table, by_column, shorten, wrapped
 from rankgauge.reports.registry import Options, Report
 
 _MISSED = 5

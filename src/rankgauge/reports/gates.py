@@ -6,9 +6,8 @@ from dataclasses import replace
 from importlib.util import find_spec
 
 from rankgauge.core.escaping import templates
-from rankgauge.core.text import many
+from rankgauge.core.text import keep, many
 from rankgauge.gates.result import UNSURE, GateCheck, GateResult, GateVerdict
-from rankgauge.rendering.tables import keep
 from rankgauge.reports.registry import MOST, Annotation, Options, Report, annotation_lines
 from rankgauge.reports.sections import Section, page
 

@@ -19,7 +19,7 @@ from rankgauge.comparison.differences import corrected_means
 from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.grouping import group_values
 from rankgauge.core.recommendations import next_step
-from rankgauge.core.text import inflect, keep, many
+from rankgauge.core.text import keep, many
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
@@ -326,9 +326,6 @@ class _Report:
             diagnosis = self.diagnosed(self._end("worst"))
         except (InputError, UnknownName):
             return  # the measure has no better direction
-        if not diagnosis.first_causes:
-            return
-        first = diagnosis.first_causes[0]
         name = diagnosis.run_name
         pair = None if self.comparison is None else deciding_difference(self.comparison)
         sure = pair is not None and pair.verdict in _SURE
@@ -336,15 +333,14 @@ class _Report:
             heading = f"Why {name} is worse"
         else:
             heading = f"Likely cause in {name}" if self.comparison else "Likely cause"
-        misses = inflect(diagnosis.failing or 0, "misses", "miss")
-        missed = f"{diagnosis.failing} of {many(diagnosis.queries, 'query')} {misses} a relevant document"
-        yield (heading, f"{missed} in the top {diagnosis.k}; likely cause: {first.sentence(str(diagnosis.measure))}")
-        more = "" if pair is None or sure else "Judge more queries before choosing a run. "
-        where = f"Diagnosis of {name} below" if diagnosed == name else "rankgauge diagnose"
-        yield (
-            "Next step",
-            f"{more}Suggested fix for {name}: {first.cause.fix} (evidence: {where})",
-        )
+        step = "" if pair is None or sure else "Judge more queries before choosing a run. "
+        if diagnosis.first_causes or diagnosis.failing:
+            yield heading, diagnosis.conclusion
+            where = f"Diagnosis of {name} below" if diagnosed == name else "rankgauge diagnose"
+            fixes = [f"Suggested fix for {name}: {total.cause.fix}" for total in diagnosis.first_causes[:1]]
+            step += f"{fixes[0] if fixes else f'Read the worst queries of {name}'} (evidence: {where})"
+        if step:
+            yield "Next step", step.rstrip()
 
     @property
     def _withheld(self) -> tuple[tuple[str, Finding], ...]:

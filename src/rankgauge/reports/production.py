@@ -6,9 +6,8 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from rankgauge.core.text import Ratio
+from rankgauge.core.text import Ratio, keep
 from rankgauge.production import DriftReport, QuestionPoint
-from rankgauge.rendering.tables import keep
 from rankgauge.reports.sections import Details, Section, asset, page
 
 _WIDTH, _HEIGHT, _MARGIN = 1000, 640, 24
