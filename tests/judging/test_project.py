@@ -343,3 +343,30 @@ def test_versions_of_settings_and_guideline_are_kept(where):
     assert project.settings.title == "New"
     ann, _ = project.add_judge("Ann")
     assert project.next_task(ann.id).presentation.guideline == 2
+
+
+def elsewhere(change):
+    """Change a project in another thread."""
+    thread = threading.Thread(target=change)
+    thread.start()
+    thread.join()
+
+
+def test_reads_share_a_transaction_until_a_write(where):
+    project = project_at(where)
+    with project.sharing():
+        earlier = project.questions.keys()
+        elsewhere(lambda: JudgingProject(where).add_questions([Question("later", "Later?")]))
+        assert project.questions.keys() == earlier
+        project.add_questions([Question("own", "Own?")])
+        assert project.questions.keys() == earlier | {"later", "own"}
+    assert project.questions.keys() == earlier | {"later", "own"}
+
+
+def test_a_shared_transaction_does_not_take_contents_back(where):
+    project = project_at(where)
+    with project.sharing():
+        elsewhere(lambda: (project.add_judge("Ann"), project.judges))
+        assert [judge.name for judge in project.judges.values()] == ["Ann"]
+    with pytest.raises(ZeroDivisionError), project.sharing():
+        1 / 0  # noqa: B018

@@ -4,11 +4,13 @@ import json
 import math
 import re
 import uuid
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 from evaluated_project import QUERIES, create_evaluated, evaluation_app
 from judging_pages import ORIGIN, sign_in, token_of
+from sqlalchemy import Engine, event
 from starlette.testclient import TestClient
 
 from rankgauge import Run, compare, diagnose, evaluate
@@ -52,6 +54,23 @@ def test_pages_lead_from_the_verdict_to_the_query_and_its_steps(lead, evaluated)
     assert "step by step" in text_of(lead.get(steps))
     for page in ("/evaluations", "/evaluations/2", "/evaluations/2/causes", "/queries/q1", "/documents/d7?query=q1"):
         text_of(lead.get(page))
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/evaluations/2", f"/compare?{PAIR}", f"/compare/q1?{PAIR}", "/documents/d7?query=q1", "/progress"]
+)
+def test_a_page_reads_the_store_in_one_transaction(lead, path):
+    begun = Counter()
+
+    def count(_):
+        begun["transactions"] += 1
+
+    event.listen(Engine, "begin", count)
+    try:
+        assert lead.get(path).status_code == 200
+    finally:
+        event.remove(Engine, "begin", count)
+    assert begun["transactions"] == 1
 
 
 def test_the_verdict_is_that_of_compare(lead, evaluated):

@@ -8,7 +8,7 @@ import secrets
 import threading
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -194,18 +194,28 @@ class JudgingProject(Store):
         with self._database.writing() as connection:
             yield self._existing(connection)
 
-    def _existing(self, connection: Connection) -> Transaction:
+    @contextmanager
+    def sharing(self) -> Iterator[None]:
+        """Open a read transaction for all reads of this store in this thread, until it writes."""
+        with ExitStack() as opened:
+            # Another thread must not read later contents before these.
+            with self._lock, self._database.errors("read"):
+                self._state.update(self._existing(opened.enter_context(self._database.sharing()), new=True))
+            yield
+
+    def _existing(self, connection: Connection, *, new: bool = False) -> Transaction:
         stored = Transaction(connection)
-        if stored.version("settings") is None:
+        if (new or self._database.shared is None) and stored.version("settings") is None:
             raise self._database.nothing_stored("judging project in this store")
         return stored
 
     @contextmanager
     def _current(self, *, write: bool = False) -> Iterator[tuple[Transaction, ProjectState]]:
-        """Yield a transaction and the state of the project within it."""
+        """Yield a transaction and the state of the project within it, or later than a shared one."""
         with self._lock, self.writing() if write else self.reading() as stored:
             try:
-                self._state.update(stored)
+                if self._database.shared is None:
+                    self._state.update(stored)
                 yield stored, self._state
             except BaseException:
                 # The transaction may be rolled back: read the state again next time.

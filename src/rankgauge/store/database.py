@@ -11,9 +11,10 @@ import os
 import re
 import shlex
 import sqlite3
+import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -42,6 +43,16 @@ _PASSWORD = re.compile(r"(?i)(ssl)?pass\w*")
 
 class NothingStored(InputError):  # noqa: N818 - an error in words
     """The database or its tables do not exist yet."""
+
+
+class _Shared(threading.local):
+    """The transactions that reads of a thread share, by store: several objects may open a store."""
+
+    def __init__(self) -> None:
+        self.connections: dict[str, Connection] = {}
+
+
+_shared = _Shared()
 
 
 class Database:
@@ -89,26 +100,45 @@ class Database:
 
     @contextmanager
     def reading(self, done: str = "read") -> Iterator[Connection]:
-        """Open a read-only transaction; `done` says in errors what cannot be done."""
-        with self.errors(done):
-            if self.path is not None:
-                self._refuse_folder(self.path)
-                if not self.path.exists():
-                    raise self.nothing_stored()
-            with self._engine(create=False).begin() as connection:
-                if self.path is None:
-                    # One snapshot for all statements, as in SQLite.
-                    connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-                self._set_lock_timeout(connection)
-                revision = self._revision(connection)
-                if revision is None:
-                    raise self.nothing_stored()
-                if revision == self._schema.revision:
-                    yield connection
-                    return
+        """Open a read-only transaction, or use the shared one; `done` says in errors what cannot be done."""
+        with self.errors(done), self._begin() if self.shared is None else nullcontext(self.shared) as connection:
+            yield connection
+
+    @contextmanager
+    def sharing(self) -> Iterator[Connection]:
+        """Open a read-only transaction that all reads of this store in this thread use, until it writes."""
+        with self._begin() as connection:
+            _shared.connections[self.where] = connection
+            try:
+                yield connection
+            finally:
+                _shared.connections.pop(self.where, None)
+
+    @property
+    def shared(self) -> Connection | None:
+        """The transaction that reads of this thread share."""
+        return _shared.connections.get(self.where)
+
+    @contextmanager
+    def _begin(self) -> Iterator[Connection]:
+        if self.path is not None:
+            self._refuse_folder(self.path)
+            if not self.path.exists():
+                raise self.nothing_stored()
+        with self._engine(create=False).begin() as connection:
+            if self.path is None:
+                # One snapshot for all statements, as in SQLite.
+                connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            self._set_lock_timeout(connection)
+            revision = self._revision(connection)
+            if revision is None:
+                raise self.nothing_stored()
+            if revision == self._schema.revision:
+                yield connection
+                return
         with self.writing():
             pass  # migrates
-        with self.reading(done) as connection:
+        with self._begin() as connection:
             yield connection
 
     @contextmanager
@@ -118,6 +148,7 @@ class Database:
         Only one writer at a time; others wait. The first write creates the tables and migrates an
         older database.
         """
+        _shared.connections.pop(self.where, None)
         with self.errors("written"):
             if self.path is not None:
                 folder = Path(os.path.abspath(self.path)).parent  # noqa: PTH100 - a link stays a link

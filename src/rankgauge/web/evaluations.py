@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from starlette.responses import Response
 from starlette.routing import Route
 
 from rankgauge import judging
+from rankgauge.comparison import diff
 from rankgauge.corpus import Document
 from rankgauge.errors import InputError
 from rankgauge.evaluation import Evaluation, group_means
@@ -31,7 +33,7 @@ from rankgauge.web.pages import (
     see_other,
     visited,
 )
-from rankgauge.web.workbench import Regraded, Workbench
+from rankgauge.web.workbench import Regraded, Workbench, order_of
 
 _ROWS, _RECENT, _WORST = 50, 5, 10  # rows of a page, of the overview, and of the worst queries
 _DEPTHS = (10, 20, 50, 100)
@@ -155,14 +157,14 @@ def _evaluation(visit: Visit) -> Response:
     sign = -1 if measure.declaration.better == "lower" else 1
     values = _counted(evaluation, measure)
     worst = sorted(range(len(values)), key=lambda row: (math.isnan(values[row]), sign * values[row], row))[:_WORST]
-    texts = workbench.queries(entry)
     queries = [(evaluation.query_ids[row], values[row]) for row in worst]
+    texts = workbench.texts(entry, queries=dict(queries)).queries
     return visit.render(
         "evaluation.html",
         entry=entry,
         measure=measure,
         means=[(str(measure), *_mean(entry, evaluation, measure)) for measure in evaluation.measures],
-        worst=[(query, texts.get(query, ""), f"{value:.3f}") for query, value in queries],
+        worst=[(query, texts[query].text if query in texts else "", f"{value:.3f}") for query, value in queries],
         groups=None if evaluation.groups is None else group_means(evaluation).table(),
         other=workbench.baseline(entry),
         findings=evaluation.findings,
@@ -379,15 +381,21 @@ def _compared_query(visit: Visit) -> Response:
     entries, measure = _pair(visit)
     query, depth = visit.request.path_params["query"], _option(visit, "depth", _DEPTHS)
     regraded = workbench.comparison(entries[:2], str(measure))
-    result = workbench.query(entries[:2], query, str(measure), depth)
+    grades = workbench.grades(entries[0], query)
+    if not grades:
+        raise InputError(f"query {query!r:.60} has no judgments", where="query", fix="choose another query")
+    special = workbench.special(entries[0])
+    runs = [replace(workbench.history.run(entry, queries=[query]), name=entry.short_name) for entry in entries[:2]]
+    # With special judgments, of the highest grade of each document.
+    of_grades, ties = "nDCG@10" if special else measure, order_of(entries[0])
+    result = diff({query: grades}, runs[0], runs[1], of_grades, queries=[query], k=depth, ties=ties)
     if visit.request.query_params.get("format") == "json":
         return Response(result.to_json(), media_type="application/json")
-    shown, special, both = result.query(query), workbench.special(entries[0]), (regraded.saved, regraded.current)
+    shown, both = result.query(query), (regraded.saved, regraded.current)
     order = [row[0] for row in _query_rows(regraded, measure, "losses")]
     place = order.index(query) if query in order else None
     rankings = (shown.ranking_a, shown.ranking_b)
     documents = list(dict.fromkeys(at.document for ranking in rankings for at in ranking))
-    grades = workbench.grades(entries[0], query)
     missed = [name for name, grade in grades.items() if grade > 0 and name not in documents]
     selected = visit.request.query_params.get("doc", "")
     if not selected:
@@ -555,10 +563,10 @@ routes = [
     Route("/verdict", visited(_verdict, roles=READERS)),
     Route("/evaluations", visited(_evaluations, roles=READERS)),
     Route("/evaluations/{id}", visited(_evaluation, roles=READERS)),
-    Route("/evaluations/{id}/causes", visited(_causes, roles=READERS)),
-    Route("/evaluations/{id}/causes/{query:path}", visited(_causes, roles=READERS)),
+    Route("/evaluations/{id}/causes", visited(_causes, roles=READERS, share=False)),
+    Route("/evaluations/{id}/causes/{query:path}", visited(_causes, roles=READERS, share=False)),
     Route("/compare", visited(_comparison, roles=READERS)),
-    Route("/deciding", visited(_deciding, roles=READERS)),
+    Route("/deciding", visited(_deciding, roles=READERS, share=False)),
     Route("/deciding", visited(_add_queue, roles=LEADS), methods=["POST"]),
     Route("/compare/{query:path}", visited(_compared_query, roles=READERS)),
     Route("/compare/{query:path}", visited(_grade, roles=LEADS), methods=["POST"]),

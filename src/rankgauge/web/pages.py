@@ -9,6 +9,7 @@ import secrets
 import threading
 import time
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -226,16 +227,6 @@ class Results:
         return result
 
 
-def signed_in(request: Request) -> Judge | None:
-    """Return the judge of a request, or None if nobody is signed in."""
-    token = request.cookies.get(_COOKIE)
-    if not token:
-        return None
-    project: JudgingProject = request.app.state.project
-    with project.reading() as stored:
-        return stored.session_judge(hash_secret(token), datetime.now(UTC))
-
-
 def form_token(request: Request) -> str:
     """Return the token that forms of this session must send."""
     return hash_secret(f"form {request.cookies.get(_COOKIE, '')}")
@@ -355,34 +346,40 @@ class Visit:
 
 
 def visited(
-    handler: Callable[[Visit], Response], *, roles: tuple[str, ...] = JUDGES
+    handler: Callable[[Visit], Response], *, roles: tuple[str, ...] = JUDGES, share: bool = True
 ) -> Callable[[Request], Awaitable[Response]]:
-    """Return an endpoint that runs a handler in a thread, with the judge of the request."""
+    """Return an endpoint that runs a handler in a thread, with the judge of the request.
+
+    Its reads share a transaction, unless the handler computes for long.
+    """
 
     def answer(request: Request, form: Mapping[str, str]) -> Response:
-        judge = signed_in(request)
-        if judge is None:
-            return error_page(
-                request,
-                "You are not signed in.",
-                status=401,
-                fix="Open your sign-in link. Your earlier choices are stored.",
-            )
-        if judge.role not in roles:
-            raise PageError(
-                403,
-                f"This page is for the role {' or '.join(roles)}; yours is {judge.role}.",
-                where=request.url.path,
-                fix="Ask an admin of this project.",
-            )
-        if request.method == "POST" and not is_own_form(request, form):
-            raise PageError(
-                403,
-                "The form does not come from a page of this session; nothing was stored.",
-                where=request.url.path,
-                fix="Go back, reload the page, and try again.",
-            )
-        return handler(Visit(request, request.app.state.project, judge, form))
+        project: JudgingProject = request.app.state.project
+        with project.sharing() if share else nullcontext():
+            with project.reading() as stored:
+                judge = stored.session_judge(hash_secret(request.cookies.get(_COOKIE, "")), datetime.now(UTC))
+            if judge is None:
+                return error_page(
+                    request,
+                    "You are not signed in.",
+                    status=401,
+                    fix="Open your sign-in link. Your earlier choices are stored.",
+                )
+            if judge.role not in roles:
+                raise PageError(
+                    403,
+                    f"This page is for the role {' or '.join(roles)}; yours is {judge.role}.",
+                    where=request.url.path,
+                    fix="Ask an admin of this project.",
+                )
+            if request.method == "POST" and not is_own_form(request, form):
+                raise PageError(
+                    403,
+                    "The form does not come from a page of this session; nothing was stored.",
+                    where=request.url.path,
+                    fix="Go back, reload the page, and try again.",
+                )
+            return handler(Visit(request, project, judge, form))
 
     return in_thread(answer)
 

@@ -184,8 +184,8 @@ def _add(visit: Visit) -> Response:
 
 routes = [
     Route("/production", visited(_metrics, roles=LEADS)),
-    Route("/production/drift", visited(_drift, roles=LEADS)),
-    Route("/production/drift/picture", visited(_picture, roles=LEADS)),
+    Route("/production/drift", visited(_drift, roles=LEADS, share=False)),
+    Route("/production/drift/picture", visited(_picture, roles=LEADS, share=False)),
     Route("/production/sample", visited(_sample, roles=LEADS)),
     Route("/production/questions", visited(_add, roles=LEADS), methods=["POST"]),
 ]

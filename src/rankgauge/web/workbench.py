@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from rankgauge.comparison import Comparison, DecidingDocuments, RunDiff, compare, deciding_documents, diff
+from rankgauge.comparison import Comparison, DecidingDocuments, compare, deciding_documents
 from rankgauge.corpus import Collection, Document, Query
 from rankgauge.data import Qrels, ranked
 from rankgauge.diagnosis import Diagnosis, diagnose
@@ -138,11 +138,10 @@ class Workbench:
 
         return self.results.get("collected", compute, self._position)
 
-    def _saved_grades(self, entry: HistoryEntry, queries: Iterable[str]) -> Mapping[str, Mapping[str, float]]:
+    def _saved_grades(self, entry: HistoryEntry, queries: Iterable[str]) -> Qrels:
         """Return the grades of an evaluation; of special judgments, the highest of each document."""
-        queries = list(queries)
         if not queries or not entry.qrels:
-            return {}
+            return Qrels.of({})
         saved = self.history.qrels(entry, queries=queries)
         return saved if isinstance(saved, Qrels) else saved.qrels
 
@@ -203,7 +202,7 @@ class Workbench:
 
         def bounds(judgments: object, queries: Iterable[str] | None, grades: Iterable[float]) -> DecidingDocuments:
             baseline, run = (replace(self.history.run(entry, queries), name=entry.short_name) for entry in pair)
-            order = _order_of(before)
+            order = order_of(before)
             return deciding_documents(judgments, baseline, run, measure, depth=_DEPTH, ties=order, grades=grades)
 
         def as_saved(grades: Iterable[float]) -> DecidingDocuments:
@@ -245,8 +244,7 @@ class Workbench:
         """Return the grades that occur in the judgments of an evaluation."""
 
         def compute() -> set[float]:
-            saved = self._saved_grades(entry, self.evaluation(entry).query_ids)
-            return {grade for grades in saved.values() for grade in grades.values()}
+            return {*self._saved_grades(entry, self.evaluation(entry).query_ids).table.values.tolist()}
 
         return self.results.get(("grades", entry.qrels, entry.query_set), compute)
 
@@ -256,22 +254,7 @@ class Workbench:
             run = self.history.run(entry, queries=[query])
         except InputError:
             return []
-        return list(ranked(run, ties=_order_of(entry)).get(query, {}))
-
-    def query(self, pair: Sequence[HistoryEntry], query: str, measure: str, depth: int) -> RunDiff:
-        """Compare the rankings of a query, with its current grades.
-
-        With special judgments, its values are those of nDCG@10 with the highest grade of each document.
-
-        Raises:
-            InputError: If the query has no judgments.
-        """
-        grades = self.grades(pair[0], query)
-        if not grades:
-            raise InputError(f"query {query!r:.60} has no judgments", where="query", fix="choose another query")
-        runs = [replace(self.history.run(entry, queries=[query]), name=entry.short_name) for entry in pair]
-        of_grades = "nDCG@10" if self.special(pair[0]) else measure
-        return diff({query: grades}, runs[0], runs[1], of_grades, queries=[query], k=depth, ties=_order_of(pair[0]))
+        return list(ranked(run, ties=order_of(entry)).get(query, {}))
 
     def diagnosis(self, entry: HistoryEntry, query: str = "") -> Diagnosis:
         """Return the likely causes of the errors of a saved run; with a query, only those seen in it alone."""
@@ -334,6 +317,6 @@ class Workbench:
         return rows
 
 
-def _order_of(entry: HistoryEntry) -> Literal["trec", "input"]:
+def order_of(entry: HistoryEntry) -> Literal["trec", "input"]:
     """Return the order of equal scores; for a mean over all orders, that of trec_eval."""
     return "input" if entry.policies.ties == "input" else "trec"
