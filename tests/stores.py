@@ -30,6 +30,7 @@ from rankgauge.llm.cache import ReplyCache
 from rankgauge.production import EventLog, import_log
 from rankgauge.retrievers.hits import Hits
 from rankgauge.sample import sample_path
+from rankgauge.store import Jobs
 
 AT_ONCE = 5  # records of one import or one opening of a journal
 # The signals that end the processes of a scenario: in one order, or in all of them, several times.
@@ -211,16 +212,30 @@ class Events(Store):
         return [["logs", "show", where], ["logs", "metrics", where]]
 
 
+class JobsAdded(Store):
+    """Jobs, of which no process runs any."""
+
+    def write(self, where, name, confirm):
+        with Jobs(where) as jobs:
+            for number in itertools.count():
+                confirm(jobs.add([f"{name}-{number}"], author=name).arguments[0])
+
+    def ids(self, where):
+        with Jobs(where) as jobs:
+            return {job.arguments[0] for job in jobs.jobs(1_000_000)}
+
+
 STORES = {
     "judging": Judging(),
     "grades": Grades(),
     "history": Evaluations(),
     "verdicts": Verdicts(),
+    "jobs": JobsAdded(),
     "replies": Replies(),
     "journal": Responses(),
     "log": Events(),
 }
-DATABASES = ("judging", "grades", "history", "verdicts")
+DATABASES = ("judging", "grades", "history", "verdicts", "jobs")
 
 
 def start(action, kind, where, *words, **options):

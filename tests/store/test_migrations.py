@@ -1,8 +1,10 @@
 """Migrations of the store in SQLite and PostgreSQL, with a later revision than today's."""
 
 import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from stores import STORES
 
 from rankgauge import InputError
+from rankgauge.store import Jobs
 from rankgauge.store.database import Database
 from rankgauge.store.schema import SCHEMA
 
@@ -104,6 +107,18 @@ def test_alembic_is_loaded_only_to_migrate(tmp_path):
         "assert 'alembic' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "store.db")], check=True)
+
+
+def test_a_store_of_the_first_revision_gets_the_tables_of_later_ones(tmp_path):
+    path = tmp_path / "store.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript((DEFINITIONS.parent / "store-0001.sql").read_text(encoding="utf-8"))
+        connection.execute("INSERT INTO rankgauge_version VALUES ('0001')")
+        connection.commit()
+    assert Jobs(path).jobs() == []
+    with database(str(path)).reading() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, SCHEMA.tables) == []
 
 
 @pytest.mark.parametrize("name", ["history", "judging_project", "store_of_verdicts"])

@@ -11,13 +11,13 @@ from http.cookies import SimpleCookie
 
 import httpx
 import pytest
-from evaluated_project import evaluation_app
 from judging_pages import ORIGIN, filled, sign_in, token_of
 from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
 from rankgauge.judging import Answer, Choice, JudgingProject, hash_secret
 from rankgauge.web import judging_app
+from rankgauge.web.jobs import Runner
 from rankgauge.web.pages import RateLimit
 from rankgauge.web.server import _local_secret as local_secret
 
@@ -76,9 +76,12 @@ EVALUATIONS = {
     ("GET", "/explain/{id}/{query:path}"): READERS,
 }
 
+JOBS = {("GET", "/jobs"): LEADS, ("POST", "/jobs"): LEADS, ("POST", "/jobs/{job:int}/cancel"): LEADS}
+
 
 def test_the_application_has_these_routes_and_static_files_only(evaluated):
-    for app, routes in ((judging_app(evaluated.judging), ROUTES), (evaluation_app(evaluated), ROUTES | EVALUATIONS)):
+    whole = judging_app(evaluated.judging, evaluations=evaluated, runner=Runner(evaluated))
+    for app, routes in ((judging_app(evaluated.judging), ROUTES), (whole, ROUTES | EVALUATIONS | JOBS)):
         found = {
             (method, route.path)
             for route in app.routes
@@ -92,14 +95,15 @@ def test_the_application_has_these_routes_and_static_files_only(evaluated):
 @pytest.mark.parametrize("role", [None, *ROLES])
 def test_every_route_rejects_users_without_its_role(evaluated, role):
     project = evaluated.judging
-    client = TestClient(evaluation_app(evaluated), base_url=ORIGIN, raise_server_exceptions=False)
+    app = judging_app(project, evaluations=evaluated, runner=Runner(evaluated))
+    client = TestClient(app, base_url=ORIGIN, raise_server_exceptions=False)
     if role is not None:
         sign_in(client, project, "Somebody", role)
         client.headers["X-CSRF-Token"] = token_of(client)
-    for (method, path), roles in (ROUTES | EVALUATIONS).items():
+    for (method, path), roles in (ROUTES | EVALUATIONS | JOBS).items():
         if roles is None:
             continue
-        answer = client.request(method, re.sub(r"\{\w+(:path)?\}", "nobody", path))
+        answer = client.request(method, re.sub(r"\{\w+(:path)?\}", "nobody", path.replace("{job:int}", "7")))
         if role is None:
             assert answer.status_code == 401, path
         elif role not in roles:

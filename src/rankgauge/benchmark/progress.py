@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 from rankgauge.core.escaping import for_terminal
+from rankgauge.core.progress import is_shown, report
 
 _EVERY = 0.1
 _EVERY_LINE = 0.5
@@ -62,7 +63,10 @@ def show_progress(
 ) -> Iterator[Progress]:
     """Show the progress of a block; with ``between``, it is drawn only between queries."""
     place, what = _display(wanted), for_terminal(what)
-    if not place:
+    if is_shown():
+        progress = Progress(done, _EVERY, lambda _rate, failures: report(progress.done, total, f"{what} {failures}"))
+        yield progress
+    elif not place:
         yield Progress(done, math.inf, lambda _rate, _failures: None)
     elif place == "terminal":
         with _bar(what, total, done, between=between) as progress:

@@ -115,12 +115,20 @@ class Address:
     )
     browser: bool = option("Open the page in a browser.", "--open")
 
-    def serve(self, judging: Any, log: Any = None, project: Any = None) -> None:
+    def serve(self, judging: Any, log: Any = None, project: Any = None, *, trust: bool = False) -> None:
         """Serve the pages of a project until Ctrl-C."""
         from rankgauge.web import serve
 
-        echo = _open if self.browser else _print
-        serve(judging, host=self.host, port=self.port, log=log, evaluations=project, names=self.names, echo=echo)
+        serve(
+            judging,
+            host=self.host,
+            port=self.port,
+            log=log,
+            evaluations=project,
+            trust=trust,
+            names=self.names,
+            echo=_open if self.browser else _print,
+        )
 
 
 @dataclass(frozen=True)

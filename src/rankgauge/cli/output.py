@@ -220,7 +220,7 @@ def working(what: str, *, shares: bool = False) -> Iterator[None]:
 
     With `shares`, also show the reported share of the work.
     """
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty():  # in a job, progress is stored
         yield
         return
     started: list[Progress] = []

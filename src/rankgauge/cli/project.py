@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import io
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+
+import click
 
 import rankgauge
 from rankgauge.cli import options
@@ -59,6 +63,8 @@ def serve(
         "LOG",
     ),
     store: str | None = options.store,
+    trust: bool = options.trust,
+    job: int | None = option("Run this job, as the pages do.", "N", hidden=True),
 ) -> None:
     """Serve pages until you press Ctrl-C: the evaluations of a project, comparisons, and judging.
 
@@ -75,10 +81,31 @@ def serve(
     from rankgauge.production import EventLog
 
     file = rankgauge.core.find_project_file() if path is None else path
-    project = None if file is None else rankgauge.Project(file)
+    project = None if file is None else rankgauge.Project(file, trust=trust)
+    if job is not None and project is not None:
+        _run(job, project)
+        return
     if project is not None and store not in {None, str(project.file.store)}:
         project = None
     own = None if project is None else project.file.log
     events = log or (own if own and Path(own).exists() else None)
     with JudgingProject(store) if project is None else project.open_judging() as judging:
-        address.serve(judging, None if events is None else EventLog(events), project)
+        address.serve(judging, None if events is None else EventLog(events), project, trust=trust)
+
+
+def _run(number: int, project: rankgauge.Project) -> None:
+    """Run a job of a page: a command whose output is not shown."""
+    from rankgauge.cli.main import cli
+    from rankgauge.store import Jobs
+
+    errors = io.StringIO()
+    with Jobs(project.file.store) as jobs, redirect_stdout(io.StringIO()), jobs.running(number) as job:
+        if job is None:  # another process runs it, or it was cancelled
+            return
+        with redirect_stderr(errors):
+            try:
+                code = cli.main([*job.arguments], standalone_mode=False)
+            except click.Abort:  # click's form of an interrupt
+                raise KeyboardInterrupt from None
+        if code:
+            raise rankgauge.RankgaugeError(" ".join(errors.getvalue().split()))

@@ -12,3 +12,4 @@ with lazy_imports(globals()):
         obstacles as obstacles,
     )
     from rankgauge.store.history import History as History
+    from rankgauge.store.jobs import Job as Job, Jobs as Jobs

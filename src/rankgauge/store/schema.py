@@ -160,6 +160,22 @@ def _define(tables: MetaData) -> None:
         text("label", String(20)),
         body(),
     )
+    # Jobs that pages start; their state changes. `beat` counts signs of life of the process that runs one.
+    add(
+        "jobs",
+        Column("id", Integer, primary_key=True, autoincrement=True),
+        time(),
+        text("author"),
+        text("arguments"),
+        text("state", String(12)),
+        Column("attempt", Integer, nullable=False),
+        Column("beat", Integer, nullable=False),
+        Column("share", Float),
+        text("message"),
+        Column("ended", String(32)),
+    )
+    # Results of gates, in this project or imported from CI.
+    add("gates", sequence(), time(), text("author"), text("verdict", String(12)), body())
 
 
-SCHEMA = Schema(_define, Path(__file__).parent / "migrations", "0001")
+SCHEMA = Schema(_define, Path(__file__).parent / "migrations", "0002")

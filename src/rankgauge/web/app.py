@@ -22,7 +22,7 @@ from rankgauge.errors import RankgaugeError, StorageError
 from rankgauge.judging import JudgingProject
 from rankgauge.production import EventLog
 from rankgauge.project import Project
-from rankgauge.web import judging, pages, production, teams, votes
+from rankgauge.web import jobs, judging, pages, production, teams, votes
 from rankgauge.web.evaluations import routes as evaluation_routes
 from rankgauge.web.workbench import Workbench
 
@@ -51,6 +51,7 @@ def judging_app(
     *,
     log: EventLog | None = None,
     evaluations: Project | None = None,
+    runner: jobs.Runner | None = None,
     hosts: Iterable[str] = (),
 ) -> Starlette:
     """Create the ASGI application of a judging project.
@@ -60,6 +61,7 @@ def judging_app(
         log: A production log, for pages with its metrics, the drift of the project's questions, and
             new questions sampled from the log. Only leads see these pages.
         evaluations: The project whose evaluations are shown, with the same store.
+        runner: The runner of jobs that leads start; without it, there are no jobs.
         hosts: The names of the server. Requests for other host names are refused (protection against
             DNS rebinding), except IP addresses. If empty, all are allowed.
     """
@@ -70,6 +72,7 @@ def judging_app(
             *teams.routes,
             *votes.routes,
             *([] if log is None else production.routes),
+            *([] if runner is None else jobs.routes),
             *pages.routes,
             *STATIC,
         ],
@@ -78,6 +81,7 @@ def judging_app(
     )
     app.state.project = project
     app.state.workbench = None if evaluations is None else Workbench(evaluations)
+    app.state.runner = runner
     app.state.log = None if log is None else production.ProductionLog(log)
     app.state.failed_sign_ins = pages.RateLimit(per_sender=10, total=300, seconds=300)
     app.state.votes = pages.RateLimit(per_sender=600, total=6_000, seconds=60)

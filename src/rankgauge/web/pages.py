@@ -40,6 +40,7 @@ _NAVIGATION = (
         ("Evaluations", "/evaluations", READERS),
         ("Judging", "/start", LEADS),
         ("Production", "/production", LEADS),
+        ("Jobs", "/jobs", LEADS),
         ("People", "/people", ADMINS),
     ),
     (
@@ -101,7 +102,11 @@ def render(request: Request, template: str, *, status: int = 200, **values: Any)
         values["title"] = _title(request, project)
     judge, state = values["judge"], request.app.state
     role = "" if judge is None else judge.role
-    have = {"/production": getattr(state, "log", None), "/evaluations": getattr(state, "workbench", None)}
+    have = {
+        "/production": getattr(state, "log", None),
+        "/evaluations": getattr(state, "workbench", None),
+        "/jobs": getattr(state, "runner", None),
+    }
     values["navigation"] = [
         [
             (name, path, path == request.url.path or (path != "/" and request.url.path.startswith(f"{path}/")))

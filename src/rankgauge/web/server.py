@@ -22,6 +22,7 @@ def serve(
     port: int = 8765,
     log: EventLog | None = None,
     evaluations: Project | None = None,
+    trust: bool = False,
     names: Iterable[str] = (),
     echo: Callable[[str], None] = print,
 ) -> None:
@@ -33,6 +34,7 @@ def serve(
         port: The port; if 0, any free port.
         log: A production log for leads; see :func:`judging_app`.
         evaluations: The project whose evaluations are shown, with the same store.
+        trust: Whether jobs run the code of a project file that belongs to another user.
         names: Names of this server in links of others, as behind a proxy, besides `host`, the name of
             this computer, and IP addresses.
         echo: Called with the link to open, once the server listens.
@@ -45,12 +47,14 @@ def serve(
         import uvicorn
 
         from rankgauge.web.app import judging_app
+        from rankgauge.web.jobs import Runner
     except ImportError:
         raise MissingExtra(
             "the pages need Starlette and uvicorn, which are not installed", fix="pip install 'rankgauge[web]'"
         ) from None
     hosts = ("localhost", host, socket.gethostname(), *names)
-    app = judging_app(project, log=log, evaluations=evaluations, hosts=map(str.lower, hosts))
+    runner = None if evaluations is None else Runner(evaluations, trust=trust)
+    app = judging_app(project, log=log, evaluations=evaluations, runner=runner, hosts=map(str.lower, hosts))
     project.question_progress()  # load the project before the first request
     listening = listen(host, port)
     link = f"http://{shown_host(host)}:{listening.getsockname()[1]}/join/{_local_secret(project)}"
@@ -58,7 +62,7 @@ def serve(
     config = uvicorn.Config(app, log_level="warning", timeout_keep_alive=120, timeout_graceful_shutdown=5)
     echo(link)
     # On Ctrl-C, uvicorn finishes open requests and raises the signal again.
-    with listening, contextlib.suppress(KeyboardInterrupt):
+    with listening, runner or contextlib.nullcontext(), contextlib.suppress(KeyboardInterrupt):
         uvicorn.Server(config).run(sockets=[listening])
 
 

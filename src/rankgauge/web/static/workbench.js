@@ -17,6 +17,16 @@
   const loadParts = (from) => from.querySelectorAll("[data-part]").forEach(load);
   loadParts(document);
 
+  // A part that changes by itself.
+  setInterval(async () => {
+    const part = find("[data-again]");
+    if (!part || document.hidden || part.contains(document.activeElement)) return;
+    try {
+      const next = find(".part", parsed(await (await fetch(part.dataset.again)).text()));
+      if (next) part.replaceWith(next);
+    } catch { /* the next time */ }
+  }, 2000);
+
   // ---- a query: documents and grades, one action after the other
   if (!find("#compared")) return;
   let last = Promise.resolve();

@@ -1,0 +1,150 @@
+"""Jobs that a lead starts on a page, run by processes of a server."""
+
+import re
+import time
+
+import pytest
+from evaluated_project import create_evaluated
+from judging_pages import ORIGIN, sign_in, token_of
+from starlette.testclient import TestClient
+
+from rankgauge.store import Job
+from rankgauge.web import judging_app
+from rankgauge.web.jobs import Runner, title_of
+
+SLOW = """
+import pathlib, time
+def search(text, k=10):
+    with open("asked.txt", "a") as file:
+        file.write(text + "\\n")
+    number = len(pathlib.Path("asked.txt").read_text().splitlines())
+    while not pathlib.Path(f"go-{number}").exists() and not pathlib.Path("go").exists():
+        time.sleep(0.02)
+    return [f"d{n}" for n in range(5)]
+"""
+
+
+@pytest.fixture
+def slow(tmp_path):
+    """A project whose retriever waits for a file."""
+    project = create_evaluated(tmp_path / "handbook")
+    (project.file.folder / "slow.py").write_text(SLOW)
+    file = project.file.path
+    text = file.read_text().partition("[retrievers.new]")[0]
+    file.write_text(f'timed = 0\n{text}[retrievers.slow]\ntype = "python"\ncall = "slow:search"\n')
+    project = type(project)(file)
+    with project.open_judging(), project.evaluations:
+        yield project
+
+
+@pytest.fixture
+def lead(slow):
+    """The pages of a lead, with a runner of jobs."""
+    with Runner(slow) as runner:
+        client = TestClient(judging_app(slow.judging, evaluations=slow, runner=runner), base_url=ORIGIN)
+        sign_in(client, slow.judging, "Lea", "lead")
+        client.headers["X-CSRF-Token"] = token_of(client)
+        client.runner = runner
+        yield client
+        if runner.started is not None:
+            runner.started[1].kill()
+            runner.started[1].communicate()
+
+
+def job_once(client, condition):
+    """Return the latest job once a condition holds."""
+    until = time.monotonic() + 60
+    while not condition(client.runner.jobs.jobs()[0]):
+        assert time.monotonic() < until, client.runner.jobs.jobs()[0]
+        time.sleep(0.05)
+    return client.runner.jobs.jobs()[0]
+
+
+def asked(project):
+    path = project.file.folder / "asked.txt"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def begin(client, project):
+    """Start the benchmark on the page, and wait until it asks the retriever."""
+    page = client.get("/jobs").text
+    command = re.search(r'value="(\d)">\s*<button>Run the retrievers', page)[1]
+    assert client.post("/jobs", data={"command": command, "only": "slow"}).status_code == 200
+    job_once(client, lambda job: asked(project))
+
+
+@pytest.mark.slow
+def test_a_benchmark_is_run_and_its_evaluation_saved(lead, slow):
+    begin(lead, slow)
+    assert "1: Run the retrievers and evaluate them (slow)" in lead.get("/jobs").text
+    assert "data-again" in lead.get("/jobs").text  # the page follows
+    (slow.file.folder / "go").touch()
+    assert job_once(lead, lambda job: not job.open).state == "done"
+    assert [entry.run for entry in slow.evaluations.entries()] == ["old", "new", "slow"]
+    assert "data-again" not in lead.get("/jobs").text
+
+
+@pytest.mark.slow
+def test_a_killedstarted_is_started_again_and_asks_nothing_twice(lead, slow):
+    begin(lead, slow)
+    for number in (1, 2, 3):
+        (slow.file.folder / f"go-{number}").touch()
+    job_once(lead, lambda job: len(asked(slow)) == 4)
+    lead.runner.started[1].kill()
+    (slow.file.folder / "go").touch()
+    job = job_once(lead, lambda job: not job.open)
+    assert (job.state, job.attempt) == ("done", 2)
+    # Only the question without a stored answer is asked again.
+    assert len(asked(slow)) == len({*asked(slow)}) + 1
+
+
+@pytest.mark.slow
+def test_a_job_goes_on_while_its_server_ends_and_two_servers_run_it_once(lead, slow):
+    begin(lead, slow)
+    with Runner(slow) as other:
+        time.sleep(1.5)  # it looks for jobs
+        assert [job.state for job in other.jobs.jobs()] == ["running"]
+    lead.runner.__exit__()
+    (slow.file.folder / "go").touch()
+    assert job_once(lead, lambda job: not job.open).state == "done"
+    assert len(asked(slow)) == len({*asked(slow)})
+
+
+@pytest.mark.slow
+def test_a_cancelled_job_ends_although_its_retriever_hangs(lead, slow):
+    begin(lead, slow)
+    number = lead.runner.jobs.jobs()[0].id
+    assert lead.post(f"/jobs/{number}/cancel").status_code == 200
+    job = job_once(lead, lambda job: not job.open)
+    assert (job.state, job.message) == ("cancelled", "cancelled by Lea")
+
+
+@pytest.mark.slow
+def test_a_job_that_cannot_begin_or_fails_says_why(lead, slow):
+    lead.runner.add(("bench", "--only", "nobody"), "Lea")
+    assert "nobody" in job_once(lead, lambda job: not job.open).message
+    slow.file.path.write_text("collection = ")
+    lead.runner.add(("bench",), "Lea")
+    job = job_once(lead, lambda job: not job.open)
+    assert job.state == "failed"
+    assert "rankgauge.toml" in job.message
+
+
+def test_an_unknown_command_or_retriever_is_not_started(lead):
+    for form in ({"command": "9"}, {"command": "0", "only": "nobody"}, {"command": "x"}):
+        assert lead.post("/jobs", data=form).status_code == 400, form
+    assert lead.runner.jobs.jobs() == []
+
+
+def test_answers_are_judged_by_a_model_only_within_a_budget(lead, slow):
+    table = '[answers]\nfile = "answers.jsonl"\nmodel = "small"\n\n[models.small]\nurl = "http://x/v1"\nmodel = "m"\n'
+    for limit, allowed in (("", False), ("max_cost = 1.0\n", True)):
+        slow.file.path.write_text(f"{slow.file.text}\n{table}{limit}")
+        lead.runner.project = type(slow)(slow.file.path)
+        page = lead.get("/jobs").text
+        assert ("write max_cost in [models.small]" in page) is not allowed
+
+
+def test_a_title_says_what_a_job_does():
+    job = Job(1, "", "Ann", ("bench", "--only", "bm25", "--trust"), "waiting", 0, 0, None, "", None)
+    assert title_of(job) == "Run the retrievers and evaluate them (bm25)"
