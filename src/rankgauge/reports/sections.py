@@ -169,7 +169,7 @@ def readable(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
         return ", ".join(map(readable, value))
-    return "" if value is None else str(value)
+    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def page(template: str, *, script: str = "", **values: Any) -> str:
