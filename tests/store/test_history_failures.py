@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from rankgauge import History, InputError, MissingExtra, evaluate
+from rankgauge.store.schema import SCHEMA
 
 QRELS = {"q1": {"d1": 1}, "q2": {"d1": 1}}
 EVALUATION = evaluate(QRELS, {"q1": ["d1"], "q2": ["x", "d1"]}, ["RR", "AP"])
@@ -81,8 +82,8 @@ def test_a_database_of_another_application_is_not_changed(act, tmp_path):
 def test_a_newer_version_is_not_changed(act, tmp_path):
     path = tmp_path / "h.db"
     save(path)
-    change(path, "UPDATE rankgauge_version SET version_num = '0002'")
-    message = "this store is of version 0002; this rankgauge knows versions up to 0001"
+    change(path, "UPDATE rankgauge_version SET version_num = '9999'")
+    message = f"this store is of version 9999; this rankgauge knows versions up to {SCHEMA.revision}"
     text = refused(act, path, message)
     assert "pip install --upgrade rankgauge" in text
 
@@ -353,8 +354,8 @@ def test_a_newer_version_on_a_server_is_not_changed(act, postgres):
 
     save(postgres)
     with psycopg.connect(postgres) as connection:
-        connection.execute("UPDATE rankgauge_version SET version_num = '0002'")
-    with pytest.raises(InputError, match="this store is of version 0002"):
+        connection.execute("UPDATE rankgauge_version SET version_num = '9999'")
+    with pytest.raises(InputError, match="this store is of version 9999"):
         act(postgres)
 
 

@@ -23,7 +23,6 @@ from rankgauge.core.text import keep, many
 from rankgauge.errors import InputError
 from rankgauge.evaluation.result import FEWEST_LABELED, Evaluation
 from rankgauge.measures.measure import Measure, parse_all
-from rankgauge.rendering.plots import mean_interval
 from rankgauge.rendering.tables import Detail, Table, by_column
 from rankgauge.retrievers.protocol import settings_of
 from rankgauge.stats import Estimate, JudgeErrors, prediction_powered_mean
@@ -169,7 +168,7 @@ class AnswerEvaluation(Evaluation):
 def mean_intervals(evaluation: Evaluation) -> dict[str, tuple[float, float]]:
     """Return the 95% interval of the mean of each measure; NaN without interval."""
     undefined = (math.nan, math.nan)
-    return {str(measure): mean_interval(evaluation, measure) or undefined for measure in evaluation.measures}
+    return {str(measure): evaluation.mean_interval(measure) or undefined for measure in evaluation.measures}
 
 
 def span(ends: tuple[float, float]) -> str | None:

@@ -406,7 +406,7 @@ def query_differences(run: Evaluation, baseline: Evaluation, measure: Measure) -
 def corrected_differences(run: Evaluation, baseline: Evaluation, measure: Measure) -> JudgeCorrection:
     """Return the differences of all queries with their correction for the errors of the judge."""
     values = measure.differences(
-        _column(run, measure), _column(baseline, measure), skip_undefined=run.policies.undefined == "skip"
+        run.column(measure), baseline.column(measure), skip_undefined=run.policies.undefined == "skip"
     )
     if not of_answers(run):
         return JudgeCorrection(values, values, run.query_ids)
@@ -439,10 +439,6 @@ def select(evaluation: Evaluation, measures: Sequence[Measure], rows: Sequence[i
         groups=evaluation.groups and tuple(evaluation.groups[row] for row in kept),
         left_out=None if evaluation.left_out is None else evaluation.left_out[cells],
     )
-
-
-def _column(evaluation: Evaluation, measure: Measure) -> FloatArray:
-    return evaluation.per_query[:, evaluation.measures.index(measure)]
 
 
 class _Table(NamedTuple):

@@ -366,12 +366,7 @@ def _counted(whole: Evaluation, measure: Measure) -> Sequence[int]:
 
 def _interval(entry: HistoryEntry, evaluation: Evaluation, measure: Measure) -> tuple[float, float]:
     """Return the confidence interval of the mean over queries, or of the sum."""
-    values = measure.counted(
-        evaluation.per_query[:, evaluation.measures.index(measure)],
-        skip_undefined=evaluation.policies.undefined == "skip",
-    )
-    if evaluation.left_out is not None:
-        values = values[~evaluation.left_out[:, evaluation.measures.index(measure)]]
+    values = evaluation.counted(measure)
     values = values[~np.isnan(values)]
     how = measure.declaration.mean
     if len(values) < 2 or entry.weighted or how not in {"arithmetic", "sum"}:

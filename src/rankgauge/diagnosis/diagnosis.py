@@ -450,7 +450,7 @@ def _others(
 
 
 def _values(evaluation: Evaluation, by: Measure) -> dict[str, float]:
-    column = evaluation.per_query[:, evaluation.measures.index(by)].tolist()
+    column = evaluation.column(by).tolist()
     return dict(zip(evaluation.query_ids, column, strict=True))
 
 

@@ -129,18 +129,14 @@ def group_means(evaluation: Any, max_measures: int | None = None) -> GroupMeans:
 
 
 def _means(evaluation: Any, measure: Measure, rows: dict[str, IntArray]) -> Iterator[GroupMean]:
-    column = evaluation.measures.index(measure)
-    skip = evaluation.policies.undefined == "skip"
-    counted = measure.counted(evaluation.per_query[:, column], skip_undefined=skip)
+    counted = evaluation.counted(measure)
     by_judge = measure.judged_by_model(evaluation.settings)
     weights = None if evaluation.weights is None else np.array(evaluation.weights)
     for label, places in rows.items():
         used = places[~np.isnan(counted[places])]
-        if evaluation.left_out is not None:
-            used = used[~evaluation.left_out[used, column]]
         for shares in (weights, None) if weights is not None and label == "all" else (weights,):
             own = None if shares is None else shares[used]
-            mean = measure.mean(counted[used], None if own is None else own.tolist(), skip_undefined=skip)
+            mean = measure.mean(counted[used], None if own is None else own.tolist(), skip_undefined=True)
             effective, low, high = _interval(measure, counted[used], own)
             if by_judge:
                 low = high = math.nan

@@ -176,7 +176,7 @@ def _cells(
     mixed = len({part.policies.undefined for part in parts}) > 1
     for column, (measure, part) in enumerate(columns):
         at = np.searchsorted(numbers, [index[query] for query in part.query_ids])
-        values[at, column] = own = part.per_query[:, part.measures.index(measure)]
+        values[at, column] = own = part.column(measure)
         counted[at, column] = ~np.isnan(own) if mixed and part.policies.undefined == "skip" else True
     return numbers, values, None if counted.all() else ~counted
 

@@ -237,16 +237,12 @@ class Evaluation(Frozen, Result):
     def _means(self, rows: IntArray | None) -> dict[str, float]:
         """Return the means over the queries in `rows`, or over all queries."""
         means: dict[str, float] = {}
-        for column, measure in enumerate(self.measures):
-            counted = rows
-            if self.left_out is not None:
-                kept = ~self.left_out[:, column]
-                counted = np.flatnonzero(kept) if rows is None else rows[kept[rows]]
-            values, weights = self.per_query[:, column], self.weights
-            if counted is not None:
-                values = values[counted]
-                weights = None if weights is None else tuple(weights[row] for row in counted.tolist())
-            means[str(measure)] = measure.mean(values, weights, skip_undefined=self.policies.undefined == "skip")
+        for measure in self.measures:
+            values, weights = self.counted(measure), self.weights
+            if rows is not None:
+                values = values[rows]
+                weights = None if weights is None else tuple(weights[row] for row in rows.tolist())
+            means[str(measure)] = measure.mean(values, weights, skip_undefined=True)
         return means
 
     def value(self, query_id: str, measure: str | Measure) -> float:
@@ -262,6 +258,21 @@ class Evaluation(Frozen, Result):
         if row is None:
             raise InputError(f"query {query_id!r} was not evaluated")
         return float(self.per_query[row, self.measures.index(wanted)])
+
+    def column(self, measure: Measure) -> Values:
+        """Return the value of each query, NaN if undefined."""
+        return self.per_query[:, self.measures.index(measure)]
+
+    def counted(self, measure: Measure) -> Values:
+        """Return the value of each query as counted in the mean: undefined values are 0; NaN if excluded."""
+        values = measure.counted(self.column(measure), skip_undefined=self.policies.undefined == "skip")
+        left_out = False if self.left_out is None else self.left_out[:, self.measures.index(measure)]
+        return np.where(left_out, math.nan, values)
+
+    def mean_interval(self, measure: Measure) -> tuple[float, float] | None:
+        """Return the 95% interval of an unweighted mean (`Measure.mean_interval`); None without an interval."""
+        low, high = measure.mean_interval(self.counted(measure), skip_undefined=True)
+        return None if self.weights is not None or math.isnan(low) else (low, high)
 
     @cached_property
     def _rows(self) -> dict[str, int]:
@@ -574,8 +585,7 @@ def comparable_means(
 
 def valued_queries(evaluation: Evaluation, measure: Measure) -> frozenset[str]:
     """Return the queries with a value."""
-    column = evaluation.per_query[:, evaluation.measures.index(measure)]
-    return frozenset(evaluation.query_ids[n] for n in np.flatnonzero(~np.isnan(column)))
+    return frozenset(evaluation.query_ids[n] for n in np.flatnonzero(~np.isnan(evaluation.column(measure))))
 
 
 def _labeled(measure: Measure, run: Mapping[str, Any], baseline: Mapping[str, Any]) -> dict[str, tuple[float, float]]:

@@ -14,7 +14,6 @@ from rankgauge.core.grammar import Value
 from rankgauge.core.ids import show_id
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.core.policies import Policies
-from rankgauge.data.judged_run import Values
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.data.subsets import keep_queries
@@ -67,15 +66,8 @@ def evaluate_case(case: Case, measures: Sequence[Measure] = (), source: Any = No
 
 def counted_by_query(evaluation: Evaluation, column: int = 0) -> dict[str, float]:
     """Return the values that are averaged, by query."""
-    pairs = zip(evaluation.query_ids, counted_values(evaluation, column).tolist(), strict=True)
+    pairs = zip(evaluation.query_ids, evaluation.counted(evaluation.measures[column]).tolist(), strict=True)
     return {query: value for query, value in pairs if not math.isnan(value)}
-
-
-def counted_values(evaluation: Evaluation, column: int) -> Values:
-    """Return the (Q,) values as counted in the mean, NaN for queries that are left out."""
-    return evaluation.measures[column].counted(
-        evaluation.per_query[:, column], skip_undefined=evaluation.policies.undefined == "skip"
-    )
 
 
 def ranked_query(case: Case, query: bytes) -> RankedQuery:

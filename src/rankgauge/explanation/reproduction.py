@@ -26,7 +26,6 @@ from rankgauge.explanation.cases import (
     ORDERS,
     Combination,
     combined,
-    counted_values,
     evaluate_case,
     make_case,
     of_measure,
@@ -288,7 +287,7 @@ class _Trials:
         """Return the values of an evaluation as counted in the mean, and the averaged queries."""
         values = np.zeros(len(self.rows))
         kept = np.zeros(len(self.rows), dtype=bool)
-        counted = counted_values(evaluation, column)
+        counted = evaluation.counted(evaluation.measures[column])
         places = self.places(evaluation.query_ids)
         there = np.flatnonzero(~np.isnan(counted) & (places >= 0))
         values[places[there]] = counted[there]

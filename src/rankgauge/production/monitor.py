@@ -330,7 +330,7 @@ def _values(evaluation: Evaluation, measure: Measure) -> dict[str, float]:
             where=evaluation.run_name,
             fix=f"evaluated: {', '.join(map(str, evaluation.measures))}",
         )
-    values = evaluation.per_query[:, evaluation.measures.index(measure)].tolist()
+    values = evaluation.column(measure).tolist()
     return dict(zip(evaluation.query_ids, values, strict=True))
 
 

@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 
 from rankgauge.core.grouping import group_values
 from rankgauge.core.text import inflect, many
-from rankgauge.data.judged_run import Values
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.plot_drawing import Panel, Plot, Series
@@ -241,26 +240,6 @@ def _moments(texts: Sequence[str]) -> tuple[float, ...]:
 # ---- values
 
 
-def counted(run: Evaluated, measure: Measure) -> list[float]:
-    """Return the values as counted in the mean: undefined values are 0, or NaN if excluded."""
-    skipped = run.policies.undefined == "skip"
-    return measure.counted(_column(run, measure), skip_undefined=skipped).tolist()
-
-
-def _column(run: Evaluated, measure: Measure) -> Values:
-    column: Values = run.per_query[:, run.measures.index(measure)]
-    return column
-
-
-def mean_interval(run: Evaluated, measure: Measure) -> tuple[float, float] | None:
-    """Return the 95% interval of a mean (`Measure.mean_interval`); None without an interval."""
-    values = _column(run, measure)
-    if run.left_out is not None:
-        values = values[~run.left_out[:, run.measures.index(measure)]]
-    low, high = measure.mean_interval(values, skip_undefined=run.policies.undefined == "skip")
-    return None if run.weights is not None or math.isnan(low) else (low, high)
-
-
 def _common(runs: Sequence[Evaluated]) -> list[Measure]:
     return [m for m in runs[0].measures if all(m in run.measures for run in runs)]
 
@@ -290,7 +269,7 @@ def _means(shown: _PlotData) -> Plot:
         mean = run.mean()
         y = tuple(mean[str(m)] for m in drawn)
         # A missing interval is drawn with zero width.
-        ends = [(None if m in by_judge else mean_interval(run, m)) or (at, at) for m, at in zip(drawn, y, strict=True)]
+        ends = [(None if m in by_judge else run.mean_interval(m)) or (at, at) for m, at in zip(drawn, y, strict=True)]
         low, high = zip(*ends, strict=True)
         texts = tuple("–" if math.isnan(v) else f"{v:.3f}" for v in y)
         series.append(Series(run.run_name, y, low=low, high=high, texts=texts))
@@ -355,7 +334,7 @@ def _per_query(shown: _PlotData) -> Plot:
     drawn = []
     for run in others[:_MOST_PANELS]:
         skipped = "skip" in {run.policies.undefined, base.policies.undefined}
-        apart = measure.differences(_column(run, measure), _column(base, measure), skip_undefined=skipped)
+        apart = measure.differences(run.column(measure), base.column(measure), skip_undefined=skipped)
         gains = sorted((gain for gain in apart.tolist() if not math.isnan(gain)), reverse=True)
         up, down = sum(gain > 0 for gain in gains), sum(gain < 0 for gain in gains)
         texts = (
@@ -461,7 +440,7 @@ def _first_ranks(shown: _PlotData) -> Plot:
     measure = next((m for m in _common(shown.runs) if m.name == "FirstRel"), None)
     if measure is None:
         raise shown.refused("FirstRel")
-    ranks = [_column(run, measure).tolist() for run in shown.runs]
+    ranks = [run.column(measure).tolist() for run in shown.runs]
     counts = {
         name: [sum(low <= rank <= high for rank in of_run) for of_run in ranks] for name, (low, high) in _BINS.items()
     }
@@ -482,7 +461,7 @@ def _first_ranks(shown: _PlotData) -> Plot:
 
 def _heat_map(shown: _PlotData) -> Plot:
     queries, measure = shown.aligned(), shown.primary
-    columns = [counted(run, measure) for run in shown.runs]
+    columns = [run.counted(measure).tolist() for run in shown.runs]
     known = {
         place: values
         for place, row in enumerate(zip(*columns, strict=True))

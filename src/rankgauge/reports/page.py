@@ -32,7 +32,7 @@ from rankgauge.evaluation.input_checks import collection_findings
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.plot_drawing import Plot
-from rankgauge.rendering.plots import PLOTS, counted, mean_interval, plot, plot_measures
+from rankgauge.rendering.plots import PLOTS, plot, plot_measures
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 from rankgauge.reports.answers import answer_conclusions, answer_sections
@@ -419,7 +419,7 @@ class _Report:
         (evaluation,) = self.evaluations
         if self._withheld:
             return f"no verdict on {evaluation.run_name}: {self._withheld[0][1].message}"
-        mean, interval, by_judge = evaluation.mean()[str(self.primary)], mean_interval(evaluation, self.primary), ""
+        mean, interval, by_judge = evaluation.mean()[str(self.primary)], evaluation.mean_interval(self.primary), ""
         if isinstance(evaluation, AnswerEvaluation):
             best, interval, _ = evaluation.estimates()[str(self.primary)]
             mean, by_judge = (mean, ", by the labels of the judge") if best is None else (best, "")
@@ -427,7 +427,7 @@ class _Report:
         queries = many(len(evaluation.query_ids), unit)
         if math.isnan(mean):
             return f"{self.primary} of {evaluation.run_name} is undefined for all of {queries}"
-        known = [v for v in counted(evaluation, self.primary) if not math.isnan(v)]
+        known = [v for v in evaluation.counted(self.primary).tolist() if not math.isnan(v)]
         queries = many(len(known), unit)
         sure = f" (95% CI {interval[0]:.3f} to {interval[1]:.3f})" if interval and interval[0] <= interval[1] else ""
         return f"{evaluation.run_name}: {self.primary} is {mean:.4f} over {queries}{sure}{by_judge}"

@@ -16,7 +16,6 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
-from rankgauge.rendering.plots import counted
 from rankgauge.rendering.tables import Table, shorten
 
 _DEPTH = 10
@@ -56,7 +55,7 @@ class Queries:
     def losses(self, most: int) -> list[str]:
         """Return the queries with the largest losses against the baseline, largest first."""
         loss_of: dict[int, float] = {}
-        columns = {e.run_name: counted(e, self.measure) for e in self.evaluations}
+        columns = {e.run_name: e.counted(self.measure).tolist() for e in self.evaluations}
         base = columns.pop(self.base)
         for place, (value, *others) in enumerate(zip(base, *columns.values(), strict=True)):
             apart = [self.sign * (v - value) for v in others if not math.isnan(v - value)]
@@ -66,7 +65,7 @@ class Queries:
 
     def hard(self, most: int, but: Sequence[str] = ()) -> list[str]:
         """Return the queries in which every run is below its mean, worst first, except `but`."""
-        columns = [counted(e, self.measure) for e in self.evaluations]
+        columns = [e.counted(self.measure).tolist() for e in self.evaluations]
         means = [e.mean()[str(self.measure)] for e in self.evaluations]
         # An undefined value counts as 0 in the mean, but has nothing to show.
         undefined = [e.undefined[:, e.measures.index(self.measure)] for e in self.evaluations]
@@ -102,7 +101,7 @@ class Queries:
     @cached_property
     def _order(self) -> list[int]:
         """The places of the queries, with the largest losses or lowest values first."""
-        columns = {e.run_name: counted(e, self.measure) for e in self.evaluations}
+        columns = {e.run_name: e.counted(self.measure).tolist() for e in self.evaluations}
         base = columns.pop(self.base)
         # Without a difference column, differences from the first other run decide.
         first = next(iter(columns.values()), None)
@@ -164,7 +163,7 @@ class Queries:
 
     def _values(self, measure: Measure, origin: int, apart: Sequence[int]) -> list[list[float]]:
         """Return the values of each run by query, and the differences of some runs from the baseline."""
-        columns = [counted(e, measure) for e in self.evaluations]
+        columns = [e.counted(measure).tolist() for e in self.evaluations]
         return columns + [[v - base for v, base in zip(columns[n], columns[origin], strict=True)] for n in apart]
 
     def _text(self, query: str) -> str:

@@ -389,7 +389,7 @@ class History(Store):
                 ids = {QUESTIONS: set(wanted_queries), DOCUMENTS: set(documents)}
             for kind, wanted in ids.items():
                 texts[kind] = {}
-                for read in self._used(connection, entry, kind):
+                for read in self._used(connection, entry, kind) if wanted else ():
                     texts[kind] |= {row.id: row for row in read_texts(read, wanted - texts[kind].keys())}
         if not any(texts.values()):
             raise self._without(entry, "texts", "collection")

@@ -268,7 +268,7 @@ class RetrievalEvaluator:
             return {}
         evaluation = self._evaluated(queries, "Success@1")
         means = evaluation.mean()
-        relevant_retrieved = evaluation.per_query[:, evaluation.measures.index(parse("NumRelRet"))]
+        relevant_retrieved = evaluation.column(parse("NumRelRet"))
         at_k = {f"mean_{name.lower()}@{k}": means[f"{name}@{k}"] for k in self.k_values for name in ("P", "R")}
         return {
             "count": len(evaluation.query_ids),

@@ -73,12 +73,10 @@ def _option(visit: Visit, name: str, known: Sequence[Any]) -> Any:
 def _mean(entry: HistoryEntry, evaluation: Evaluation, measure: Measure) -> tuple[str, str, str]:
     """Return the name of a measure, its mean with the digits that its interval justifies, and the interval."""
     label, mean = list(entry.named_means().items())[list(entry.means).index(str(measure))]
-    low = high = math.nan
     # Means of answers are corrected for the errors of the judge, or named as those of the judge: no t interval holds.
-    if evaluation.weights is None and measure.declaration.reads not in _OF_ANSWERS:
-        column = evaluation.per_query[:, evaluation.measures.index(measure)]
-        low, high = measure.mean_interval(column, skip_undefined=evaluation.policies.undefined == "skip")
-    if math.isnan(low) or high <= low:
+    interval = None if measure.declaration.reads in _OF_ANSWERS else evaluation.mean_interval(measure)
+    low, high = interval or (0.0, 0.0)
+    if high <= low:
         return label, f"{mean:.3f}", ""
     digits = min(4, max(2, 1 - math.floor(math.log10(high - low))))
     return label, f"{mean:.{digits}f}", f"{low:.{digits}f} to {high:.{digits}f}"
@@ -155,27 +153,20 @@ def _evaluation(visit: Visit) -> Response:
         return Response(evaluation.to_json(), media_type="application/json")
     measure: Measure = _option(visit, "m", evaluation.measures)
     sign = -1 if measure.declaration.better == "lower" else 1
-    values = _counted(evaluation, measure)
+    values = evaluation.counted(measure).tolist()
     worst = sorted(range(len(values)), key=lambda row: (math.isnan(values[row]), sign * values[row], row))[:_WORST]
+    texts = workbench.queries(entry)
     queries = [(evaluation.query_ids[row], values[row]) for row in worst]
-    texts = workbench.texts(entry, queries=dict(queries)).queries
     return visit.render(
         "evaluation.html",
         entry=entry,
         measure=measure,
         means=[(str(measure), *_mean(entry, evaluation, measure)) for measure in evaluation.measures],
-        worst=[(query, texts[query].text if query in texts else "", f"{value:.3f}") for query, value in queries],
+        worst=[(query, texts.get(query, ""), f"{value:.3f}") for query, value in queries],
         groups=None if evaluation.groups is None else group_means(evaluation).table(),
         other=workbench.baseline(entry),
         findings=evaluation.findings,
     )
-
-
-def _counted(evaluation: Evaluation, measure: Measure) -> list[float]:
-    """Return the values as they count in the mean; NaN if they do not."""
-    column = evaluation.per_query[:, evaluation.measures.index(measure)]
-    values: list[float] = measure.counted(column, skip_undefined=evaluation.policies.undefined == "skip").tolist()
-    return values
 
 
 def _causes(visit: Visit) -> Response:
@@ -285,7 +276,7 @@ def _comparison(visit: Visit) -> Response:
 def _query_rows(regraded: Regraded, measure: Measure, order: str) -> list[tuple[str, float, float, float]]:
     """Return each query with the values of the first two runs and the improvement, in an order."""
     first, second = regraded.current.evaluations[:2]
-    columns = [dict(zip(each.query_ids, _counted(each, measure), strict=True)) for each in (first, second)]
+    columns = [dict(zip(each.query_ids, each.counted(measure).tolist(), strict=True)) for each in (first, second)]
     sign = -1 if measure.declaration.better == "lower" else 1
     rows = [
         (query, value, columns[1][query], sign * (columns[1][query] - value))
@@ -401,9 +392,8 @@ def _compared_query(visit: Visit) -> Response:
     if not selected:
         unjudged = (at.document for ranking in reversed(rankings) for at in ranking if at.grade is None)
         selected = next(unjudged, documents[0] if documents else "")
-    texts = workbench.texts(entries[0], [*documents, *missed, selected], [query])
-    document = texts.documents.get(selected)
-    text = texts.queries[query].text if query in texts.queries else ""
+    texts = workbench.texts(entries[0], [*documents, *missed, selected]).documents
+    document, text = texts.get(selected), workbench.queries(entries[0]).get(query, "")
     return visit.render(
         "compared_query.html",
         entries=entries,
@@ -412,7 +402,7 @@ def _compared_query(visit: Visit) -> Response:
         text=text,
         shown=shown,
         rankings=rankings,
-        titles={name: document.snippet(120) for name, document in texts.documents.items()},
+        titles={name: document.snippet(120) for name, document in texts.items()},
         missed=missed,
         moves=[(at.rank, at.other_rank) for at in shown.ranking_a if at.other_rank and at.other_rank <= depth],
         depth=depth,

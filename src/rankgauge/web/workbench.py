@@ -282,10 +282,10 @@ class Workbench:
 
     def queries(self, entry: HistoryEntry) -> Mapping[str, str]:
         """Return the texts of the queries of an evaluation; empty if none were saved."""
-        queries = self.results.get(
-            ("queries", entry.query_set, entry.collection), lambda: self.texts(entry, (), None).queries
+        return self.results.get(
+            ("queries", entry.query_set, entry.collection),
+            lambda: {name: query.text for name, query in self.texts(entry, (), None).queries.items()},
         )
-        return {name: query.text for name, query in queries.items()}
 
     def judged_as(self, entry: HistoryEntry, query: str, document: str) -> list[str]:
         """Return each special judgment of a document as text: its subtopic, group, or stratum, and its grade."""
