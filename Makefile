@@ -44,9 +44,6 @@ demo: .venv/runtime.stamp ## create a project of the bundled sample, compare two
 	.venv/bin/rankgauge bench build/demo
 	.venv/bin/rankgauge status build/demo
 
-demo-judge: .venv/runtime.stamp ## judge the bundled sample in a browser: choose the best of three documents
-	.venv/bin/rankgauge judge demo --open
-
 demo-serve: .venv/runtime.stamp ## open the pages of the bundled sample: two retrievers, and a half-finished judging project
 	@rm -rf build/demo-serve && mkdir -p build/demo-serve
 	@cp $(addprefix $(SAMPLE)/,corpus.jsonl queries.jsonl) build/demo-serve
@@ -62,7 +59,8 @@ demo-serve: .venv/runtime.stamp ## open the pages of the bundled sample: two ret
 	rankgauge serve --open
 
 demo-answers: .venv/runtime.stamp ## evaluate the answers of two prompts: does retrieval fail, or generation?
-	.venv/bin/rankgauge answers demo
+	for prompt in 1 2; do .venv/bin/rankgauge answers evaluate $(SAMPLE)/answers/prompt-$$prompt.jsonl \
+		--reference $(SAMPLE)/answers/questions.jsonl --full; done
 
 test: check ## all checks before a commit: check, tests except the slow ones, doctests, docs
 	.venv/bin/python -m pytest $(PARALLEL) -m "not slow and not long" --doctest-modules tests src docs README.md
@@ -252,4 +250,4 @@ awk -F '[=; ]+' '/^#/ || !NF { next } NR == FNR { own[$$1]; print; next } !($$1 
 	$(1) constraints.txt
 endef
 
-.PHONY: help demo demo-judge demo-answers test test-slow test-stores check cover docs sessions bench bench-peers speed scale test-lowest test-frames test-adapters test-spark test-profiles fuzz fuzz-native mutants clean
+.PHONY: help demo demo-answers test test-slow test-stores check cover docs sessions bench bench-peers speed scale test-lowest test-frames test-adapters test-spark test-profiles fuzz fuzz-native mutants clean

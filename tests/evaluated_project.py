@@ -3,10 +3,38 @@
 import json
 
 from rankgauge import Project, Run
+from rankgauge.answers import AnswerRecord, AnswerSet, Context, RuleJudge, Verdict, VerdictStore, evaluate_answers
 from rankgauge.web import judging_app
 
 QUERIES = {f"q{number}": f"How are ties broken in case {number}?" for number in range(8)}
 _DOCUMENTS = 12
+EVIL = '<script>alert("1")</script>'
+RECORDS = (
+    AnswerRecord(
+        "q/1",
+        f"How high is the tower? {EVIL}",
+        f"The tower is 5 m high. The tower is green. {EVIL} is so.",
+        (Context("d1", f"The tower is 5 m high {EVIL}."), Context("d2", "The tower is red.")),
+        "The tower is 5 m high.",
+    ),
+    AnswerRecord(
+        "q2", "How old is it?", "I don't know.", (Context("d3", "It is 90 years old."),), "It is 90 years old."
+    ),
+)
+
+
+def save_answers(project, records=RECORDS, judge=None):
+    """Save an evaluation of answers by rules, or by a judge with a verdict on each item; return its number."""
+    answers = AnswerSet("prompt-1", records)
+    items = [*answers.items()]
+    verdicts = [verdict for verdict in RuleJudge().judge(items) if isinstance(verdict, Verdict)]
+    if judge:
+        verdicts = [Verdict(item.key, "supported", judge, "p") for item in items]
+    evaluation = evaluate_answers(answers, verdicts)
+    if judge:
+        with VerdictStore(project.file.store) as store:
+            store.add(verdicts)
+    return project.evaluations.add(evaluation, settings=evaluation.settings, answers=answers.rows()).id
 
 
 def create_evaluated(folder, **changed):

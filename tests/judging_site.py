@@ -26,7 +26,7 @@ class Site:
     """A served project, and judges who sign in with a browser."""
 
     def __init__(self, project, chromium, log=None, evaluations=None):
-        self.project, self.chromium = project, chromium
+        self.project, self.chromium, self.evaluations = project, chromium, evaluations
         uvicorn = pytest.importorskip("uvicorn", reason="uvicorn is not installed")
         listening = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"

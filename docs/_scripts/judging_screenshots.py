@@ -21,7 +21,7 @@ import uvicorn
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import rankgauge
-from rankgauge.judging import Answer, Choice, JudgingProject, Settings, demo_project
+from rankgauge.judging import Answer, Choice, JudgingProject, Settings, build_pool, load_questions
 from rankgauge.project import Project, create_project
 from rankgauge.sample import sample_path
 from rankgauge.web import judging_app
@@ -109,7 +109,10 @@ def team_project(mode: str) -> tuple[JudgingProject, dict[str, str]]:
     Args:
         mode: Mode of the project; ``done`` is ``choice`` with nothing left to judge.
     """
-    project = demo_project(f"judging-{mode}.db")
+    project = JudgingProject.create(f"judging-{mode}.db", Settings(title="Library help center"))
+    project.add_questions(load_questions(sample_path("queries.jsonl"), author="sample"))
+    runs = [sample_path("runs/bm25.run"), sample_path("runs/keyword.run")]
+    build_pool(project, sample_path("corpus.jsonl"), runs, k=5, random=1)
     done = mode == "done"
     project.change_settings(
         Settings(project.settings.title, "choice" if done else mode, overlap=1.0, budget=1 if done else None)

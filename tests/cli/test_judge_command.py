@@ -176,11 +176,11 @@ def test_a_model_needs_an_address_and_a_name(project):
 
 
 @pytest.mark.slow
-def test_the_demo_serves_the_page_of_its_link_until_interrupted(tmp_path):
+def test_serve_serves_the_page_of_its_link_until_interrupted(project, tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "rankgauge", "judge", "demo", "--port", str(port)]
+    command = [sys.executable, "-m", "rankgauge", "serve", "--store", str(project), "--port", str(port)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, cwd=tmp_path) as process:
         try:
@@ -192,8 +192,7 @@ def test_the_demo_serves_the_page_of_its_link_until_interrupted(tmp_path):
         said = process.communicate()[1]
     assert "works once. Press Ctrl-C to stop" in said
     assert "Links of earlier starts no longer work; each start prints a new one." in said
-    assert "Library help center" in page
-    assert list(tmp_path.iterdir()) == []
+    assert "Sign in" in page
 
 
 def fetched(link):

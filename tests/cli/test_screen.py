@@ -63,7 +63,6 @@ judge size --store judging.db --difference 0.05 --sd 0.2
 judge pool --store pooled.db --collection sample --run BM25 -k 3
 answers evaluate ANSWERS
 answers calibrate ANSWERS --human sample/answers/verdicts.jsonl
-answers demo
 answers gate OTHERS --allow-uncalibrated
 logs import --dry-run SEARCHES other
 logs show log
@@ -102,7 +101,6 @@ SILENT = {
     "judge guideline",
     "judge gold",
     "serve",
-    "judge demo",
     "judge invite",
     "judge ask-model",
     "judge generate",
@@ -113,7 +111,6 @@ SILENT = {
     "store restore",
     "store export",
     "store forget",
-    "answers label",
     "sql",
     "spark",
 }

@@ -12,14 +12,11 @@ from growth import assert_linear
 import rankgauge
 from rankgauge.judging import (
     Candidate,
-    Choice,
     Document,
     JudgingProject,
     Question,
     Source,
     build_pool,
-    demo_project,
-    judging_status,
     load_questions,
     pool_warning,
 )
@@ -300,31 +297,3 @@ def test_a_pool_of_long_runs_takes_linear_time(tmp_path):
             assert build_pool(made, texts, [run], random=1).documents == queries * 11
 
     assert_linear(make, pool, 600)
-
-
-def test_the_demo_has_questions_documents_and_tasks(tmp_path):
-    with demo_project(tmp_path / "demo.db") as project:
-        status = judging_status(project)
-        assert (status.questions, status.pooled) == (30, 30)
-        ann = project.add_judge("Ann")[0]
-        task = project.next_task(ann.id)
-        assert len(task.documents) == 3
-        assert all(document.fields["title"] for document in task.documents)
-        assert task.guideline.startswith("Choose the document that answers the question best")
-
-
-def test_a_demo_that_exists_is_opened_again(tmp_path):
-    with demo_project(tmp_path / "demo.db") as project:
-        ann = project.add_judge("Ann")[0]
-        task = project.next_task(ann.id).presentation
-        project.record(Choice("c1", task.id, ann.id, "none"))
-    with demo_project(tmp_path / "demo.db") as project:
-        assert judging_status(project).judged == 1
-
-
-def test_another_file_is_refused(tmp_path):
-    file = tmp_path / "notes.txt"
-    file.write_text("no database\n" * 200, encoding="utf-8")
-    with pytest.raises(rankgauge.RankgaugeError):
-        judging_status(demo_project(file))
-    assert file.read_text(encoding="utf-8").startswith("no database")

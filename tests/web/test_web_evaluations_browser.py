@@ -1,7 +1,7 @@
 """Pages of evaluations in a real browser: the story by keyboard, narrow and dark, without a script, hostile texts."""
 
 import pytest
-from evaluated_project import create_evaluated
+from evaluated_project import create_evaluated, save_answers
 
 pytestmark = pytest.mark.slow
 SCRIPT = "<img src=x onerror=alert(1)><script>alert(2)</script>"
@@ -16,6 +16,9 @@ PAGES = (
     "/queries/q1",
     "/documents/d7?query=q1",
     "/explain/2/q1",
+    "/evaluations/3/answers",
+    "/evaluations/3/answers/q2",
+    "/evaluations/3/label",
 )
 
 
@@ -34,6 +37,7 @@ def test_from_the_verdict_to_a_grade_that_changes_it_by_keyboard(site):
     page.get_by_role("region", name="Queries").get_by_role("link").first.focus()
     page.keyboard.press("Enter")
     page.wait_for_selector("#compared")
+    page.wait_for_load_state()  # keys work once the script has run
     before = page.locator(".result").inner_text()
     for value in ("2", "1", "2"):
         document = page.locator("#grades [name=document]").input_value()
@@ -85,6 +89,7 @@ def test_without_a_script_pages_can_be_read_and_documents_graded(site):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_and_no_page_is_wider_than_the_screen(site, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    save_answers(site.evaluations)
     page = site.sign_in("Lea", "lead", color_scheme=scheme)
     faults = []
     for path in PAGES:

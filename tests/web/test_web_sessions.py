@@ -74,6 +74,11 @@ EVALUATIONS = {
     ("GET", "/queries/{query:path}"): READERS,
     ("GET", "/documents/{document:path}"): READERS,
     ("GET", "/explain/{id}/{query:path}"): READERS,
+    ("GET", "/evaluations/{id}/answers"): READERS,
+    ("GET", "/evaluations/{id}/answers/{query:path}"): READERS,
+    ("POST", "/evaluations/{id}/answers/{query:path}"): LEADS,
+    ("GET", "/evaluations/{id}/label"): JUDGES,
+    ("POST", "/evaluations/{id}/label"): JUDGES,
 }
 
 JOBS = {("GET", "/jobs"): LEADS, ("POST", "/jobs"): LEADS, ("POST", "/jobs/{job:int}/cancel"): LEADS}

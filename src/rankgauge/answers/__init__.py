@@ -22,6 +22,7 @@ with lazy_imports(globals()):
         correct_means as correct_means,
     )
     from rankgauge.answers.diagnosis import (
+        CAUSES as CAUSES,
         AnswerDiagnosis as AnswerDiagnosis,
         Blame as Blame,
         BlamedAnswer as BlamedAnswer,

@@ -22,7 +22,7 @@ from rankgauge.measures.measure import parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Detail, Table, first_rows
 
-# Causes with stage and fix, in the order of the steps: the first failed step is the cause.
+#: Causes with stage and fix, in the order of the steps: the first failed step is the cause.
 CAUSES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "answered though unanswerable": ("generation", 'tell the model to say "I don\'t know"'),

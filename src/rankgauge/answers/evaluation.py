@@ -419,10 +419,7 @@ def _stamp_finding(judge: Mapping[str, Any], measures: Sequence[Measure]) -> Ite
     states = {about["state"] for about in known}
     fix = ""
     if "not calibrated" in states:
-        fix = (
-            "label answers (rankgauge answers label), and compare the judge with the labels "
-            "(rankgauge answers calibrate)"
-        )
+        fix = "label answers (rankgauge serve), and compare the judge with the labels (rankgauge answers calibrate)"
     elif "not usable" in states:
         fix = "calibrate another judge or prompt, or pass labels of people (--human)"
     elif any(about.get("warning") for about in known):

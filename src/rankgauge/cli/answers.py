@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import click
 
@@ -40,7 +40,6 @@ def answers() -> None:
 
     \b
     Examples:
-      rankgauge answers demo
       rankgauge answers evaluate answers.jsonl --reference questions.jsonl
     """
 
@@ -161,7 +160,7 @@ def evaluate(
 
     Rules judge by comparing words, numbers, and negations; nothing is stored. With --url and
     --model, a model judges the items that have no verdict in the store yet, and its verdicts are
-    stored: an interrupted command resumes. Verdicts of people (rankgauge answers label) are used
+    stored: an interrupted command resumes. Verdicts of people (rankgauge serve) are used
     with --judge NAME or --person. Overlap with the reference is also shown.
 
     \b
@@ -274,76 +273,6 @@ def calibrate(
         print_text("\n")
     if out.format != "csv":  # a CSV file holds one table
         out.print(means)
-
-
-@answers.command(short_help="Open a page on which a person gives verdicts.")
-def label(
-    *,
-    file: str = _file,
-    reference: str | None = _reference,
-    collection: str | None = _collection,
-    store: str | None = options.store,
-    person: str | None = option("Your name.  [default: the name of your account]", "NAME"),
-    relations: tuple[str, ...] = option(
-        "The relation to judge, such as citation-context; repeat for more.  [default: "
-        "answer-context and reference-answer]",
-        "--relation NAME",
-    ),
-    criterion: dict[str, str] = _criterion,
-    port: Annotated[int, click.IntRange(0, 65535)] = option(
-        "The port to listen on; 0 chooses a free one.", default=8000
-    ),
-    host: str = option("The address to listen on.", default="127.0.0.1"),
-) -> None:
-    """Open a page that shows one claim at a time with its context, and a key for each label.
-
-    Verdicts are stored under your name; those of other judges are not shown. Ctrl-C stops the
-    command; start it again to continue.
-
-    \b
-    Examples:
-      rankgauge answers label answers.jsonl
-      rankgauge answers calibrate answers.jsonl --judge small
-    """
-    import getpass
-    from importlib.util import find_spec
-
-    if find_spec("starlette") is None or find_spec("uvicorn") is None:
-        raise rankgauge.MissingExtra(
-            "the page needs Starlette and uvicorn, which are not installed", fix="pip install 'rankgauge[web]'"
-        )
-    from rankgauge.web import label_answers
-
-    criteria = _wordings(criterion)
-    sets = package.read_answers(file, reference=reference, texts=_texts(collection))
-    with package.VerdictStore(store) as kept:
-        label_answers(
-            [replace(answer_set, criteria=criteria) for answer_set in sets],
-            kept,
-            person or getpass.getuser(),
-            host=host,
-            port=port,
-            echo=print_message,
-            relations=relations or (() if criteria else ("answer-context", "reference-answer")),
-        )
-
-
-@answers.command(short_help="Evaluate the sample: two prompts, judged by rules.")
-def demo(*, out: Output = output_format("Show all measures, causes, and groups of each prompt.")) -> None:
-    """Compare the answers of two prompts to 20 questions about the bundled sample.
-
-    Rules judge the answers. The output shows the measures of both stages, and the stage that limits
-    each prompt.
-    """
-    from rankgauge.sample import sample_path
-
-    shown = []
-    for prompt in (1, 2):
-        file = sample_path(f"answers/prompt-{prompt}.jsonl")
-        [answers] = package.read_answers(file, reference=sample_path("answers/questions.jsonl"))
-        judged = _judged_by_rules(replace(answers, settings={"retrieval": "bm25", "prompt": prompt}))
-        shown.append(package.diagnose_answers(judged.evaluate(())))
-    out.print(shown)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ import json
 import re
 import textwrap
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import click
@@ -353,29 +352,6 @@ def gold(*, file: str, store: str | None = options.store) -> None:
         tests = judging.load_gold(file, opened)
         opened.add_gold(tests)
     print_message(f"added {len(tests)} hidden test{'s' * (len(tests) != 1)}")
-
-
-_demo_store = option("Keep the project in this store.  [default: a temporary one]", "--store FILE")
-
-
-@judge.command(short_help="Serve a project on the bundled sample.")
-def demo(*, address: Address, store: str | None = _demo_store) -> None:
-    """Serve a project on the bundled sample: 30 questions to a library help center.
-
-    An existing project is opened again.
-
-    \b
-    Examples:
-      rankgauge judge demo --open
-      rankgauge judge demo --store demo.db
-    """
-    import tempfile
-
-    with tempfile.TemporaryDirectory(prefix="rankgauge-") as folder:
-        with working("preparing the sample"):
-            opened = judging.demo_project(Path(folder, "demo.db") if store is None else store)
-        with opened:
-            address.serve(opened)
 
 
 @judge.command(short_help="Invite a judge, and print the secret link.")

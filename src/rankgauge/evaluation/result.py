@@ -538,7 +538,7 @@ def calibration_finding(
     fix = "calibrate another judge or prompt, or label more answers"
     if state == "not calibrated":
         fix = (
-            "label answers (rankgauge answers label), compare the judge with the labels (rankgauge "
+            "label answers (rankgauge serve), compare the judge with the labels (rankgauge "
             "answers calibrate), and evaluate with the calibration"
         )
     return Finding("", "error", f"the judge of {measure} is {state}: {why}", fix=fix)

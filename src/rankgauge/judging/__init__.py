@@ -48,7 +48,6 @@ with lazy_imports(globals()):
         PoolReport as PoolReport,
         PoolSource as PoolSource,
         build_pool as build_pool,
-        demo_project as demo_project,
         pool_warning as pool_warning,
     )
     from rankgauge.judging.project import (

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import random as randomness
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from rankgauge.core.arguments import integer
@@ -21,14 +19,13 @@ from rankgauge.data import Run, cut
 from rankgauge.data.id_spelling import matches, named, way_of
 from rankgauge.data.subsets import only
 from rankgauge.errors import InputError, MismatchError
-from rankgauge.judging.events import Candidate, Document, Question, Settings, Source
+from rankgauge.judging.events import Candidate, Document, Question, Source
 from rankgauge.judging.models import ModelRanking, rank_documents
 from rankgauge.judging.project import JudgingProject
-from rankgauge.judging.questions import advice, load_questions
+from rankgauge.judging.questions import advice
 from rankgauge.llm import ChatModel
 from rankgauge.rendering import Result, Table
 from rankgauge.retrievers.protocol import index_documents, search
-from rankgauge.sample import sample_path
 
 _DEEPER = 3  # times k: depth of the rankings that a language model reorders
 _AT_ONCE = 64  # questions per call of a retriever
@@ -421,29 +418,3 @@ def _report(
         missing=missing,
         drawn=drawn,
     )
-
-
-def demo_project(where: str | os.PathLike[str]) -> JudgingProject:
-    """Create a project from the bundled sample, or open an existing one.
-
-    The project has the 30 questions of the sample. The candidates of a question are the first five
-    documents of both runs and one random other document.
-
-    Args:
-        where: The SQLite file.
-
-    Raises:
-        InputError: If the file is not a judging project.
-
-    Example:
-        >>> import tempfile
-        >>> len(demo_project(tempfile.mkdtemp() + "/demo.db").questions)
-        30
-    """
-    if Path(where).exists():
-        return JudgingProject(where)
-    project = JudgingProject.create(where, Settings(title="Library help center"), author="demo")
-    project.add_questions(load_questions(sample_path("queries.jsonl"), author="sample"))
-    runs = [sample_path("runs/bm25.run"), sample_path("runs/keyword.run")]
-    build_pool(project, sample_path("corpus.jsonl"), runs, k=5, random=1)
-    return project

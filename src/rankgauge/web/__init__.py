@@ -7,4 +7,3 @@ from rankgauge.core.lazy import lazy_imports
 with lazy_imports(globals()):
     from rankgauge.web.app import judging_app as judging_app
     from rankgauge.web.server import serve as serve
-    from rankgauge.web.verdicts import label_answers as label_answers, verdict_app as verdict_app

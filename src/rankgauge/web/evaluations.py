@@ -33,7 +33,7 @@ from rankgauge.web.pages import (
     see_other,
     visited,
 )
-from rankgauge.web.workbench import Regraded, Workbench, order_of
+from rankgauge.web.workbench import OF_ANSWERS, Regraded, Workbench, of_answers, order_of
 
 _ROWS, _RECENT, _WORST = 50, 5, 10  # rows of a page, of the overview, and of the worst queries
 _DEPTHS = (10, 20, 50, 100)
@@ -42,22 +42,22 @@ _ONLY = ("all", "changed", "graded")
 _MOST = 10  # evaluations of a comparison
 _AS_SAVED = "Grades have changed since these evaluations were saved. This page shows them as saved."
 _BINARY = ("not relevant", "relevant")
-_OF_ANSWERS = ("verdicts", "answers")  # what measures of answers read
 _LENGTHS = ((7, "7 and more words"), (4, "4 to 6 words"), (1, "1 to 3 words"))
 _ENOUGH = 8  # queries of a slice with an interval
 _DIAGNOSED = 500  # queries that are diagnosed together for the cause of one: a few seconds
 _MOST_TEXT = 100_000  # characters of a document
 
 
-def _workbench(visit: Visit) -> Workbench:
+def workbench_of(visit: Visit) -> Workbench:
+    """Return the saved evaluations of the project."""
     workbench: Workbench = visit.request.app.state.workbench
     return workbench
 
 
-def _entry(visit: Visit, number: str) -> HistoryEntry:
+def saved_entry(visit: Visit, number: str) -> HistoryEntry:
     """Return a saved evaluation by its number in an address."""
     try:
-        return _workbench(visit).history.entry(int(number))
+        return workbench_of(visit).history.entry(int(number))
     except (InputError, ValueError):
         raise PageError(
             404, f"There is no evaluation {number:.40}.", where="evaluations", fix="Choose one of the list."
@@ -74,7 +74,7 @@ def _mean(entry: HistoryEntry, evaluation: Evaluation, measure: Measure) -> tupl
     """Return the name of a measure, its mean with the digits that its interval justifies, and the interval."""
     label, mean = list(entry.named_means().items())[list(entry.means).index(str(measure))]
     # Means of answers are corrected for the errors of the judge, or named as those of the judge: no t interval holds.
-    interval = None if measure.declaration.reads in _OF_ANSWERS else evaluation.mean_interval(measure)
+    interval = None if measure.declaration.reads in OF_ANSWERS else evaluation.mean_interval(measure)
     low, high = interval or (0.0, 0.0)
     if high <= low:
         return label, f"{mean:.3f}", ""
@@ -115,7 +115,7 @@ def _line(values: Sequence[float]) -> str:
 def _overview(visit: Visit) -> Response:
     if visit.judge.role == "judge":
         return start(visit)
-    workbench = _workbench(visit)
+    workbench = workbench_of(visit)
     entries = workbench.history.entries()
     latest = entries[-1] if entries else None
     return visit.render(
@@ -130,7 +130,7 @@ def _overview(visit: Visit) -> Response:
 
 
 def _evaluations(visit: Visit) -> Response:
-    workbench = _workbench(visit)
+    workbench = workbench_of(visit)
     entries = workbench.history.entries()
     page = _page(visit, len(entries))
     rows = _rows(workbench, entries[: len(entries) - _ROWS * (page - 1)], _ROWS)
@@ -147,7 +147,7 @@ def _pages(rows: int) -> int:
 
 
 def _evaluation(visit: Visit) -> Response:
-    workbench, entry = _workbench(visit), _entry(visit, visit.request.path_params["id"])
+    workbench, entry = workbench_of(visit), saved_entry(visit, visit.request.path_params["id"])
     evaluation = workbench.evaluation(entry)
     if visit.request.query_params.get("format") == "json":
         return Response(evaluation.to_json(), media_type="application/json")
@@ -165,16 +165,17 @@ def _evaluation(visit: Visit) -> Response:
         worst=[(query, texts.get(query, ""), f"{value:.3f}") for query, value in queries],
         groups=None if evaluation.groups is None else group_means(evaluation).table(),
         other=workbench.baseline(entry),
+        of_answers=of_answers(entry),
         findings=evaluation.findings,
     )
 
 
 def _causes(visit: Visit) -> Response:
     """Return the likely causes of an evaluation, or of one of its queries, which take longer than the page."""
-    entry, query = _entry(visit, visit.request.path_params["id"]), visit.request.path_params.get("query", "")
+    entry, query = saved_entry(visit, visit.request.path_params["id"]), visit.request.path_params.get("query", "")
     alone = query if entry.queries > _DIAGNOSED else ""
     try:
-        diagnosis, reason = _workbench(visit).diagnosis(entry, alone), ""
+        diagnosis, reason = workbench_of(visit).diagnosis(entry, alone), ""
     except InputError as error:
         diagnosis, reason = None, error.what
     return visit.render("causes.html", entry=entry, query=query, alone=alone, diagnosis=diagnosis, reason=reason)
@@ -188,7 +189,7 @@ def _pair(visit: Visit) -> tuple[list[HistoryEntry], Measure]:
     values = visit.request.query_params if visit.request.method == "GET" else visit.form
     names = [values.get("a", "")]
     names += visit.request.query_params.getlist("b") if visit.request.method == "GET" else [values.get("b", "")]
-    entries = list({entry.id: entry for entry in (_entry(visit, name) for name in names if name)}.values())
+    entries = list({entry.id: entry for entry in (saved_entry(visit, name) for name in names if name)}.values())
     if not values.get("a"):  # the oldest is the baseline
         entries.sort(key=lambda entry: entry.id)
     if not 2 <= len(entries) <= _MOST:
@@ -218,7 +219,7 @@ def _verdict(visit: Visit) -> Response:
     """Return the verdict on an evaluation, which takes longer than the page."""
     entries, measure = _pair(visit)
     try:
-        regraded = _workbench(visit).comparison(entries, str(measure))
+        regraded = workbench_of(visit).comparison(entries, str(measure))
     except InputError as error:  # not comparable
         return visit.render("verdict_part.html", reason=error.what, regraded=None)
     return visit.render(
@@ -233,7 +234,7 @@ def _verdict(visit: Visit) -> Response:
 
 
 def _comparison(visit: Visit) -> Response:
-    workbench = _workbench(visit)
+    workbench = workbench_of(visit)
     entries, measure = _pair(visit)
     regraded = workbench.comparison(entries, str(measure))
     form = visit.request.query_params.get("format", "")
@@ -291,11 +292,7 @@ def _query_rows(regraded: Regraded, measure: Measure, order: str) -> list[tuple[
 def _slices(regraded: Regraded, measure: Measure, texts: Mapping[str, str]) -> Table | None:
     """Return the improvement by group and length of the query; None where the mean is not that of the queries."""
     first, second = regraded.current.evaluations[:2]
-    if (
-        first.weights is not None
-        or measure.declaration.mean != "arithmetic"
-        or measure.declaration.reads in _OF_ANSWERS
-    ):
+    if first.weights is not None or measure.declaration.mean != "arithmetic" or measure.declaration.reads in OF_ANSWERS:
         return None
     groups = dict(zip(first.query_ids, first.groups or (), strict=False))
     slices: dict[str, list[float]] = {}
@@ -341,7 +338,7 @@ def _download(workbench: Workbench, entries: Sequence[HistoryEntry], regraded: R
 
 def _deciding(visit: Visit) -> Response:
     """Return the bounds over unjudged documents, and the documents that could decide."""
-    workbench = _workbench(visit)
+    workbench = workbench_of(visit)
     entries, measure = _pair(visit)
     try:
         result = workbench.deciding(entries[0], entries[1], str(measure))
@@ -360,7 +357,7 @@ def _deciding(visit: Visit) -> Response:
 def _add_queue(visit: Visit) -> Response:
     """Make tasks of the documents that could decide, for judges who see neither systems nor ranks."""
     entries, measure = _pair(visit)
-    workbench = _workbench(visit)
+    workbench = workbench_of(visit)
     if workbench.deciding(entries[0], entries[1], str(measure)):
         workbench.add_queue(entries[0], entries[1], str(measure))
     return see_other("/judge")
@@ -368,7 +365,7 @@ def _add_queue(visit: Visit) -> Response:
 
 def _compared_query(visit: Visit) -> Response:
     """Show both rankings of a query, with texts and grades."""
-    workbench = _workbench(visit)
+    workbench = workbench_of(visit)
     entries, measure = _pair(visit)
     query, depth = visit.request.path_params["query"], _option(visit, "depth", _DEPTHS)
     regraded = workbench.comparison(entries[:2], str(measure))
@@ -437,14 +434,14 @@ def _displayed(visit: Visit, document: Document, question: str) -> DisplayedDocu
 
 def _scale(visit: Visit, entry: HistoryEntry) -> Sequence[str]:
     """Return the names of the grades: those of the project, or two if the judgments have no others."""
-    return _BINARY if max(_workbench(visit).possible_grades(entry), default=0) <= 1 else visit.project.settings.grades
+    return _BINARY if max(workbench_of(visit).possible_grades(entry), default=0) <= 1 else visit.project.settings.grades
 
 
 def _grade(visit: Visit) -> Response:
     """Store a grade given in sight of both rankings."""
     entries, measure = _pair(visit)
     query, form = visit.request.path_params["query"], visit.form
-    workbench = _workbench(visit)
+    workbench = workbench_of(visit)
     document, said = form.get("document", ""), form.get("grade", "")
     # Whether judges graded the document is asked last: it takes longest, and most documents are ranked.
     if (
@@ -465,7 +462,7 @@ def _grade(visit: Visit) -> Response:
 
 def _query(visit: Visit) -> Response:
     """Show a query across evaluations."""
-    workbench, query = _workbench(visit), visit.request.path_params["query"]
+    workbench, query = workbench_of(visit), visit.request.path_params["query"]
     rows: list[tuple[HistoryEntry, str, str]] = []
     text, grades = "", dict[str, float]()
     entries = workbench.history.entries()
@@ -499,7 +496,7 @@ def _query(visit: Visit) -> Response:
 
 def _document(visit: Visit) -> Response:
     """Show the text of a document, its grades for a query, and its ranks."""
-    workbench, name = _workbench(visit), visit.request.path_params["document"]
+    workbench, name = workbench_of(visit), visit.request.path_params["document"]
     query = visit.request.query_params.get("query", "")
     entries = workbench.history.entries()
     document: Document | None = None
@@ -527,7 +524,7 @@ def _document(visit: Visit) -> Response:
 
 def _explanation(visit: Visit) -> Response:
     """Show a value step by step."""
-    workbench, entry = _workbench(visit), _entry(visit, visit.request.path_params["id"])
+    workbench, entry = workbench_of(visit), saved_entry(visit, visit.request.path_params["id"])
     query = visit.request.path_params["query"]
     measure: Measure = _option(visit, "m", [*map(parse, entry.means)])
     policies, special = entry.policies, workbench.special(entry)

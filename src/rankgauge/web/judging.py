@@ -24,7 +24,13 @@ _RELOAD = "reload the page and choose again; everything stored so far is kept"
 
 def start(visit: Visit) -> Response:
     """Return the start page of a judge."""
-    return visit.render("start.html", progress=visit.project.progress(visit.judge.id), settings=visit.project.settings)
+    workbench = visit.request.app.state.workbench
+    return visit.render(
+        "start.html",
+        progress=visit.project.progress(visit.judge.id),
+        settings=visit.project.settings,
+        answers=None if workbench is None else workbench.latest_answers(),
+    )
 
 
 def _next(visit: Visit, *, votes: bool = False) -> Response:

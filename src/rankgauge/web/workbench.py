@@ -14,10 +14,12 @@ from rankgauge.diagnosis import Diagnosis, diagnose
 from rankgauge.errors import InputError
 from rankgauge.evaluation import Evaluation
 from rankgauge.judging import Question, build_pool
+from rankgauge.measures import parse
 from rankgauge.project import CollectedGrades, Project, reevaluate
 from rankgauge.store import HistoryEntry, obstacles
 from rankgauge.web.pages import Results
 
+OF_ANSWERS = ("verdicts", "answers")  # what measures of answers read
 _DEPTH = 10  # ranks in which unjudged documents are looked for
 
 
@@ -61,6 +63,11 @@ class GivenJudgment:
     day: str
 
 
+def of_answers(entry: HistoryEntry) -> bool:
+    """Return whether an evaluation is one of answers."""
+    return any(parse(name).declaration.reads in OF_ANSWERS for name in entry.means)
+
+
 class Workbench:
     """The saved evaluations of a project, with comparisons that are computed once.
 
@@ -80,6 +87,10 @@ class Workbench:
     def measure(self, entry: HistoryEntry, name: str) -> Evaluation:
         """Return the values of one measure of a saved evaluation."""
         return self._values.get(("measure", entry.id, name), lambda: self.history.load(entry, name))
+
+    def latest_answers(self) -> HistoryEntry | None:
+        """Return the latest evaluation of answers; None without one."""
+        return next(filter(of_answers, reversed(self.history.entries())), None)
 
     def baseline(self, entry: HistoryEntry) -> HistoryEntry | None:
         """Return the evaluation to compare with: the baseline, or the latest of another run."""
