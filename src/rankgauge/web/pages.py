@@ -13,6 +13,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
@@ -24,6 +25,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from rankgauge.diagnosis.terms import shared, terms
 from rankgauge.errors import InputError
 from rankgauge.judging import Document, Judge, JudgingProject, Settings, Transaction, hash_secret
 from rankgauge.reports import environment
@@ -389,17 +391,7 @@ def visited(
     return in_thread(answer)
 
 
-# Stop words, which are not highlighted.
-_STOP_WORDS = """
-a about after all am an and any are as at be been before but by can could did do does for from had
-has have how i if in into is it its may me more most my no not of on or our should so some than that
-the their them then there these they this to us was we were what when where which while who whom
-whose why will with would you your
-"""
-_STOP = frozenset(_STOP_WORDS.split())
-_WORD = re.compile(r"[^\W_]+")
-_ENDINGS = ("ings", "ing", "ed", "es", "s", "e")
-_MOST_TERMS = 50
+_WORD = re.compile(r"([^\W_]+)")
 _CODE = {"code", "source_code", "snippet"}
 
 
@@ -446,38 +438,20 @@ def _address(document: Document, field: str | None) -> str | None:
 def highlighted(text: str, question: str) -> Markup:
     """Return a text as HTML in which the words of a question, inflected or not, are marked.
 
+    Words match as in a diagnosis, where a vocabulary gap is a document without such words.
+
     Example:
-        >>> print(highlighted("Ties & <b>tied</b> scores", "How are ties broken?"))
-        <mark>Ties</mark> &amp; &lt;b&gt;<mark>tied</mark>&lt;/b&gt; scores
+        >>> print(highlighted("Ties & <b>tie</b> scores", "How are ties broken?"))
+        <mark>Ties</mark> &amp; &lt;b&gt;<mark>tie</mark>&lt;/b&gt; scores
     """
-    pattern = _pattern(question)
-    if pattern is None:
-        return escape(text)
-    # Every second part is a word of the question.
+    asked, parts = terms(question), _WORD.split(text)
+    own = {word: terms(word) for word in {*parts[1::2]}}
+    # In scripts without spaces, a word is a clause of several terms.
+    marked = {word for word, found in own.items() if found and shared(found, asked) == found}
     return Markup("").join(
-        Markup("<mark>{}</mark>").format(part) if number % 2 else escape(part)
-        for number, part in enumerate(pattern.split(text))
+        (Markup("<mark>{}</mark>").format if found else escape)("".join(group))
+        for found, group in groupby(parts, marked.__contains__)
     )
-
-
-@lru_cache(maxsize=256)
-def _pattern(question: str) -> re.Pattern[str] | None:
-    words = (word for word in _WORD.findall(question.casefold()) if word not in _STOP)
-    stems = dict.fromkeys(_stem(word) for word in words if len(word) > 1 or word.isdecimal())
-    if not stems:
-        return None
-    # Longest stems first, so that whole words are marked.
-    ordered = sorted(list(stems)[:_MOST_TERMS], key=len, reverse=True)
-    stems_or = "|".join(map(re.escape, ordered))
-    return re.compile(rf"\b((?:{stems_or})(?:e|d|s|ed|es|er|ers|ing|ings)?)\b", re.IGNORECASE)
-
-
-def _stem(word: str) -> str:
-    """Return a word without an English ending, if enough letters remain."""
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
-            return word.removesuffix(ending)
-    return word.removesuffix("s") if len(word) == 4 and not word.endswith("ss") else word
 
 
 @lru_cache(maxsize=32)
