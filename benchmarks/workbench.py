@@ -84,6 +84,7 @@ def pages(project: Project, work: Work, evaluations: int, grades: int) -> Iterat
         before, after = evaluations // 2, evaluations
         pair = f"a={before}&b={after}&m=nDCG%4010"
         query = project.evaluations.load(after).query_ids[work.queries // 2]
+        documents = list(project.evaluations.run(after, [query])[query])[:grades]
         shown = {
             "overview": ("/", "300"),
             "evaluations": ("/evaluations", "300"),
@@ -94,12 +95,12 @@ def pages(project: Project, work: Work, evaluations: int, grades: int) -> Iterat
             "bounds, after the page": (f"/deciding?{pair}", ""),
             "query of a comparison": (f"/compare/{query}?{pair}", "300"),
             "query": (f"/queries/{query}", "300"),
+            "document, with its ranks": (f"/documents/{documents[0]}?query={query}", "300"),
             "steps of a value": (f"/explain/{after}/{query}", "300"),
         }
         for name, (path, goal) in shown.items():
             yield name, number(cpu(client, path)), number(cpu(client, path)), goal
         token = client.get("/").text.partition('name="csrf" value="')[2].partition('"')[0]
-        documents = list(project.evaluations.run(after, [query])[query])[:grades]
         took = []
         for document in documents:
             fields = {"a": str(before), "b": str(after), "m": "nDCG@10", "document": document, "grade": "1"}

@@ -277,12 +277,11 @@ def _comparison(visit: Visit) -> Response:
 def _query_rows(regraded: Regraded, measure: Measure, order: str) -> list[tuple[str, float, float, float]]:
     """Return each query with the values of the first two runs and the improvement, in an order."""
     first, second = regraded.current.evaluations[:2]
-    columns = [dict(zip(each.query_ids, each.counted(measure).tolist(), strict=True)) for each in (first, second)]
+    values = (each.counted(measure).tolist() for each in (first, second))
     sign = -1 if measure.declaration.better == "lower" else 1
     rows = [
-        (query, value, columns[1][query], sign * (columns[1][query] - value))
-        for query, value in columns[0].items()
-        if query in columns[1]
+        (query, before, after, sign * (after - before))
+        for query, before, after in zip(first.query_ids, *values, strict=True)
     ]
     if order == "id":
         return sorted(rows)
@@ -501,11 +500,14 @@ def _document(visit: Visit) -> Response:
     entries = workbench.history.entries()
     document: Document | None = None
     ranks = []
+    rankings: dict[object, list[str]] = {}
     for entry in reversed(entries[-_ROWS:]):
-        document = document or workbench.texts(entry, [name]).documents.get(name)
-        ranking = workbench.ranked(entry, query) if query else []
-        if name in ranking:
-            ranks.append((entry, ranking.index(name) + 1))
+        key = (entry.ranking, entry.qrels, entry.collection, entry.policies.ties)
+        if key not in rankings:
+            document = document or workbench.texts(entry, [name]).documents.get(name)
+            rankings[key] = workbench.ranked(entry, query) if query else []
+        if name in rankings[key]:
+            ranks.append((entry, rankings[key].index(name) + 1))
     if document is None and not ranks:
         what = f"None of the latest {_ROWS} evaluations has the document {name:.60}."
         raise PageError(404, what, where="document", fix="Choose another document.")
