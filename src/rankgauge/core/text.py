@@ -71,6 +71,17 @@ def inflect(number: int, singular: str, plural: str) -> str:
     return singular if number == 1 else plural
 
 
+def span(ends: Iterable[float], form: str) -> str | None:
+    """Format an interval; None if it is undefined or unbounded.
+
+    Example:
+        >>> span((0.25, 0.5), ".1%"), span(map(Ratio, (0.0004, 0.5)), ".2f")
+        ('25.0% to 50.0%', '<0.01 to 0.50')
+    """
+    low, high = ends
+    return f"{low:{form}} to {high:{form}}" if math.isfinite(low + high) else None
+
+
 class Ratio(float):
     """A share, rate, or coefficient, formatted so that only exact values print as -1, 0, or 1.
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rankgauge.core.text import Ratio, keep, many
+from rankgauge.core.text import Ratio, keep, many, span
 from rankgauge.errors import InputError
 from rankgauge.judging.events import GoldTask, Judge, Judgment
 from rankgauge.rendering import Result, Table
@@ -156,7 +156,7 @@ class JudgingAgreement(Result):
         main += sorted(judges, key=lambda row: row.estimate.value)[:_LOWEST]
         of_people = (
             f"alpha of {row.scale} {Ratio(row.estimate.value):.2f}"
-            + (f" ({_interval(row.estimate)})" if _interval(row.estimate) else "")
+            + (f" ({interval})" if (interval := span(map(Ratio, (row.estimate.low, row.estimate.high)), ".2f")) else "")
             if row.estimate.defined
             else f"alpha of {row.scale} is undefined: {row.estimate.reason}"
             for row in self.rows
@@ -173,7 +173,7 @@ class JudgingAgreement(Result):
                     row.scale,
                     row.estimate.units,
                     f"{Ratio(row.estimate.value):.2f}" if row.estimate.defined else None,
-                    _interval(row.estimate),
+                    span(map(Ratio, (row.estimate.low, row.estimate.high)), ".2f"),
                     row.estimate.reason,
                 )
                 for row in self.rows
@@ -444,7 +444,3 @@ def _chance_corrected(percent: Agreement, codes: Sequence[float]) -> Agreement:
         return replace(percent, value=math.nan, low=math.nan, high=math.nan, reason=reason)
     value, low, high = (1 - (1 - share) / expected for share in (percent.value, percent.low, percent.high))
     return replace(percent, value=value, low=low, high=high)
-
-
-def _interval(estimate: Agreement) -> str | None:
-    return None if math.isnan(estimate.low) else f"{Ratio(estimate.low):.2f} to {Ratio(estimate.high):.2f}"

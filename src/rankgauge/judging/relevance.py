@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rankgauge.core.text import Ratio, keep, many
+from rankgauge.core.text import Ratio, keep, many, span
 from rankgauge.errors import InputError
 from rankgauge.judging.events import IN_SIGHT, Judgment
 from rankgauge.judging.tasks import CARELESS, QuestionState, fit_question, is_resolved, split_documents
@@ -145,12 +145,19 @@ class Relevance(Result):
             ("question", (document.question for document in shown)),
             ("document", (document.document for document in shown)),
             chosen and ("chosen/shown", (f"{document.chosen}/{document.shown}" for document in shown)),
-            chosen and (Detail(level), (_range(document.share_low, document.share_high) for document in shown)),
+            chosen
+            and (
+                Detail(level),
+                (span(map(Ratio, (document.share_low, document.share_high)), ".2f") for document in shown),
+            ),
             chosen and ("relevance (fit)", (document.fit for document in shown)),
             chosen
             and (
                 level,
-                ("split" if document.split else _range(document.fit_low, document.fit_high) for document in shown),
+                (
+                    "split" if document.split else span(map(Ratio, (document.fit_low, document.fit_high)), ".2f")
+                    for document in shown
+                ),
             ),
             graded and (Detail("grades") if chosen else "grades", (len(document.grades) for document in shown)),
             graded and ("mean grade", (document.mean_grade for document in shown)),
@@ -386,7 +393,3 @@ def _order(document: DocumentRelevance) -> tuple[bool, float, float, int, str]:
 
 def _counts(excluded: Mapping[str, int]) -> str:
     return ", ".join(f"{status} ({number})" for status, number in excluded.items())
-
-
-def _range(low: float, high: float) -> str | None:
-    return None if math.isnan(low) else f"{Ratio(low):.2f} to {Ratio(high):.2f}"

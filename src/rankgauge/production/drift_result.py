@@ -10,7 +10,7 @@ from operator import attrgetter
 import numpy as np
 
 from rankgauge.core.findings import Evidence, Finding
-from rankgauge.core.text import Ratio, keep, many
+from rankgauge.core.text import Ratio, keep, many, span
 from rankgauge.errors import InputError
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.production.clusters import ALPHA, Addition, MarkingWord, Outlier, QuestionCluster
@@ -267,9 +267,9 @@ class DriftReport(Result):
             (
                 f"{cluster.number} {' '.join(cluster.terms)}",
                 f"{Ratio(cluster.evaluation_share):.1%}",
-                _range(cluster.evaluation_interval),
+                span(map(Ratio, cluster.evaluation_interval), ".1%"),
                 f"{Ratio(cluster.log_share):.1%}",
-                _range(cluster.log_interval),
+                span(map(Ratio, cluster.log_interval), ".1%"),
                 f"{Ratio(cluster.traffic_share):.1%}",
                 f"{cluster.p:.3f}",
                 self.mark(cluster),
@@ -473,7 +473,3 @@ def reweight(evaluation: Evaluation, weights: Mapping[str, float], uncovered: fl
         effective_size=float(chosen.sum() ** 2 / (chosen @ chosen)),
         uncovered=uncovered,
     )
-
-
-def _range(ends: tuple[float, float]) -> str:
-    return f"{Ratio(ends[0]):.1%} to {Ratio(ends[1]):.1%}"

@@ -11,7 +11,7 @@ from typing import Any
 
 from rankgauge import stats
 from rankgauge.core.arguments import known_name
-from rankgauge.core.text import Ratio, keep, many
+from rankgauge.core.text import Ratio, keep, many, span
 from rankgauge.errors import InputError
 from rankgauge.production.log import EventLog
 from rankgauge.production.metrics import OnlineMetric, bound_thumbs, metrics_of
@@ -136,7 +136,7 @@ class ExperimentResult(Result):
                     difference.baseline,
                     difference.new,
                     _signed(difference.difference),
-                    _interval(difference.low, difference.high),
+                    span((difference.low, difference.high), "+.4f"),
                     _p(difference.p if difference is self.primary else difference.corrected),
                     difference.verdict,
                 )
@@ -156,7 +156,9 @@ class ExperimentResult(Result):
         """Return the metrics, and as a detail the confidence sequence of the primary metric, one row per day."""
         by_day = Table(
             ("until", "Δ", "95% CI", "p"),
-            tuple((day.day, _signed(day.difference), _interval(day.low, day.high), _p(day.p)) for day in self.days),
+            tuple(
+                (day.day, _signed(day.difference), span((day.low, day.high), "+.4f"), _p(day.p)) for day in self.days
+            ),
             right=frozenset({1, 2, 3}),
             title=Detail(f"{self.primary.metric.name} by day: confidence sequence, valid at every look"),
         )
@@ -171,7 +173,7 @@ class ExperimentResult(Result):
                 f"intended ratio {self.ratio[0]:g}:{self.ratio[1]:g} (sample ratio mismatch, "
                 f"p = {self.mismatch:.2g}); check the assignment of users and the logging"
             )
-        numbers = f"difference {_signed(first.difference)} ({_interval(first.low, first.high)})"
+        numbers = f"difference {_signed(first.difference)} ({span((first.low, first.high), '+.4f') or '–'})"
         if first.verdict not in {"not defined", "cannot tell"}:
             return f"{new} is {first.verdict} than {base} by {first.metric.name}: {numbers}"
         unknown = f"{new} and {base} by {first.metric.name}: {first.verdict}"
@@ -503,10 +505,6 @@ def _bounded(
 
 def _signed(number: float) -> str:
     return "–" if math.isnan(number) else f"{number:+.4f}"
-
-
-def _interval(low: float, high: float) -> str:
-    return f"{low:+.4f} to {high:+.4f}" if math.isfinite(low) else "–"
 
 
 def _p(p: float) -> str:

@@ -274,11 +274,8 @@ class Workbench:
         def compute() -> Diagnosis:
             judgments, run = self.history.qrels(entry, queries), self.history.run(entry, queries)
             documents = {*run.get(query, ()), *self._saved_grades(entry, [query]).get(query, ())} if query else None
-            try:
-                texts = self.history.collection(entry, documents, queries)
-            except InputError:  # saved without texts
-                texts = None
-            return diagnose(judgments, run, texts)
+            texts = self.texts(entry, documents, queries)
+            return diagnose(judgments, run, texts if texts.documents or texts.queries else None)
 
         return self.results.get(("diagnosis", entry.id, query), compute)
 
