@@ -44,25 +44,6 @@ class Regraded:
     reason: str = ""
 
 
-@dataclass(frozen=True)
-class GivenJudgment:
-    """A judgment of a person on a document.
-
-    Attributes:
-        judge: The identifier of the judge.
-        name: The name of the judge.
-        status: The status, ``in sight`` beside the rankings.
-        said: A grade, or a choice.
-        day: The date.
-    """
-
-    judge: str
-    name: str
-    status: str
-    said: str
-    day: str
-
-
 def of_answers(entry: HistoryEntry) -> bool:
     """Return whether an evaluation is one of answers."""
     return any(parse(name).declaration.reads in OF_ANSWERS for name in entry.means)
@@ -307,8 +288,12 @@ class Workbench:
             if documents[row] == document
         ]
 
-    def given(self, query: str, document: str) -> list[GivenJudgment]:
-        """Return the judgments of people on a document, in the order of presentation."""
+    def given(self, query: str, document: str) -> list[dict[str, str]]:
+        """Return the judgments of people on a document, in the order of presentation.
+
+        Each has a ``judge``, with ``name``; a ``status``, ``in sight`` beside the rankings; what the judge ``said``,
+        a grade or a choice; and the ``day``.
+        """
         judges = self.project.judging.judges
         rows = []
         for judgment in self.project.judging.judgments():
@@ -321,7 +306,8 @@ class Workbench:
             elif choice.documents:
                 said = "chosen" if document in choice.documents else "not chosen"
             name = judges[shown.judge].name if shown.judge in judges else shown.judge
-            rows.append(GivenJudgment(shown.judge, name, judgment.status, said, choice.time[:10]))
+            about = {"judge": shown.judge, "name": name, "status": judgment.status}
+            rows.append(about | {"said": said, "day": choice.time[:10]})
         return rows
 
 
