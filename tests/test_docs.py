@@ -141,7 +141,8 @@ def test_every_command_and_option_is_on_the_page_of_the_command_line(path, comma
     assert f"## {path}\n" in page
     assert f"$ {path} --help\n" in page
     for parameter in command.params:
-        names = parameter.opts if isinstance(parameter, click.Option) else []
+        shown = isinstance(parameter, click.Option) and not parameter.hidden
+        names = parameter.opts if shown else []
         for name in names:
             assert name in page
 

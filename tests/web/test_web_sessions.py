@@ -81,7 +81,15 @@ EVALUATIONS = {
     ("POST", "/evaluations/{id}/label"): JUDGES,
 }
 
-JOBS = {("GET", "/jobs"): LEADS, ("POST", "/jobs"): LEADS, ("POST", "/jobs/{job:int}/cancel"): LEADS}
+JOBS = {
+    ("GET", "/jobs"): LEADS,
+    ("POST", "/jobs"): LEADS,
+    ("POST", "/jobs/{job:int}/cancel"): LEADS,
+    ("GET", "/try"): LEADS,
+    ("POST", "/try"): LEADS,
+    ("POST", "/try/save"): LEADS,
+    ("GET", "/try/{name}"): LEADS,
+}
 
 
 def test_the_application_has_these_routes_and_static_files_only(evaluated):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
@@ -65,6 +66,7 @@ def serve(
     store: str | None = options.store,
     trust: bool = options.trust,
     job: int | None = option("Run this job, as the pages do.", "N", hidden=True),
+    ask: str | None = option("Answer queries with this retriever, as the pages do.", "NAME", hidden=True),
 ) -> None:
     """Serve pages until you press Ctrl-C: the evaluations of a project, comparisons, and judging.
 
@@ -83,7 +85,10 @@ def serve(
     file = rankgauge.core.find_project_file() if path is None else path
     project = None if file is None else rankgauge.Project(file, trust=trust)
     if job is not None and project is not None:
-        _run(job, project)
+        _run(job, project, trust=trust)
+        return
+    if ask is not None and project is not None:
+        _answer(ask, project)
         return
     if project is not None and store not in {None, str(project.file.store)}:
         project = None
@@ -93,7 +98,15 @@ def serve(
         address.serve(judging, None if events is None else EventLog(events), project, trust=trust)
 
 
-def _run(number: int, project: rankgauge.Project) -> None:
+def _answer(name: str, project: rankgauge.Project) -> None:
+    """Answer queries of a page until it closes; what the retriever prints is no answer."""
+    answers = sys.stdout
+    with redirect_stdout(sys.stderr):
+        for line in rankgauge.benchmark.answer_queries(project.plan, name, sys.stdin):
+            print(line, file=answers, flush=True)
+
+
+def _run(number: int, project: rankgauge.Project, *, trust: bool) -> None:
     """Run a job of a page: a command whose output is not shown."""
     from rankgauge.cli.main import cli
     from rankgauge.store import Jobs
@@ -104,7 +117,8 @@ def _run(number: int, project: rankgauge.Project) -> None:
             return
         with redirect_stderr(errors):
             try:
-                code = cli.main([*job.arguments], standalone_mode=False)
+                trusting = ["--trust"] if trust and job.arguments[0] == "bench" else []
+                code = cli.main([*job.arguments, *trusting], standalone_mode=False)
             except click.Abort:  # click's form of an interrupt
                 raise KeyboardInterrupt from None
         if code:

@@ -28,6 +28,7 @@ _KEYS: Mapping[str, tuple[type, ...]] = {
     "measures": (list,),
     "k": (int,),
     "timed": (int,),
+    "live_queries": (int,),
     "baseline": (str,),
     "store": (str,),
     "texts": (bool,),

@@ -6,6 +6,7 @@ import math
 import os
 import pathlib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
@@ -18,7 +19,7 @@ from rankgauge.core.project_file import ProjectFile
 from rankgauge.core.project_names import PROJECT_FILE, find_project_file
 from rankgauge.core.recommendations import next_step
 from rankgauge.core.text import Ratio, many
-from rankgauge.corpus.collection import Collection
+from rankgauge.corpus.collection import Collection, Query
 from rankgauge.data.qrels import Qrels, fingerprint
 from rankgauge.data.run import Run
 from rankgauge.diagnosis.diagnosis import Diagnosis, diagnose
@@ -133,8 +134,13 @@ class Project:
 
     @cached_property
     def collection(self) -> Collection:
-        """Documents, questions, and their judgments."""
-        return load_collection(self.file)
+        """Documents, questions with those written or tried on pages, and their judgments."""
+        collection = load_collection(self.file)
+        written = {}
+        with suppress(NothingStored):
+            questions = self.judging.questions.values()
+            written = {q.id: Query(q.id, q.text) for q in questions if q.origin == "page" and not q.withdrawn}
+        return replace(collection, queries={**collection.queries, **written}) if written else collection
 
     @property
     def judgments(self) -> Qrels:

@@ -77,14 +77,16 @@ class Jobs(Store):
         'done'
     """
 
-    def add(self, arguments: Sequence[str], *, author: str) -> Job:
-        """Add a job; an equal one that has not begun is returned instead."""
+    def add(self, arguments: Sequence[str], *, author: str, state: State = "waiting") -> Job:
+        """Add a job, or note one that is done; an equal one that has not begun is returned instead."""
         table, words = SCHEMA.table("jobs"), json.dumps([*arguments])
         with self._database.writing() as connection:
             query = table.select().where(table.c.state == "waiting", table.c.arguments == words)
             if (row := connection.execute(query).mappings().first()) is None:
-                values = {"time": _now(), "author": author, "arguments": words, "state": "waiting"}
-                insert = table.insert().values(**values, attempt=0, beat=0, message="")
+                values = {"time": _now(), "author": author, "arguments": words, "state": state}
+                insert = table.insert().values(
+                    **values, attempt=0, beat=0, message="", ended=None if state in _OPEN else _now()
+                )
                 row = connection.execute(insert.returning(table)).mappings().one()
             return _job(row)
 

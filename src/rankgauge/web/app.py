@@ -22,7 +22,7 @@ from rankgauge.errors import RankgaugeError, StorageError
 from rankgauge.judging import JudgingProject
 from rankgauge.production import EventLog
 from rankgauge.project import Project
-from rankgauge.web import answers, jobs, judging, pages, production, teams, votes
+from rankgauge.web import answers, jobs, judging, live, pages, production, teams, votes
 from rankgauge.web.evaluations import routes as evaluation_routes
 from rankgauge.web.workbench import Workbench
 
@@ -72,7 +72,7 @@ def judging_app(
             *teams.routes,
             *votes.routes,
             *([] if log is None else production.routes),
-            *([] if runner is None else jobs.routes),
+            *([] if runner is None else (*jobs.routes, *live.routes)),
             *pages.routes,
             *STATIC,
         ],

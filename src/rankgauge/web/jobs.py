@@ -14,6 +14,7 @@ from typing import Self, TypeAlias
 from starlette.responses import Response
 from starlette.routing import Route
 
+from rankgauge.benchmark import LiveRetriever
 from rankgauge.errors import InputError
 from rankgauge.project import Project, answer_settings, model_settings
 from rankgauge.store import Job, Jobs
@@ -26,6 +27,7 @@ _BENCH: _Command = ("bench",)
 _AGAIN: _Command = ("evaluate", "--again")
 _ANSWERS: _Command = ("answers", "evaluate")
 _TITLES: Mapping[_Command, str] = {
+    ("query",): "Query",
     _BENCH: "Run the retrievers and evaluate them",
     _AGAIN: "Evaluate all saved runs on the current judgments",
     _ANSWERS: "Evaluate the answers",
@@ -47,8 +49,13 @@ class Runner:
     project: Project
     trust: bool = False
     jobs: Jobs = field(init=False)
+    live: dict[str, LiveRetriever] = field(init=False)
 
     def __post_init__(self) -> None:
+        tables = self.project.file.value({}, "retrievers")
+        names = [name for name, table in tables.items() if not table.get("part")]
+        folder = self.project.file.folder
+        self.live = {name: LiveRetriever(self._command("--ask", name), folder) for name in names}
         self.jobs = Jobs(self.project.file.store)
         self._seen: dict[int, tuple[Job, float]] = {}
         self.started: tuple[Job, subprocess.Popen[str]] | None = None
@@ -64,11 +71,13 @@ class Runner:
         self._ended = True
         self._changed.set()
         self._thread.join()
+        for retriever in self.live.values():
+            retriever.close()
         self.jobs.close()
 
     def add(self, arguments: _Command, author: str) -> Job:
         """Add a job and start it soon."""
-        job = self.jobs.add([*arguments, *(["--trust"] * (self.trust and arguments[:1] == _BENCH))], author=author)
+        job = self.jobs.add(arguments, author=author)
         self._changed.set()
         return job
 
@@ -100,11 +109,13 @@ class Runner:
         for job in lifeless:
             self.jobs.release(job)
 
-    def _started(self, job: Job) -> subprocess.Popen[str]:
+    def _command(self, *words: str) -> list[str]:
         # With -P, no module of the project's folder replaces one of a library.
-        command = [sys.executable, "-P", "-m", "rankgauge", "serve", "--job", str(job.id)]
+        return [sys.executable, "-P", "-m", "rankgauge", "serve", *words, *(["--trust"] if self.trust else [])]
+
+    def _started(self, job: Job) -> subprocess.Popen[str]:
         return subprocess.Popen(  # noqa: S603 - the number of a job
-            command,
+            self._command("--job", str(job.id)),
             cwd=self.project.file.folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -117,6 +128,8 @@ class Runner:
 def title_of(job: Job) -> str:
     """Return what a job does."""
     command = next((known for known in _TITLES if job.arguments[: len(known)] == known), ())
+    if command == ("query",):
+        return f"Query: {job.arguments[1]}"
     only = [name for option, name in zip(job.arguments, job.arguments[1:], strict=False) if option == "--only"]
     return " ".join([_TITLES.get(command, " ".join(job.arguments)), *(f"({name})" for name in only)])
 

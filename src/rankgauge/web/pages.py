@@ -42,6 +42,7 @@ _NAVIGATION = (
         ("Evaluations", "/evaluations", READERS),
         ("Judging", "/start", LEADS),
         ("Production", "/production", LEADS),
+        ("Try", "/try", LEADS),
         ("Jobs", "/jobs", LEADS),
         ("People", "/people", ADMINS),
     ),
@@ -107,7 +108,7 @@ def render(request: Request, template: str, *, status: int = 200, **values: Any)
     have = {
         "/production": getattr(state, "log", None),
         "/evaluations": getattr(state, "workbench", None),
-        "/jobs": getattr(state, "runner", None),
+        **dict.fromkeys(("/jobs", "/try"), getattr(state, "runner", None)),
     }
     values["navigation"] = [
         [
