@@ -63,8 +63,7 @@ def test_the_page_names_seeded_faults_first():
     planted = rows("faults")
     assert {(row[0], row[2]) for row in planted} <= {(fault.name, fault.cause) for fault in accuracy.FAULTS}
     shares = [share(row[3]) for row in planted if row[3] != "–"]
-    assert min(shares) >= 80
-    assert sum(value >= 90 for value in shares) >= 0.8 * len(shares)
+    assert min(shares) >= 90
 
 
 def test_the_page_has_no_first_cause_that_gains_nothing():

@@ -17,8 +17,8 @@ _NEARLY_ALL = 0.75
 _SEVERAL = 2
 _ENOUGH_JUDGED = 5
 _SHOWN = 5
-# Causes that the rules find for the run as a whole are its faults from these shares of queries and missed documents.
-_OF_QUERIES, _OF_MISSED = 0.1, 0.05
+# Causes that the rules find for the run as a whole are its faults from this share of missed documents.
+_OF_MISSED = 0.05
 #: Smaller gains are not visible with two decimals.
 VISIBLE = 0.005
 
@@ -56,9 +56,8 @@ SWAPPED = Cause(
     "query ids swapped",
     "query",
     "documents and queries",
-    "the top k has no relevant document, and the top k of another such query has more terms of this query "
-    "(weighted by rarity, 1.5 times as many); with exchanged rankings, the mean of these queries "
-    "is at least 35% of that of the others",
+    "the top 20 of another query has more terms of this query (weighted by rarity, 1.3 times as many), "
+    "that query misses its terms in the same way, and exchanging these rankings raises the mean",
     "check the query ids of run and judgments",
 )
 CUT = Cause(
@@ -101,8 +100,9 @@ UNORDERED = Cause(
     "ranks",
     "over all queries, relevant documents are not closer to the beginning than to the end of the "
     "top 20, 50, or 100 (at least 50 documents; by less than 2.5 standard deviations, or 3.5% of "
-    "these ranks), although these ranks have more of them than the same number of ranks "
-    "below; and this query misses a document in these ranks",
+    "these ranks), although these ranks, but not the first 10, 20, or 50 of them, have more of them "
+    "than the same number of ranks below; earlier documents do not have more terms of the query "
+    "(correlation of at least -.1 in the top 20); and this query misses a document in these ranks",
     "check the scores and the sorting, then reranking",
 )
 ABSENT = Cause(
@@ -263,7 +263,7 @@ class Gain:
 
     Attributes:
         mean: The mean over queries.
-        low: The lower bound of the 99% interval.
+        low: The lower bound of the 97% interval.
         high: The upper bound of this interval.
         assumption: The change of the rankings, and what it assumes.
         measured: Whether the change can be applied unchanged, without an assumption.
@@ -310,7 +310,7 @@ class CauseTotal:
         if self.gain is None:
             return f"{self.cause.name} ({queries})"
         mean, low, high = (f"{value:+.3f}" for value in (self.gain.mean, self.gain.low, self.gain.high))
-        return f"{self.cause.name} ({queries}; {measure} {mean}, 99% CI {low} to {high}: {self.gain.assumption})"
+        return f"{self.cause.name} ({queries}; {measure} {mean}, 97% CI {low} to {high}: {self.gain.assumption})"
 
 
 def totals(
@@ -329,8 +329,8 @@ def totals(
             docs[cause.name] if cause.of == "document" else None,
             cause.name in examiner.checked,
             cause in examiner.systematic
-            and queries[cause.name] >= max(1.0, _OF_QUERIES * len(diagnoses))
-            and (cause.of == "query" or docs[cause.name] >= _OF_MISSED * missed),
+            and queries[cause.name] > 0
+            and docs[cause.name] >= _OF_MISSED * missed * (cause.of == "document"),
             gains.get(cause.name),
         )
         for cause in CAUSES
@@ -507,7 +507,7 @@ class Examiner:
     def _of_query(self, query: RankedQuery, missed: Sequence[Missed]) -> Iterator[tuple[str, str]]:
         for sentence in self._suspicions(query):
             yield SUSPICIOUS.name, sentence
-        if missed and not query.hits(self.k) and query.query_id in self._fitting:
+        if missed and query.query_id in self._fitting:
             yield SWAPPED.name, f"the ranking of {self._fitting[query.query_id]} has more terms of this query"
         top = query.docs[: self.k]
         if not missed:

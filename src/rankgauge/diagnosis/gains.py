@@ -61,11 +61,10 @@ DEEPER = 4
 KEYWORDS = 50
 # BM25, and the constant of reciprocal rank fusion, which is smaller than usual because few documents are fused.
 _K1, _B, _FUSED = 0.9, 0.4, 11
-# A wrong lower bound of any of ten causes has a probability of at most 5%.
-_LEVEL = 0.99
+# A wrong lower bound of any of the four measured gains has a probability of at most 5%; other changes cannot lose.
+# Keyword search is tried without a sign of a fault, so that its gain must be more certain.
+_LEVEL, _UNPROMPTED = 0.97, 0.995
 _FEWEST_CHANGES = 8
-# Share of the mean of other queries that swapped ones must reach.
-_AS_GOOD = 0.35
 # Number of documents of changed rankings that are in memory at once.
 _BLOCK = 1 << 19
 
@@ -118,12 +117,12 @@ class Effect:
             rate = (successes + 1) / (cases + 2)
         return np.nan_to_num(self.differences[rows]) * rate, self.what.format(rate=rate)
 
-    def gain(self, column: int, rows: Any = slice(None)) -> Gain:
+    def gain(self, column: int, rows: Any = slice(None), level: float = _LEVEL) -> Gain:
         """Return the mean gain in a measure, with its interval over queries."""
         changes, what = self.expected(rows)
-        values = changes[:, column]
-        low, high = mean_interval(values, _LEVEL) if len(values) > 1 else (-math.inf, math.inf)
-        # With fewer changes, even a sign test cannot exclude 0 at this level.
+        values = np.sort(changes[:, column])
+        low, high = mean_interval(values, level) if len(values) > 1 else (-math.inf, math.inf)
+        # With fewer changes, the interval covers less than its level.
         if np.count_nonzero(values) < _FEWEST_CHANGES:
             low, high = min(low, 0.0), max(high, 0.0)
         return Gain(math.fsum(values.tolist()) / len(values), low, high, what, self.kind == "measured")
@@ -222,17 +221,15 @@ class Simulation:
             column: The measure that decides.
             rows: The queries that decide.
         """
-        fixes = {IGNORED: True, SWAPPED: bool(patterns.swapped), REVERSED: bool(patterns.reversed)}
-        sure = {
-            cause: known and self._measured(cause, patterns).gain(column, rows).significant
-            for cause, known in fixes.items()
+        levels = {
+            IGNORED: _UNPROMPTED,
+            SWAPPED: _LEVEL * bool(patterns.swapped),
+            REVERSED: _LEVEL * bool(patterns.reversed),
         }
-        if sure[SWAPPED]:
-            # Queries without a relevant document cannot lose: with their own ranking, they would be as good as others.
-            moved = np.isin(self.evaluation.query_ids, [name for name, _ in patterns.swapped])
-            then = (self.evaluation.per_query + self._measured(SWAPPED, patterns).differences)[:, column]
-            others = then[~moved & ~np.isnan(then)]
-            sure[SWAPPED] = not len(others) or bool(then[moved].mean() >= _AS_GOOD * others.mean())
+        sure = {
+            cause: level > 0 and self._measured(cause, patterns).gain(column, rows, level).significant
+            for cause, level in levels.items()
+        }
         promoted = frozenset(
             (query.query_id, doc)
             for query in (self.queries if sure[IGNORED] else ())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -185,12 +185,17 @@ _CUT_QUERIES = 2
 # Depths that a reranker or a fault could have reordered.
 _TOPS = (10, 20, 50, 100)
 _ENOUGH_RELEVANT = 50
+# The number of top documents whose query terms are counted. In fewer of them, a shuffled ranking may have no terms.
+_FIRST = 20
 # Ranks are unordered if the mean rank of relevant documents is less than 2.5 standard errors, or
 # less than 3.5% of the depth, better than in a random order, although the ranks below have fewer
 # relevant documents.
 _NO_ORDER, _HARDLY, _CONTRAST, _DENSER = -2.5, -0.035, 3.0, 1.25
 # Where ranks are unordered, they are reversed only from this number of standard errors; elsewhere, from one.
 _REVERSED = 3.5
+# Earlier documents have more terms of the query if the correlation of ranks and numbers of terms is below -0.1,
+# and by five standard errors.
+_CORRELATED, _SURELY_CORRELATED = 0.1, 5
 # With fewer retrieved documents per document of the collection, being in no ranking may be due to
 # chance.
 _RANKINGS = 5
@@ -202,13 +207,13 @@ _FEW, _MANY, _LONG_QUERY, _SEVERAL = 0.2, 0.5, 5, 2
 _RARER = 4
 _SURE = 0.001
 # The ranking of another query fits better if it has this many times the weight of the query's terms.
-_BETTER = 1.5
+_BETTER = 1.3
 # From this share of queries, most of whose terms are in no document, they are in another language.
 _FOREIGN = 0.1
 _SIZES = ("short", "usual", "long")
 _OVERLAPS: tuple[Overlap, ...] = ("few", "some", "many")
 _WORDED = 4 * len(_TOPS)
-_LENGTHS = _WORDED + 2
+_LENGTHS = _WORDED + 5
 
 
 @dataclass(frozen=True)
@@ -265,39 +270,47 @@ def find_patterns(queries: Sequence[RankedQuery], texts: Texts, k: int, depth: i
         for query in queries if absent else ():
             absent.difference_update(query.docs)
     limit = cut if cut <= last_read else 0
-    return with_counts(Patterns(cut, limit, swapped=_swapped(queries, texts, k), absent=frozenset(absent)), counts)
+    return with_counts(Patterns(cut, limit, swapped=_swapped(queries, texts), absent=frozenset(absent)), counts)
 
 
-def _swapped(queries: Sequence[RankedQuery], texts: Texts, k: int) -> tuple[tuple[str, str], ...]:
-    """Return queries whose terms are rather in the first k documents of another query than in their own.
+def _swapped(queries: Sequence[RankedQuery], texts: Texts) -> tuple[tuple[str, str], ...]:
+    """Return queries whose terms are rather in the top 20 of another query than in their own.
 
-    Both have no relevant document in their first k. Rare terms have more weight.
+    The other query has the same fault. Rare terms have more weight.
     """
-    offered = {
-        query.query_id: frozenset(chain.from_iterable(map(texts.terms, query.docs[:k])))
-        for query in queries
-        if query.docs and query.relevant and not query.hits(k) and texts.query_terms(query.query_id)
-    }
-    names = sorted(offered)
-    members: defaultdict[str, list[int]] = defaultdict(list)
+    docs = {q.query_id: q.docs[:_FIRST] for q in queries if q.docs and q.relevant and texts.query_terms(q.query_id)}
+    names = sorted(docs)
+    asked = frozenset(chain.from_iterable(map(texts.query_terms, names)))
+    counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
     for place, name in enumerate(names):
-        for term in offered[name]:
-            members[term].append(place)
-    having, nowhere = {term: np.array(places) for term, places in members.items()}, np.array([], dtype=np.int64)
-    # A ranking belongs to one query: the one that it fits best.
-    claims: dict[str, tuple[float, str]] = {}
-    for name, own_terms in offered.items():
-        fit, own, whole = np.zeros(len(names)), 0.0, 0.0
-        for term in sorted(texts.query_terms(name)):
-            places = having.get(term, nowhere)
-            weight = math.log1p(len(names) / (1 + len(places)))
-            fit[places] += weight
-            own += weight if term in own_terms else 0.0
-            whole += weight
-        best = int(fit.argmax())
-        if fit[best] > _BETTER * own:
-            claims[names[best]] = max(claims.get(names[best], (0.0, "")), (float(fit[best]) / whole, name))
-    return tuple((name, best) for best, (_, name) in claims.items())
+        for term in chain.from_iterable(asked.intersection(texts.terms(doc)) for doc in docs[name]):
+            counts[term][place] += 1
+    having = {
+        term: (np.array(list(found)), math.log1p(len(names) / (1 + len(found))) * np.array(list(found.values())))
+        for term, found in counts.items()
+    }
+    # A ranking belongs to one query, and to its own if no other ranking fits it better.
+    free = np.ones(len(names), dtype=bool)
+    waiting, fitting = set(range(len(names))), dict[int, int]()
+    while waiting:
+        claims: dict[int, tuple[float, int]] = {}
+        better = set()
+        for place in sorted(waiting):
+            fit = np.zeros(len(names))
+            for term in sorted(texts.query_terms(names[place]) & having.keys()):
+                fit[having[term][0]] += having[term][1]
+            best = int((fit * free).argmax())
+            if free[best] and fit[best] > _BETTER * fit[place]:
+                better.add(place)
+                claims[best] = max(claims.get(best, (0.0, 0)), (float(fit[best] - fit[place]), place))
+        kept = waiting - better
+        if kept and not fitting:
+            free[list(kept)] = False
+        else:
+            fitting |= {place: best for best, (_, place) in claims.items()}
+            free[list(claims)] = False
+        waiting = better - fitting.keys()
+    return tuple((names[place], names[best]) for place, best in sorted(fitting.items()))
 
 
 def with_counts(patterns: Patterns, counts: FloatArray) -> Patterns:
@@ -312,12 +325,14 @@ def with_counts(patterns: Patterns, counts: FloatArray) -> Patterns:
     )
     tops = list(zip(_TOPS, counts[:_WORDED].reshape(-1, 4).tolist(), strict=True))
     foreign = bool(counts[_WORDED] >= max(_SEVERAL, _FOREIGN * counts[_WORDED + 1]))
+    covariance, variance, degrees = counts[_WORDED + 2 : _LENGTHS].tolist()
+    by_terms = covariance < -max(_SURELY_CORRELATED, _CORRELATED * math.sqrt(degrees)) * math.sqrt(variance)
     unordered = max(
         (
             top
-            for top, row in tops[1:]
+            for (_, above), (top, row) in pairwise(tops)
             # Cut rankings have no lower ranks to compare with.
-            if not foreign and (not patterns.cut or 2 * top <= patterns.cut) and _in_no_order(top, row)
+            if not (foreign or by_terms or 0 < patterns.cut < 2 * top) and _in_no_order(top, row, above)
         ),
         default=0,
     )
@@ -346,6 +361,12 @@ def pattern_counts(query: RankedQuery, texts: Texts, k: int) -> FloatArray:
         after = sum(top < rank <= 2 * top for rank in ranks)
         row += (len(near), sum(near), len(near) * (last * last - 1) / 12, after)
     row += (is_foreign(query, texts, k), 1)
+    asked, first = texts.query_terms(query.query_id), query.docs[:_FIRST]
+    common = np.array([len(asked & texts.terms(doc)) for doc in first] if asked else [])
+    # In a random order, the covariance has this variance.
+    row += ((np.arange(len(common)) - (len(common) - 1) / 2) @ common, 0.0, 0.0)
+    if len(common) > 1:
+        row[-2:] = len(common) ** 2 * (len(common) + 1) / 12 * common.var(), len(common) - 1
     sizes = {size: [0, 0] for size in _SIZES}
     missed = set(query.missed(k))
     terms: dict[str, list[int]] = {share: [0, 0] for share in _OVERLAPS}
@@ -400,11 +421,17 @@ def by_chance(some: tuple[int, int], others: tuple[int, int]) -> float:
     )
 
 
-def _in_no_order(top: int, counts: Sequence[float]) -> bool:
-    """Return whether relevant documents are at random top ranks, but rarer below."""
-    near, distance, variance, after = counts
-    if near < _ENOUGH_RELEVANT:
+def _in_no_order(top: int, counts: Sequence[float], above: Sequence[float]) -> bool:
+    """Return whether relevant documents are at random top ranks, but rarer below.
+
+    The counts of fewer top ranks, `above`, show whether relevant documents are rarer within the top ranks.
+    """
+    near, distance, variance, _ = counts
+    if near < _ENOUGH_RELEVANT or distance <= min(_NO_ORDER * math.sqrt(variance), _HARDLY * top * near):
         return False
-    if distance <= min(_NO_ORDER * math.sqrt(variance), _HARDLY * top * near):
-        return False
+    return _rarer_below(counts) and not _rarer_below(above)
+
+
+def _rarer_below(counts: Sequence[float]) -> bool:
+    near, _, _, after = counts
     return near > _DENSER * after and near - after > _CONTRAST * math.sqrt(near + after)

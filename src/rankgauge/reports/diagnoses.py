@@ -108,7 +108,7 @@ def _causes(diagnosis: Diagnosis) -> Table:
         absent and f"also checked: {absent}",
     )
     return Table(
-        columns=("cause", "queries", f"Δ {diagnosis.measure} (99% CI)", Detail("suggested fix")),
+        columns=("cause", "queries", f"Δ {diagnosis.measure} (97% CI)", Detail("suggested fix")),
         rows=tuple(first_rows(rows, 3)) or (("none", 0, "", ""),),
         title=title,
         notes=(
