@@ -30,7 +30,7 @@ from rankgauge.llm.cache import ReplyCache
 from rankgauge.production import EventLog, import_log
 from rankgauge.retrievers.hits import Hits
 from rankgauge.sample import sample_path
-from rankgauge.store import Jobs
+from rankgauge.store import Gates, Jobs
 
 AT_ONCE = 5  # records of one import or one opening of a journal
 # The signals that end the processes of a scenario: in one order, or in all of them, several times.
@@ -225,17 +225,30 @@ class JobsAdded(Store):
             return {job.arguments[0] for job in jobs.jobs(1_000_000)}
 
 
+class GatesAdded(Store):
+    def write(self, where, name, confirm):
+        with Gates(where) as gates:
+            for number in itertools.count():
+                assert gates.add(json.dumps({"verdict": "FAIL", "run": f"{name}-{number}"}))
+                confirm(f"{name}-{number}")
+
+    def ids(self, where):
+        with Gates(where) as gates:
+            return {json.loads(each.body)["run"] for each in gates.results(1_000_000)}
+
+
 STORES = {
     "judging": Judging(),
     "grades": Grades(),
     "history": Evaluations(),
     "verdicts": Verdicts(),
     "jobs": JobsAdded(),
+    "gates": GatesAdded(),
     "replies": Replies(),
     "journal": Responses(),
     "log": Events(),
 }
-DATABASES = ("judging", "grades", "history", "verdicts", "jobs")
+DATABASES = ("judging", "grades", "history", "verdicts", "jobs", "gates")
 
 
 def start(action, kind, where, *words, **options):

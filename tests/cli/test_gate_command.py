@@ -8,6 +8,7 @@ import command
 import pytest
 
 import rankgauge
+from rankgauge.store import Gates
 
 QRELS = str(rankgauge.sample_path("qrels.txt"))
 BM25 = str(rankgauge.sample_path("runs/bm25.run"))
@@ -100,6 +101,38 @@ def test_files_and_the_summary_of_the_step_are_written(gate, tmp_path):
     summary.write_text("x" * (1 << 20), encoding="utf-8")
     assert gate(*words, GITHUB_STEP_SUMMARY=str(summary)).returncode == 1
     assert summary.stat().st_size == 1 << 20
+
+
+@pytest.mark.usefixtures("baseline")
+def test_results_are_stored_in_a_project_only(gate, tmp_path):
+    store = tmp_path / ".rankgauge" / "store.db"
+    assert gate(BM25, "--json", "r.json").returncode == 0
+    assert not store.exists()
+    (tmp_path / "rankgauge.toml").write_text('[gate.measures]\n"nDCG@10" = {}\n')
+    assert gate(BM25, "--no-save").stderr == ""
+    assert not store.exists()
+    done = gate(KEYWORD)
+    assert done.returncode == 1
+    assert "saved the result in" in done.stderr
+    assert gate(BM25).returncode == 0
+    results = Gates(store).results()
+    assert [each.verdict for each in results] == ["IDENTICAL", "FAIL"]
+    made = rankgauge.gates.GateResult.from_json(results[1].body)
+    assert (made.run_name, made.commit, made.time) == ("keyword", None, results[1].time)
+
+
+@pytest.mark.usefixtures("baseline")
+def test_results_of_ci_are_imported_once_and_all_or_none(gate, tmp_path):
+    assert gate(KEYWORD, "--json", "r.json").returncode == 1
+    (tmp_path / "rankgauge.toml").write_text("")
+    done = gate("--import", "r.json", "--import", str(tmp_path / "rankgauge.toml"))
+    assert done.returncode == 2
+    assert "rankgauge.toml: not a result of a gate" in done.stderr
+    for words in ("stored: FAIL: keyword", "already stored: FAIL: keyword"):
+        done = gate("--import", "r.json")
+        assert (done.returncode, done.stderr) == (0, f"r.json: {words}\n")
+    (each,) = Gates(tmp_path / ".rankgauge" / "store.db").results()
+    assert (each.author, each.verdict) == ("imported", "FAIL")
 
 
 @pytest.mark.usefixtures("baseline")

@@ -31,7 +31,7 @@ CREATE TABLE rankgauge_gates (
 	sequence INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, 
 	time VARCHAR(32) NOT NULL, 
 	author TEXT NOT NULL, 
-	verdict VARCHAR(12) NOT NULL, 
+	verdict VARCHAR(32) NOT NULL, 
 	body TEXT NOT NULL
 );
 CREATE TABLE rankgauge_jobs (

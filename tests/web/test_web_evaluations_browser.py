@@ -3,6 +3,9 @@
 import pytest
 from evaluated_project import create_evaluated, save_answers
 
+from rankgauge import Baseline, gate
+from rankgauge.store import Gates
+
 pytestmark = pytest.mark.slow
 SCRIPT = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 PAIR = "a=1&b=2&m=nDCG%4010"
@@ -19,12 +22,17 @@ PAGES = (
     "/evaluations/3/answers",
     "/evaluations/3/answers/q2",
     "/evaluations/3/label",
+    "/gates",
+    "/gates/1",
 )
 
 
 @pytest.fixture
 def site(served, tmp_path):
     evaluated = create_evaluated(tmp_path / "handbook", d7=SCRIPT)
+    baseline = Baseline.from_run(evaluated.judgments, evaluated.evaluations.run(1))
+    result = gate(evaluated.judgments, evaluated.evaluations.run(2), baseline=baseline)
+    Gates(evaluated.file.store).add(result.to_json())
     return served(evaluated.judging, evaluations=evaluated)
 
 

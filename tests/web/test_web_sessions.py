@@ -79,6 +79,9 @@ EVALUATIONS = {
     ("POST", "/evaluations/{id}/answers/{query:path}"): LEADS,
     ("GET", "/evaluations/{id}/label"): JUDGES,
     ("POST", "/evaluations/{id}/label"): JUDGES,
+    ("GET", "/gates"): READERS,
+    ("POST", "/gates"): None,
+    ("GET", "/gates/{id}"): READERS,
 }
 
 JOBS = {

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass
-from typing import Any, get_args, get_origin, get_type_hints
+from dataclasses import dataclass
+from typing import Any
 
+from rankgauge.core.arguments import object_of
 from rankgauge.core.files import read_text, write_atomically
 from rankgauge.core.text import Ratio, keep, many
 from rankgauge.errors import InputError
@@ -356,8 +357,8 @@ class Calibration(Result):
                     fix="calibrate the judge again: rankgauge answers calibrate -o",
                 )
             return cls(
-                _object_of(tuple[RelationCalibration, ...], data["relations"]),
-                _object_of(tuple[MeasureCalibration, ...], data["measures"]),
+                object_of(tuple[RelationCalibration, ...], data["relations"]),
+                object_of(tuple[MeasureCalibration, ...], data["measures"]),
             )
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
             if isinstance(error, InputError):
@@ -379,19 +380,6 @@ def _text(estimate: Agreement | Estimate) -> str:
     if math.isnan(estimate.low):
         return f"{Ratio(estimate.value):.3f}"
     return f"{Ratio(estimate.value):.3f} [{Ratio(estimate.low):.3f}, {Ratio(estimate.high):.3f}]"
-
-
-def _object_of(kind: Any, data: Any) -> Any:
-    """Return the object of a type from its JSON, in which NaN is null.
-
-    Keys that later versions may add are skipped.
-    """
-    if isinstance(kind, type) and is_dataclass(kind):
-        types = get_type_hints(kind)
-        return kind(**{name: _object_of(types[name], value) for name, value in data.items() if name in types})
-    if get_origin(kind) is tuple:
-        return tuple(_object_of(get_args(kind)[0], element) for element in data)
-    return math.nan if kind is float and data is None else data
 
 
 def stamp_judge(

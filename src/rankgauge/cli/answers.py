@@ -227,11 +227,14 @@ def gate(
     if gating.update_baseline:
         write_baseline(rankgauge.Baseline.from_evaluation(evaluation), baseline, wanted, force=gating.force)
         return 0
-    result = rankgauge.gate(evaluation, rules=wanted, baseline=baseline, allow_uncalibrated=gating.allow_uncalibrated)
+    result = rankgauge.gate(
+        evaluation, rules=wanted, baseline=baseline, allow_uncalibrated=gating.allow_uncalibrated
+    ).stamped()
     out.print(result, rankgauge.reports.Options(strict=gating.strict))
     if page:
         write_report(page, rankgauge.reports.gate_page(result))
         print_message(f"wrote {page}")
+    gating.save_result(result)
     return result.exit_code(strict=gating.strict)
 
 

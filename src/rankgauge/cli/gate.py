@@ -57,6 +57,9 @@ def gate(
     junit: str | None = option("Write JUnit XML, one case per check.", "FILE"),
     as_json: str | None = option("Write the result as JSON.", "--json FILE"),
     github: bool = option("Print annotations, and append to the file in GITHUB_STEP_SUMMARY."),
+    imported: tuple[str, ...] = option(
+        "Store a result that CI wrote with --json in the project, and exit; repeat for more.", "--import FILE"
+    ),
 ) -> None:
     """Compare RUN with a baseline by rules, on the judgments QRELS.
 
@@ -81,7 +84,11 @@ def gate(
       rankgauge gate qrels.txt branch.run --anchor release-1.json --strict --github
       rankgauge gate dense
       rankgauge gate @latest
+      rankgauge gate --import gate.json
     """
+    if imported:
+        _import(imported)
+        return
     check_writable(page)
     project = rules or rankgauge.core.find_project_file()
     wanted = rankgauge.GateRules.of(project)
@@ -109,7 +116,7 @@ def gate(
             noise=repeats,
             latency=latency,
             allow_uncalibrated=gating.allow_uncalibrated,
-        )
+        ).stamped()
     out.print(result)
     report_options = rankgauge.reports.Options(strict=gating.strict)
     if page:
@@ -122,7 +129,20 @@ def gate(
     if github:
         print_text(rankgauge.reports.render(result, "github", report_options))
         _add_summary(result)
+    gating.save_result(result)
     click.get_current_context().exit(result.exit_code(strict=gating.strict))
+
+
+def _import(paths: tuple[str, ...]) -> None:
+    """Store results in files; if one is not valid, none."""
+    from rankgauge.core.files import read_text
+
+    texts = {path: read_text(path) for path in paths}
+    results = {path: rankgauge.gates.GateResult.from_json(text, where=path) for path, text in texts.items()}
+    gates = rankgauge.store.Gates()
+    for path, result in results.items():
+        new = gates.add(texts[path], author="imported")
+        print_message(f"{path}: {'stored' if new else 'already stored'}: {result.verdict}: {result.run_name}")
 
 
 def _inputs(

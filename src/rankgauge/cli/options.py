@@ -322,6 +322,17 @@ class Gating:
         "Take the verdicts of a judge as true although it is not calibrated or not usable."
     )
     strict: bool = option("Exit with 3 if the verdict is INCONCLUSIVE or PASS unless rare collapse.")
+    save: bool | None = option(
+        "Store the result for the page Gates of rankgauge serve.  [default: in a project]", "--save/--no-save"
+    )
+
+    def save_result(self, result: rankgauge.gates.GateResult) -> None:
+        """Store a result in the project, by default."""
+        here = rankgauge.core.find_project_file() is not None
+        if here if self.save is None else self.save:
+            gates = rankgauge.store.Gates()
+            gates.add(result.to_json())
+            print_message(f"saved the result in {gates.where}")
 
 
 @dataclass(frozen=True)

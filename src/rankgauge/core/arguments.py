@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Iterable
-from types import UnionType
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from types import MappingProxyType, NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from rankgauge.core.grammar import plain_key
 from rankgauge.errors import InputError, UnknownName
@@ -95,3 +96,49 @@ def choice(name: str, value: Any, known: Iterable[str]) -> str:
     if matched is None:
         raise UnknownName.of(name, str(value), names)
     return matched
+
+
+_NO_READERS: Mapping[Any, Callable[[Any], Any]] = MappingProxyType({})
+
+
+def object_of(kind: Any, data: Any, readers: Mapping[Any, Callable[[Any], Any]] = _NO_READERS) -> Any:
+    """Return the object of a type from its JSON, in which NaN is null.
+
+    Keys that later versions may add are skipped; `readers` read the types that are text in JSON.
+
+    Raises:
+        ValueError: If a value is of another type, or a key is missing.
+
+    Example:
+        >>> object_of(tuple[float, ...], [1, None]), object_of(str | None, None)
+        ((1.0, nan), None)
+    """
+    origin, parts = get_origin(kind), get_args(kind)
+    if kind in readers:
+        return readers[kind](object_of(str, data))
+    if data is None and (kind is float or NoneType in parts):
+        return math.nan if kind is float else None
+    if origin in {UnionType, Union}:  # with None
+        return object_of(parts[0], data, readers)
+    if is_dataclass(kind):
+        return _dataclass_of(kind, data, readers)
+    if origin is tuple and isinstance(data, list):
+        return tuple(object_of(parts[0], element, readers) for element in data)
+    json_type = dict if origin is Mapping else kind
+    if not (data in parts if origin is Literal else is_number(data) if kind is float else type(data) is json_type):
+        expected = " or ".join(parts) if origin is Literal else getattr(json_type, "__name__", kind)
+        raise ValueError(f"{data!r:.40}, expected {expected}")
+    return float(data) if kind is float else data
+
+
+def _dataclass_of(kind: Any, data: Any, readers: Mapping[Any, Callable[[Any], Any]]) -> Any:
+    types, values, known = get_type_hints(kind), {}, object_of(dict, data)
+    for field in fields(kind):
+        if field.name in known:
+            try:
+                values[field.name] = object_of(types[field.name], known[field.name], readers)
+            except ValueError as error:
+                raise ValueError(f"{field.name}: {error}") from None
+        elif field.default is MISSING:
+            raise ValueError(f"{field.name} is missing")
+    return kind(**values)

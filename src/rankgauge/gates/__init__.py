@@ -13,5 +13,6 @@ with lazy_imports(globals()):
         GateNumbers as GateNumbers,
         GateResult as GateResult,
         QueryLoss as QueryLoss,
+        values_fingerprint as values_fingerprint,
     )
     from rankgauge.gates.rules import Contract as Contract, GatedMeasure as GatedMeasure, GateRules as GateRules

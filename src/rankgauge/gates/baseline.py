@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from importlib import metadata
 from itertools import combinations, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -245,7 +245,7 @@ class Baseline:
         )
 
     @property
-    def unit(self) -> str:
+    def unit(self) -> Literal["query", "question"]:
         """Unit of the values: ``question`` for generated answers, otherwise ``query``."""
         return "question" if self.settings else "query"
 

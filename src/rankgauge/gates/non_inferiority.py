@@ -28,7 +28,16 @@ from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 from rankgauge.evaluation.result import JudgeCorrection, comparable_means, correct_differences, judge_name
 from rankgauge.gates.baseline import Baseline, Noise
-from rankgauge.gates.result import UNSURE, GateCheck, GateNumbers, GateVerdict, QueryLoss, rounded_up, shown_margin
+from rankgauge.gates.result import (
+    UNSURE,
+    GateCheck,
+    GateNumbers,
+    GateVerdict,
+    QueryLoss,
+    rounded_up,
+    shown_margin,
+    values_fingerprint,
+)
 from rankgauge.gates.rules import GatedMeasure, GateRules
 from rankgauge.measures.measure import Measure
 from rankgauge.stats import Bounds
@@ -452,6 +461,8 @@ class _Comparison:
                 for _, query, was, now in self.losers
             ),
             by_judge=by_judge,
+            baseline_fingerprint=values_fingerprint(self.queries, self.before.tolist()),
+            fingerprint=values_fingerprint(self.queries, self.after.tolist()),
         )
         sentence = f"{measure}: {_sentence(self.reference, decision, numbers)}"
         condition = self.correction.condition

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
+from rankgauge.core.arguments import object_of
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.exact_sum import TOLERANCE
+from rankgauge.core.provenance import commit_of
 from rankgauge.core.recommendations import next_step
 from rankgauge.core.text import lower_first, many
-from rankgauge.errors import InputError
-from rankgauge.measures.measure import Measure
+from rankgauge.errors import FormatError, InputError
+from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.plot_drawing import Panel, Plot, Series
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Detail, Table, first_rows
@@ -85,6 +91,8 @@ class GateNumbers:
             the number of queries and the spread of differences; may be None.
         losers: Queries with the largest losses, worst first.
         by_judge: Whether the means are those by the judge of answers, not corrected for its errors.
+        baseline_fingerprint: Fingerprint of the values of the baseline (`values_fingerprint`).
+        fingerprint: Fingerprint of the values of the run.
     """
 
     measure: Measure
@@ -105,6 +113,8 @@ class GateNumbers:
     testable_margin: float | None = None
     losers: tuple[QueryLoss, ...] = ()
     by_judge: bool = False
+    baseline_fingerprint: str = ""
+    fingerprint: str = ""
 
 
 @dataclass(frozen=True)
@@ -143,16 +153,62 @@ class GateResult(Result):
         notes: Notes on the method and on interpretation.
         warnings: Warnings about the verdict.
         unit: Unit of the values: ``query``, or ``question`` for generated answers.
+        time: Time of the gate (ISO 8601, see `stamped`); None if unknown.
+        commit: Git commit; None if unknown.
+        dirty: Whether tracked files had uncommitted changes.
     """
 
     _schema = "rankgauge/gate/1"
-    _attributes = "run=run_name verdict checks notes warnings"
+    _attributes = "run=run_name verdict time commit dirty unit checks notes warnings"
 
     run_name: str
     checks: tuple[GateCheck, ...]
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    unit: str = "query"
+    unit: Literal["query", "question"] = "query"
+    time: str | None = None
+    commit: str | None = None
+    dirty: bool = False
+
+    @classmethod
+    def from_json(cls, text: str, *, where: str = "gate") -> GateResult:
+        """Create a result from its JSON.
+
+        Raises:
+            FormatError: If the text is not JSON, or violates the schema of a result.
+
+        Example:
+            >>> made = GateResult("new", (GateCheck("contract", "q1", "FAIL", "it has no ranking"),))
+            >>> GateResult.from_json(made.to_json()) == made
+            True
+        """
+        try:
+            result = cls._parsed(json.loads(text))
+            result.tables()  # fails on numbers that cannot be shown
+        except (ValueError, OverflowError, RecursionError) as error:
+            why = error.what if isinstance(error, InputError) else error
+            raise FormatError(
+                f"not a result of a gate: {why}", path=where, fix="use a file written by rankgauge gate --json"
+            ) from None
+        return result
+
+    @classmethod
+    def _parsed(cls, data: Any) -> GateResult:
+        json.dumps(data, allow_nan=False, ensure_ascii=False).encode()
+        if not isinstance(data, dict) or data.get("schema") != cls._schema:
+            raise ValueError(f"its schema is not {cls._schema}")
+        result: GateResult = object_of(cls, data | {"run_name": data.get("run")}, {Measure: parse})
+        if not result.checks or result.verdict != data.get("verdict"):
+            raise ValueError("its verdict is not that of its checks")
+        if not all(check.numbers is None or check.numbers.margin > 0 for check in result.checks):
+            raise ValueError("a margin is not above 0")
+        datetime.fromisoformat(result.time or "2000-01-01")
+        return result
+
+    def stamped(self) -> GateResult:
+        """Return the result with the current time and git commit."""
+        commit, now = commit_of(Path()), datetime.now(UTC).isoformat(timespec="seconds")
+        return replace(self, time=now, commit=commit.id if commit else None, dirty=commit is not None and commit.dirty)
 
     @property
     def verdict(self) -> GateVerdict:
@@ -309,6 +365,12 @@ def _severity(check: GateCheck) -> int:
     # A run that equals the anchor but not the baseline, such as a rollback, is a change.
     same = check.kind == "anchor" and check.verdict == "IDENTICAL"
     return 0 if same else _SEVERITY[check.verdict]
+
+
+def values_fingerprint(queries: Iterable[str], values: Iterable[float]) -> str:
+    """Return a fingerprint of the values of queries, in any order, without undefined ones."""
+    rows = sorted((query, value + 0.0) for query, value in zip(queries, values, strict=True) if not math.isnan(value))
+    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()[:16]
 
 
 def shown_margin(margin: float, like: float) -> str:

@@ -11,5 +11,6 @@ with lazy_imports(globals()):
         HistoryEntry as HistoryEntry,
         obstacles as obstacles,
     )
+    from rankgauge.store.gates import Gates as Gates, StoredGate as StoredGate
     from rankgauge.store.history import History as History
     from rankgauge.store.jobs import Job as Job, Jobs as Jobs

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 _SCHEMA = "rankgauge/store/1"
 _ABOUT, _ROWS = "rankgauge.json", "rows.jsonl"
-_EVENTS = ("judging_", "answers_")
+_EVENTS = ("judging_", "answers_", "gates")
 # Sessions end with a backup; blocks are copied as artifacts.
 _NOT_COPIED = {"version", "judging_sessions", "blocks"}
 _AT_ONCE = 500
@@ -191,7 +191,7 @@ class WholeStore(History):
 
         ``evaluations.jsonl`` has the evaluations, which commands read, and ``index.jsonl`` the files
         of each: runs and judgments in TREC format (JSON lines if an id has spaces), and questions
-        and documents as JSON lines. ``events.jsonl`` has the rows of judging and verdicts, without
+        and documents as JSON lines. ``events.jsonl`` has the rows of judging, verdicts, and gates, without
         secrets.
 
         Raises:

@@ -161,7 +161,7 @@ class History(Store):
             "dirty": commit is not None and commit.dirty,
         }
         packed = pack(evaluation, about)
-        moment = _utc(time).isoformat(timespec="microseconds")
+        moment = utc(time).isoformat(timespec="microseconds")
         row = {
             "time": moment,
             "run": _plain(evaluation.run_name),
@@ -574,7 +574,7 @@ def _label(label: Any) -> str:
     return label
 
 
-def _utc(time: datetime | date | str | None) -> datetime:
+def utc(time: datetime | date | str | None) -> datetime:
     """Convert a time to UTC; naive times are UTC, dates are midnight UTC."""
     if time is None:
         return datetime.now(UTC)

@@ -175,7 +175,7 @@ def _define(tables: MetaData) -> None:
         Column("ended", String(32)),
     )
     # Results of gates, in this project or imported from CI.
-    add("gates", sequence(), time(), text("author"), text("verdict", String(12)), body())
+    add("gates", sequence(), time(), text("author"), text("verdict", String(32)), body())
 
 
 SCHEMA = Schema(_define, Path(__file__).parent / "migrations", "0002")

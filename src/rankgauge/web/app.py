@@ -22,7 +22,7 @@ from rankgauge.errors import RankgaugeError, StorageError
 from rankgauge.judging import JudgingProject
 from rankgauge.production import EventLog
 from rankgauge.project import Project
-from rankgauge.web import answers, jobs, judging, live, pages, production, teams, votes
+from rankgauge.web import answers, gates, jobs, judging, live, pages, production, teams, votes
 from rankgauge.web.evaluations import routes as evaluation_routes
 from rankgauge.web.workbench import Workbench
 
@@ -67,7 +67,7 @@ def judging_app(
     """
     app = Starlette(
         routes=[
-            *([] if evaluations is None else (*evaluation_routes, *answers.routes)),
+            *([] if evaluations is None else (*evaluation_routes, *answers.routes, *gates.routes)),
             *judging.routes,
             *teams.routes,
             *votes.routes,

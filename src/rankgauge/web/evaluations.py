@@ -35,7 +35,7 @@ from rankgauge.web.pages import (
 )
 from rankgauge.web.workbench import OF_ANSWERS, Regraded, Workbench, of_answers, order_of
 
-_ROWS, _RECENT, _WORST = 50, 5, 10  # rows of a page, of the overview, and of the worst queries
+ROWS, _RECENT, _WORST = 50, 5, 10  # rows of a page, of the overview, and of the worst queries
 _DEPTHS = (10, 20, 50, 100)
 _ORDERS = ("losses", "gains", "id")
 _ONLY = ("all", "changed", "graded")
@@ -132,18 +132,20 @@ def _overview(visit: Visit) -> Response:
 def _evaluations(visit: Visit) -> Response:
     workbench = workbench_of(visit)
     entries = workbench.history.entries()
-    page = _page(visit, len(entries))
-    rows = _rows(workbench, entries[: len(entries) - _ROWS * (page - 1)], _ROWS)
-    return visit.render("evaluations.html", rows=rows, page=page, pages=_pages(len(entries)))
+    page = page_of(visit, len(entries))
+    rows = _rows(workbench, entries[: len(entries) - ROWS * (page - 1)], ROWS)
+    return visit.render("evaluations.html", rows=rows, page=page, pages=page_count(len(entries)))
 
 
-def _page(visit: Visit, rows: int) -> int:
+def page_of(visit: Visit, rows: int) -> int:
+    """Return the number of the page in an address, at most the last one."""
     text = visit.request.query_params.get("page", "1")
-    return min(_pages(rows), max(1, int(text[:6]) if text.isascii() and text.isdecimal() else 1))
+    return min(page_count(rows), max(1, int(text[:6]) if text.isascii() and text.isdecimal() else 1))
 
 
-def _pages(rows: int) -> int:
-    return max(1, math.ceil(rows / _ROWS))
+def page_count(rows: int) -> int:
+    """Return the number of pages of a table."""
+    return max(1, math.ceil(rows / ROWS))
 
 
 def _evaluation(visit: Visit) -> Response:
@@ -251,7 +253,7 @@ def _comparison(visit: Visit) -> Response:
         if (only == "all" or (row[0] in regraded.grades if only == "graded" else row[3]))
         and (find in row[0].casefold() or find in texts.get(row[0], "").casefold())
     ]
-    page = _page(visit, len(rows))
+    page = page_of(visit, len(rows))
     return visit.render(
         "comparison.html",
         entries=entries,
@@ -263,11 +265,11 @@ def _comparison(visit: Visit) -> Response:
         table=regraded.current.table(),
         differences=regraded.current.differences_table(),
         slices=_slices(regraded, measure, texts),
-        rows=rows[_ROWS * (page - 1) : _ROWS * page],
+        rows=rows[ROWS * (page - 1) : ROWS * page],
         texts=texts,
         total=len(rows),
         page=page,
-        pages=_pages(len(rows)),
+        pages=page_count(len(rows)),
         chosen={"order": order, "only": only, "find": visit.request.query_params.get("find", "")},
         orders=_ORDERS,
         only=_ONLY,
@@ -466,7 +468,7 @@ def _query(visit: Visit) -> Response:
     text, grades = "", dict[str, float]()
     entries = workbench.history.entries()
     name = visit.request.query_params.get("m", "")
-    for entry in reversed(entries[-_ROWS:]):
+    for entry in reversed(entries[-ROWS:]):
         own = name if name in entry.means else next(iter(entry.means))
         evaluation = workbench.measure(entry, own)
         if query in evaluation.query_ids:
@@ -474,7 +476,7 @@ def _query(visit: Visit) -> Response:
             text = text or workbench.queries(entry).get(query, "")
             grades = grades or workbench.grades(entry, query)
     if not rows:
-        what = f"None of the latest {_ROWS} evaluations has the query {query:.60}."
+        what = f"None of the latest {ROWS} evaluations has the query {query:.60}."
         raise PageError(404, what, where="query", fix="Choose another query.")
     lines: dict[str, list[float]] = {}  # of values of the same run and measure, oldest first
     for entry, own, value in reversed(rows):
@@ -501,7 +503,7 @@ def _document(visit: Visit) -> Response:
     document: Document | None = None
     ranks = []
     rankings: dict[object, list[str]] = {}
-    for entry in reversed(entries[-_ROWS:]):
+    for entry in reversed(entries[-ROWS:]):
         key = (entry.ranking, entry.qrels, entry.collection, entry.policies.ties)
         if key not in rankings:
             document = document or workbench.texts(entry, [name]).documents.get(name)
@@ -509,7 +511,7 @@ def _document(visit: Visit) -> Response:
         if name in rankings[key]:
             ranks.append((entry, rankings[key].index(name) + 1))
     if document is None and not ranks:
-        what = f"None of the latest {_ROWS} evaluations has the document {name:.60}."
+        what = f"None of the latest {ROWS} evaluations has the document {name:.60}."
         raise PageError(404, what, where="document", fix="Choose another document.")
     text = workbench.queries(entries[-1]).get(query, "")
     return visit.render(

@@ -40,6 +40,7 @@ _NAVIGATION = (
     (
         ("Overview", "/", READERS),
         ("Evaluations", "/evaluations", READERS),
+        ("Gates", "/gates", READERS),
         ("Judging", "/start", LEADS),
         ("Production", "/production", LEADS),
         ("Try", "/try", LEADS),
@@ -107,7 +108,7 @@ def render(request: Request, template: str, *, status: int = 200, **values: Any)
     role = "" if judge is None else judge.role
     have = {
         "/production": getattr(state, "log", None),
-        "/evaluations": getattr(state, "workbench", None),
+        **dict.fromkeys(("/evaluations", "/gates"), getattr(state, "workbench", None)),
         **dict.fromkeys(("/jobs", "/try"), getattr(state, "runner", None)),
     }
     values["navigation"] = [

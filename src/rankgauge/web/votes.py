@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -28,16 +28,21 @@ _EXAMPLE = (
 
 
 async def _vote(request: Request) -> Response:
-    """Store a vote; errors are returned as JSON."""
+    """Store a vote."""
+    response = await received(request, _MOST_BODY, _stored)
+    return await run_in_threadpool(_allow, request, response)
+
+
+async def received(request: Request, most: int, store: Callable[[Request, bytes], Response]) -> Response:
+    """Return the response to a body of at most this size; errors are returned as JSON."""
     try:
-        body = await read_body(request, _MOST_BODY)
-        response = await run_in_threadpool(_stored, request, body)
+        body = await read_body(request, most)
+        return await run_in_threadpool(store, request, body)
     except InputError as error:
-        response = JSONResponse(
+        return JSONResponse(
             {"error": error.what, "where": error.where, "fix": error.fix},
             status_code=getattr(error, "status", 503 if isinstance(error, StorageError) else 400),
         )
-    return await run_in_threadpool(_allow, request, response)
 
 
 async def _preflight(request: Request) -> Response:
@@ -60,10 +65,7 @@ def _allow(request: Request, response: Response) -> Response:
 
 
 def _stored(request: Request, body: bytes) -> Response:
-    application = _application(request)
-    wait = request.app.state.votes.add(application)
-    if wait:
-        raise PageError(429, "too many votes from this application", fix=f"try again in {wait} seconds")
+    application, _ = application_of(request)
     project: JudgingProject = request.app.state.project
     vote = _vote_of(body)
     question = _question(project, vote["question"])
@@ -74,8 +76,8 @@ def _stored(request: Request, body: bytes) -> Response:
     return JSONResponse({"stored": new}, status_code=201 if new else 200)
 
 
-def _application(request: Request) -> str:
-    """Return the application that owns the token of a request, if the origin is allowed."""
+def application_of(request: Request) -> tuple[str, Sequence[str]]:
+    """Return the application that owns the token of a request, and its origins, if this origin is allowed."""
     project: JudgingProject = request.app.state.project
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     owner = None
@@ -93,11 +95,14 @@ def _application(request: Request) -> str:
     if origin is not None and origin not in owner[1].get("origins", ()):
         raise PageError(
             403,
-            f"pages of {origin:.100} may not send votes with this token",
+            f"pages of {origin:.100} may not use this token",
             where="Origin",
             fix="list the origin of the application on the People page",
         )
-    return owner[0].id
+    wait = request.app.state.votes.add(owner[0].id)
+    if wait:
+        raise PageError(429, "too many requests of this application", fix=f"try again in {wait} seconds")
+    return owner[0].id, owner[1].get("origins", ())
 
 
 def _vote_of(body: bytes) -> dict[str, Any]:

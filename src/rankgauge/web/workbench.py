@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Literal
 
 from rankgauge.comparison import Comparison, DecidingDocuments, compare, deciding_documents
@@ -13,14 +14,16 @@ from rankgauge.data import Qrels, ranked
 from rankgauge.diagnosis import Diagnosis, diagnose
 from rankgauge.errors import InputError
 from rankgauge.evaluation import Evaluation
+from rankgauge.gates import GateNumbers, GateResult, values_fingerprint
 from rankgauge.judging import Question, build_pool
 from rankgauge.measures import parse
 from rankgauge.project import CollectedGrades, Project, reevaluate
-from rankgauge.store import HistoryEntry, obstacles
+from rankgauge.store import Gates, HistoryEntry, StoredGate, obstacles
 from rankgauge.web.pages import Results
 
 OF_ANSWERS = ("verdicts", "answers")  # what measures of answers read
 _DEPTH = 10  # ranks in which unjudged documents are looked for
+_CLOSE = 1e-9  # difference of equal means
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ class Workbench:
     def __init__(self, project: Project) -> None:
         self.project = project
         self.history = project.evaluations
+        self.gates = Gates(project.file.store)
         self.results, self._values = Results(), Results(1_000)
 
     def evaluation(self, entry: HistoryEntry) -> Evaluation:
@@ -81,6 +85,35 @@ class Workbench:
             named = []
         others = [*named, *reversed([other for other in self.history.entries() if other.id < entry.id])]
         return next((other for other in others if other.run != entry.run and not any(obstacles(other, entry))), None)
+
+    def gate(self, stored: StoredGate) -> GateResult:
+        """Return a stored result of a gate."""
+        return self._values.get(("gate", stored.sequence), lambda: GateResult.from_json(stored.body))
+
+    def gated(self, numbers: GateNumbers) -> tuple[HistoryEntry, ...]:
+        """Return the latest evaluations of the baseline and the run of a gate that can be compared, or none."""
+        measure, name = numbers.measure, str(numbers.measure)
+
+        def found(mean: float, fingerprint: str) -> list[HistoryEntry]:
+            return [
+                entry
+                for entry in reversed(self.history.entries(measure=name))
+                if entry.ranking and abs(entry.means[name] - mean) < _CLOSE
+                for values in (self.measure(entry, name).per_query[:, 0],)
+                if fingerprint == values_fingerprint(self.measure(entry, name).query_ids, measure.counted(values))
+            ]
+
+        pairs = product(
+            found(numbers.baseline_mean, numbers.baseline_fingerprint), found(numbers.mean, numbers.fingerprint)
+        )
+        return next((pair for pair in pairs if pair[0].id != pair[1].id and not obstacles(*pair)), ())
+
+    def known_queries(self, most: int) -> frozenset[str]:
+        """Return the queries of the latest evaluations."""
+        latest = {entry.query_set: entry for entry in self.history.entries()[-most:]}
+        return frozenset(
+            query for entry in latest.values() for query in self.measure(entry, next(iter(entry.means))).query_ids
+        )
 
     def comparison(self, entries: Sequence[HistoryEntry], measure: str = "") -> Regraded:
         """Compare evaluations with the first of them, as saved and with the grades given since.
