@@ -18,8 +18,10 @@ from rankgauge.answers import (
     read_verdicts,
     sentence_claims,
 )
+from rankgauge.gates import GateResult
 from rankgauge.retrievers import HashingEncoder
 from rankgauge.sample import sample_path
+from rankgauge.store import Gates
 
 QUESTIONS = sample_path("answers/questions.jsonl")
 FIRST, SECOND = (sample_path(f"answers/prompt-{number}.jsonl") for number in (1, 2))
@@ -175,6 +177,17 @@ def test_a_prompt_change_is_gated_and_saved(tmp_path):
     assert failed.startswith("FAIL: prompt-1")
     overlap = ("--reference", QUESTIONS, "-m", "TokenF1", "--baseline", tmp_path / "f1.json")
     answers("gate", FIRST, *overlap, "--update-baseline")
+
+
+def test_in_a_project_the_result_of_a_gate_is_stored(tmp_path):
+    (tmp_path / "rankgauge.toml").write_text("")
+    words = ("answers", "gate", FIRST, "--reference", QUESTIONS, "-m", "TokenF1")
+    assert run(*words, "--update-baseline", cwd=tmp_path).returncode == 0
+    assert "saved" not in run(*words, "--no-save", cwd=tmp_path).stderr
+    assert run(*words, cwd=tmp_path).returncode == 0
+    (each,) = Gates(tmp_path / ".rankgauge" / "store.db").results()
+    result = GateResult.from_json(each.body)
+    assert (result.run_name, result.unit, result.verdict) == ("prompt-1", "question", each.verdict)
 
 
 def test_a_judge_is_compared_with_people_and_then_gated(tmp_path):
