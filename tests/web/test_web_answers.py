@@ -8,7 +8,9 @@ from evaluated_project import EVIL, RECORDS, evaluation_app, save_answers as sav
 from judging_pages import ORIGIN, sign_in, token_of
 from starlette.testclient import TestClient
 
+from rankgauge import Project
 from rankgauge.answers import AnswerRecord, Context, Verdict, VerdictStore
+from rankgauge.store import WholeStore
 
 TWO_ITEMS = AnswerRecord("q3", "How old is it?", "It is old.", (Context("d3", "It is 90 years old."),), "It is 90.")
 
@@ -156,3 +158,34 @@ def test_a_person_labels_by_keys_in_a_browser(served, evaluated):
     page.get_by_text("All 2 items have a verdict").wait_for()
     assert page.url.endswith(f"/evaluations/{number}/label?last={verdicts_of(evaluated, 'Ann')[-1].key}")
     assert [verdict.label for verdict in verdicts_of(evaluated, "Ann")] == ["supported", "not stated", "contradicted"]
+
+
+# ---- settings, a backup, and names of judges
+
+
+def test_settings_show_the_project_file_and_a_backup_can_be_restored(evaluated, tmp_path):
+    client = TestClient(evaluation_app(evaluated), base_url=ORIGIN)
+    sign_in(client, evaluated.judging, "Ada", "admin")
+    page = client.get("/settings").text
+    assert "[retrievers.old]" in page
+    assert "judgments" in page
+    path = tmp_path / "backup.zip"
+    done = client.post("/settings/backup", headers={"X-CSRF-Token": token_of(client)})
+    path.write_bytes(done.content)
+    with WholeStore(tmp_path / "restored.db") as restored:
+        assert restored.restore(path)["evaluations"] == 2
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_readers_see_names_of_judges_only_if_the_project_file_allows_it(evaluated, allowed):
+    file = evaluated.file.path
+    file.write_text(("judge_names = true\n" if allowed else "") + file.read_text())
+    project = Project(file)
+    with project.judging, project.evaluations:
+        lead = project.judging.add_judge("Leah Lead", role="lead")[0]
+        project.judging.grade(lead.id, "q1", "d7", 1)
+        client = TestClient(evaluation_app(project), base_url=ORIGIN)
+        sign_in(client, project.judging, "Rea", "reader")
+        page = client.get("/compare/q1", params={"a": 1, "b": 2, "doc": "d7"}).text
+        assert "grade 1" in page
+        assert ("Leah" in page, "a judge" in page) == (allowed, not allowed)

@@ -44,6 +44,7 @@ ROUTES = {
     ("POST", "/disagreements"): LEADS,
     ("GET", "/votes"): LEADS,
     ("GET", "/settings"): LEADS,
+    ("POST", "/settings/backup"): ADMINS,
     ("GET", "/people"): ADMINS,
     ("POST", "/people"): ADMINS,
     ("POST", "/people/{judge}/link"): ADMINS,

@@ -31,7 +31,7 @@ _KEYS: Mapping[str, tuple[type, ...]] = {
     "live_queries": (int,),
     "baseline": (str,),
     "store": (str,),
-    "texts": (bool,),
+    **dict.fromkeys(("texts", "judge_names"), (bool,)),
     "log": (str,),
     **dict.fromkeys(("answers", "bands", "evaluation", "explore", "gate", "judging"), (dict,)),
     **dict.fromkeys(("limits", "models", "retrievers"), (dict,)),

@@ -133,6 +133,7 @@ def _show_all(visit: Visit) -> Response:
         "answers.html",
         entry=entry,
         diagnosis=diagnosis,
+        judge_name=_judge_name(visit, diagnosis),
         causes=[
             (name, stage, fix.partition(": rankgauge ")[0], count, diagnosis.blame.gain(name))
             for name, count in sorted(causes.items(), key=lambda cause: (cause[0] not in CAUSES, -cause[1]))
@@ -173,10 +174,16 @@ def _show(visit: Visit) -> Response:
             (name, _TITLES[name], *_PROMPTS[name], LABELS[name], groups[name]) for name in _TITLES if name in groups
         ],
         open=_DECIDING,
-        judge_name=diagnosis.answers.judge.get("name", "the judge"),
+        judge_name=_judge_name(visit, diagnosis),
         before=ids[place - 1] if place else "",
         after=ids[place + 1] if place + 1 < len(ids) else "",
     )
+
+
+def _judge_name(visit: Visit, diagnosis: AnswerDiagnosis) -> str:
+    judge = diagnosis.answers.judge
+    name = str(judge.get("name", "the judge"))
+    return visit.named(name) if judge.get("person") else name
 
 
 def _answer(visit: Visit, diagnosis: AnswerDiagnosis) -> JudgedAnswer:

@@ -407,7 +407,7 @@ def _compared_query(visit: Visit) -> Response:
         depths=_DEPTHS,
         selected=selected,
         document=None if document is None else _displayed(visit, document, text),
-        given=workbench.given(query, selected),
+        given=_given(visit, query, selected),
         grade=grades.get(selected),
         unjudged_note={"not relevant": "counts as not relevant"}.get(entries[0].policies.unjudged, "left out"),
         scale=_scale(visit, entries[0]),
@@ -425,6 +425,11 @@ def _compared_query(visit: Visit) -> Response:
         total=len(order),
         may_grade=visit.judge.role in LEADS and not special,
     )
+
+
+def _given(visit: Visit, query: str, document: str) -> list[dict[str, str]]:
+    """Return the judgments of people on a document, with the names that the judge may see."""
+    return [given | {"name": visit.named(given["name"])} for given in workbench_of(visit).given(query, document)]
 
 
 def _displayed(visit: Visit, document: Document, question: str) -> DisplayedDocument:
@@ -520,7 +525,7 @@ def _document(visit: Visit) -> Response:
         query=query,
         text=text,
         document=None if document is None else _displayed(visit, document, text),
-        given=workbench.given(query, name),
+        given=_given(visit, query, name),
         grade=workbench.grades(entries[-1], query).get(name) if query else None,
         ranks=ranks,
     )

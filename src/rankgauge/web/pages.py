@@ -28,6 +28,7 @@ from starlette.routing import Route
 from rankgauge.diagnosis.terms import shared, terms
 from rankgauge.errors import InputError
 from rankgauge.judging import Document, Judge, JudgingProject, Settings, Transaction, hash_secret
+from rankgauge.project import Project
 from rankgauge.reports import environment
 from rankgauge.store import HistoryEntry
 
@@ -349,9 +350,21 @@ class Visit:
     judge: Judge
     form: Mapping[str, str]
 
+    @property
+    def evaluated(self) -> Project | None:
+        """The project whose evaluations are shown; None without one."""
+        workbench = self.request.app.state.workbench
+        return None if workbench is None else workbench.project
+
+    def named(self, name: str) -> str:
+        """Return the name of a judge; readers see it only if the project file has ``judge_names = true``."""
+        shown = self.judge.role != "reader" or (self.evaluated and self.evaluated.file.data.get("judge_names"))
+        return name if shown else "a judge"
+
     def render(self, template: str, *, status: int = 200, **values: Any) -> Response:
         """Return a page rendered for the judge."""
-        return render(self.request, template, status=status, judge=self.judge, csrf=form_token(self.request), **values)
+        values |= {"judge": self.judge, "named": self.named, "csrf": form_token(self.request)}
+        return render(self.request, template, status=status, **values)
 
 
 def visited(

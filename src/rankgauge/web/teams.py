@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
 
-from starlette.responses import Response
+from starlette.background import BackgroundTask
+from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from rankgauge.errors import InputError
@@ -22,6 +27,7 @@ from rankgauge.judging import (
     write_question,
 )
 from rankgauge.rendering import shorten
+from rankgauge.store import WholeStore
 from rankgauge.web.pages import ADMINS, LEADS, Visit, guideline_html, see_other, visited
 
 
@@ -96,11 +102,29 @@ def _other(visit: Visit) -> Judge:
 def _settings(visit: Visit) -> Response:
     with visit.project.reading() as stored:
         versions = stored.versions("settings")
+    file = visit.evaluated and visit.evaluated.file
+    sizes: dict[str, int] = {}
+    if file:
+        with WholeStore(file.store) as whole:
+            sizes = whole.sizes()
     return visit.render(
-        "settings.html",
-        settings=asdict(visit.project.settings),
-        versions=versions,
+        "settings.html", settings=asdict(visit.project.settings), versions=versions, file=file, sizes=sizes
     )
+
+
+def _backup(visit: Visit) -> Response:
+    """Send a backup of the store, which is then removed from this computer."""
+    if visit.evaluated is None:
+        raise InputError("there is no project", where="backup", fix="serve a project")
+    folder = tempfile.mkdtemp(prefix="rankgauge-")
+    path = Path(folder, f"rankgauge-{datetime.now(UTC):%Y%m%d-%H%M}.zip")
+    try:
+        with WholeStore(visit.evaluated.file.store) as whole:
+            whole.backup(path)
+    except BaseException:
+        shutil.rmtree(folder)
+        raise
+    return FileResponse(path, filename=path.name, background=BackgroundTask(shutil.rmtree, folder))
 
 
 _MOST_GUIDELINE = 50_000
@@ -276,6 +300,7 @@ routes = [
     Route("/people/{judge}/role", visited(_change_role, roles=ADMINS), methods=["POST"]),
     Route("/people/{judge}/revoke", visited(_revoke, roles=ADMINS), methods=["POST"]),
     Route("/settings", visited(_settings, roles=LEADS)),
+    Route("/settings/backup", visited(_backup, roles=ADMINS), methods=["POST"]),
     Route("/questions", visited(_questions)),
     Route("/questions", visited(_ask), methods=["POST"]),
     Route("/questions/withdraw", visited(_withdraw), methods=["POST"]),
