@@ -21,10 +21,13 @@ import uvicorn
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import rankgauge
+from rankgauge.answers import RuleJudge, Verdict, evaluate_answers, read_answers
 from rankgauge.judging import Answer, Choice, JudgingProject, Settings, build_pool, load_questions
 from rankgauge.project import Project, create_project
 from rankgauge.sample import sample_path
+from rankgauge.store import Jobs
 from rankgauge.web import judging_app
+from rankgauge.web.jobs import Runner
 
 STATIC = Path(__file__).resolve().parents[1] / "_static"
 SIZES = {"wide": (1280, 800), "narrow": (390, 844)}
@@ -77,6 +80,12 @@ def _grade(page: Page) -> None:
     page.locator("#grades button[value='2'][aria-pressed='true']").wait_for()
 
 
+def _search(page: Page) -> None:
+    page.get_by_label("Query").fill("Can I eat in the reading room?")
+    page.get_by_role("button", name="Search").click()
+    page.locator(".hits li").nth(11).wait_for()
+
+
 PICTURES = {
     "choice": Picture("Judge 1", "/judge"),
     "graded": Picture("Judge 1", "/judge", mode="graded"),
@@ -98,6 +107,9 @@ PICTURES = {
     "overview": Picture("Lead", "/", mode="workbench", prepare=_wait),
     "comparison": Picture("Lead", "/compare?a=1&b=2", ("wide",), mode="workbench", prepare=_wait),
     "query": Picture("Lead", "/compare/q11?a=1&b=2", mode="workbench", prepare=_grade),
+    "jobs": Picture("Lead", "/jobs", ("wide",), mode="workbench"),
+    "try": Picture("Lead", "/try", ("wide",), mode="workbench", prepare=_search),
+    "answers-page": Picture("Lead", "/evaluations/3/answers", ("wide",), mode="workbench"),
     # Last, since closing the browser sends the choice.
     "unsaved": Picture("Judge 1", "/judge", prepare=_lose_connection),
 }
@@ -139,6 +151,11 @@ def evaluated_project() -> tuple[Project, dict[str, str]]:
     project = Project(folder)
     project.bench()
     secret = project.open_judging().add_judge("Lead", role="lead")[1]
+    (answers,) = read_answers(sample_path("answers/prompt-1.jsonl"), reference=sample_path("answers/questions.jsonl"))
+    verdicts = [verdict for verdict in RuleJudge().judge([*answers.items()]) if isinstance(verdict, Verdict)]
+    evaluation = evaluate_answers(answers, verdicts)
+    project.evaluations.add(evaluation, settings=evaluation.settings, answers=answers.rows())
+    Jobs(project.file.store).add(["bench"], author="Lead", state="done")
     return project, {"Lead": secret}
 
 
@@ -190,12 +207,14 @@ def _vote(project: JudgingProject) -> None:
 @contextlib.contextmanager
 def _served(project: JudgingProject, evaluations: Project | None = None) -> Iterator[str]:
     listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(judging_app(project, evaluations=evaluations), log_level="error"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-    thread.start()
-    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    server.should_exit = True
-    thread.join(20)
+    with contextlib.nullcontext() if evaluations is None else Runner(evaluations) as runner:
+        app = judging_app(project, evaluations=evaluations, runner=runner)
+        server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        server.should_exit = True
+        thread.join(20)
 
 
 def take(browser: Browser, url: str, name: str, secrets: dict[str, str]) -> None:

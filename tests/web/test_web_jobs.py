@@ -25,8 +25,10 @@ def search(text, k=10):
 
 
 @pytest.fixture
-def slow(tmp_path):
+def slow(tmp_path, request, monkeypatch):
     """A project whose retriever waits for a file."""
+    if getattr(request, "param", "") == "postgres":
+        monkeypatch.setenv("RANKGAUGE_STORE", request.getfixturevalue("postgres"))
     project = create_evaluated(tmp_path / "handbook")
     (project.file.folder / "slow.py").write_text(SLOW)
     file = project.file.path
@@ -99,6 +101,7 @@ def test_a_killedstarted_is_started_again_and_asks_nothing_twice(lead, slow):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("slow", ["sqlite", "postgres"], indirect=True)
 def test_a_job_goes_on_while_its_server_ends_and_two_servers_run_it_once(lead, slow):
     begin(lead, slow)
     with Runner(slow) as other:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import urllib.request
 
+import httpx
 import pytest
 from judging_pages import filled
 
@@ -29,6 +30,9 @@ def test_the_link_signs_in_and_an_interrupt_ends_the_server(tmp_path):
         assert link.startswith("http://127.0.0.1:")
         with urllib.request.urlopen(link, timeout=20) as page:
             assert "Sign in" in page.read().decode()
+        # A proxy on this computer says that the browser uses HTTPS, as the documentation configures it.
+        answer = httpx.post(link, headers={"X-Forwarded-Proto": "https"})
+        assert "Secure" in answer.headers["set-cookie"]
         server.send_signal(signal.SIGINT)
         assert server.wait(20) in {0, 130}
         assert "Traceback" not in server.stderr.read()
