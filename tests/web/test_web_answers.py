@@ -43,6 +43,15 @@ def test_the_page_begins_with_the_limiting_stage_and_leads_to_each_answer(lead, 
     assert data["schema"] == "rankgauge/answer-diagnosis/1"
 
 
+def test_the_overview_compares_rankings_and_leads_to_the_answers(lead, evaluated):
+    number = saved(evaluated)
+    page = lead.get("/").text
+    assert "Is <bdi>new#2</bdi> better" in page
+    assert f"/evaluations/{number}/answers" in page
+    assert "to compare it with" not in page
+    assert "Compared with" not in lead.get(f"/evaluations/{number}").text
+
+
 def test_a_corrected_verdict_is_stored_and_shows_what_it_changes(lead, evaluated):
     number = saved(evaluated)
     address = f"/evaluations/{number}/answers/q%2F1"

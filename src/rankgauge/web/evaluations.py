@@ -117,10 +117,12 @@ def _overview(visit: Visit) -> Response:
         return start(visit)
     workbench = workbench_of(visit)
     entries = workbench.history.entries()
-    latest = entries[-1] if entries else None
+    # The verdict is on a ranking, if there is one; answers have a page of their own.
+    latest = next((entry for entry in reversed(entries) if not of_answers(entry)), entries[-1] if entries else None)
     return visit.render(
         "overview.html",
         latest=latest,
+        answers=workbench.latest_answers(),
         other=None if latest is None else workbench.baseline(latest),
         rows=_rows(workbench, entries, _RECENT),
         total=len(entries),

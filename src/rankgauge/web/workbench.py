@@ -84,7 +84,16 @@ class Workbench:
         except InputError:
             named = []
         others = [*named, *reversed([other for other in self.history.entries() if other.id < entry.id])]
-        return next((other for other in others if other.run != entry.run and not any(obstacles(other, entry))), None)
+        return next(
+            (
+                other
+                for other in others
+                if other.run != entry.run
+                and other.means.keys() & entry.means.keys()
+                and not any(obstacles(other, entry))
+            ),
+            None,
+        )
 
     def gate(self, stored: StoredGate) -> GateResult:
         """Return a stored result of a gate."""
