@@ -28,7 +28,7 @@ from rankgauge.judging import (
     measure_relevance,
 )
 from rankgauge.judging.project import hash_secret
-from rankgauge.store import WholeStore
+from rankgauge.store import Gates, WholeStore
 from rankgauge.store.schema import SCHEMA
 
 TEXTS = Collection.of({f"d{n}": f"document number {n} is red" for n in range(4)}, {"q1": "Which colour?", "q2": "How?"})
@@ -189,6 +189,10 @@ def without_presentations(text):
     return b"".join(line for line in text.splitlines(keepends=True) if b'"judging_presentations"' not in line)
 
 
+def newer(text):
+    return text.replace(f'"{SCHEMA.revision}"'.encode(), b'"0999"')
+
+
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
@@ -200,7 +204,7 @@ def without_presentations(text):
         (lambda path: changed(path, "rows.jsonl", lambda text: text[:-9]), "this row cannot be read"),
         (lambda path: changed(path, "rows.jsonl", lambda text: b'{"table": "judging_choices", "x": 1}\n'), "it has x"),
         (lambda path: changed(path, "rows.jsonl", without_presentations), "missing row"),
-        (lambda path: changed(path, "rankgauge.json", lambda text: text.replace(b'"0001"', b'"0999"')), "version 0999"),
+        (lambda path: changed(path, "rankgauge.json", newer), "version 0999"),
     ],
     ids=["end missing", "start only", "empty", "bit", "no table", "cut row", "other row", "no reference", "newer"],
 )
@@ -228,7 +232,7 @@ def test_a_full_disk_leaves_no_half_backup(tmp_path):
     code = """
 import resource, signal, sys
 from rankgauge.errors import InputError
-from rankgauge.store import WholeStore
+from rankgauge.store import Gates, WholeStore
 from rankgauge.store.schema import SCHEMA
 import sqlalchemy
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -287,8 +291,9 @@ def test_ids_with_spaces_are_exported_as_json_lines(tmp_path):
 
 def test_sizes_name_each_kind(tmp_path):
     small(tmp_path / "a.db").close()
+    Gates(tmp_path / "a.db").add('{"verdict": "PASS"}')
     sizes = WholeStore(tmp_path / "a.db").sizes()
-    assert sizes.keys() == {"values", "run", "judgments", "questions", "documents", "judging", "answers"}
+    assert sizes.keys() == {"values", "run", "judgments", "questions", "documents", "judging", "answers", "gates"}
     assert min(sizes.values()) > 0
 
 

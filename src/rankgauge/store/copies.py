@@ -243,7 +243,7 @@ class WholeStore(History):
                 index.write(json.dumps({"evaluation": entry.id, "name": entry.short_name, **files}) + "\n")
 
     def sizes(self) -> dict[str, int]:
-        """Return the bytes of values, judging, verdicts, and each kind of artifact, after compression.
+        """Return the bytes of values, judging, verdicts, gates, and each kind of artifact, after compression.
 
         Raises:
             InputError: If the store does not exist or cannot be read.
