@@ -44,18 +44,23 @@ demo: .venv/runtime.stamp ## create a project of the bundled sample, compare two
 	.venv/bin/rankgauge bench build/demo
 	.venv/bin/rankgauge status build/demo
 
-demo-serve: .venv/runtime.stamp ## open the pages of the bundled sample: two retrievers, and a half-finished judging project
+demo-serve: .venv/runtime.stamp ## open the pages of the bundled sample: retrievers, answers, judging, a gate, production
 	@rm -rf build/demo-serve && mkdir -p build/demo-serve
-	@cp $(addprefix $(SAMPLE)/,corpus.jsonl queries.jsonl) build/demo-serve
+	@cp -r $(addprefix $(SAMPLE)/,corpus.jsonl queries.jsonl answers) build/demo-serve
 	@awk 'NR % 3' $(SAMPLE)/qrels.txt > build/demo-serve/qrels.txt
 	@awk 'NR % 6 == 0' $(SAMPLE)/qrels.txt > build/demo-serve/judged.txt
+	.venv/bin/rankgauge logs import -q --mapping $(SAMPLE)/log/mapping.toml $(SAMPLE)/log/searches.jsonl.gz build/demo-serve/log
 	.venv/bin/rankgauge init build/demo-serve
+	@printf '\n[answers]\nfile = "answers/prompt-1.jsonl"\nreference = "answers/questions.jsonl"\n' >> build/demo-serve/rankgauge.toml
 	.venv/bin/rankgauge bench build/demo-serve -q
 	cd build/demo-serve && export PATH="$(CURDIR)/.venv/bin:$$PATH" && \
 	rankgauge judge create --mode graded --questions queries.jsonl --title "Library help center" && \
 	rankgauge sensitivity deciding bm25#1 dense#2 --depth 10 --queue queue.run -q && \
 	rankgauge judge pool --collection . --run queue.run -k 20 && \
 	rankgauge judge import judged.txt --judge "Judge 1" && \
+	rankgauge gate bm25#1 --update-baseline && \
+	(rankgauge gate dense#2 || true) && \
+	rankgauge answers evaluate -q && \
 	rankgauge serve --open
 
 demo-answers: .venv/runtime.stamp ## evaluate the answers of two prompts: does retrieval fail, or generation?
