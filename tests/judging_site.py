@@ -25,12 +25,12 @@ def chromium():
 class Site:
     """A served project, and judges who sign in with a browser."""
 
-    def __init__(self, project, chromium, log=None, evaluations=None):
+    def __init__(self, project, chromium, log=None, evaluations=None, runner=None):
         self.project, self.chromium, self.evaluations = project, chromium, evaluations
         uvicorn = pytest.importorskip("uvicorn", reason="uvicorn is not installed")
         listening = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        app = judging_app(project, log=log, evaluations=evaluations)
+        app = judging_app(project, log=log, evaluations=evaluations, runner=runner)
         self.server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [listening]})
         self.thread.start()
@@ -71,11 +71,11 @@ def served(tmp_path, chromium):
     """Return a function that serves a project until the end of the test."""
     sites = []
 
-    def serve(project=None, log=None, evaluations=None, **settings):
+    def serve(project=None, log=None, evaluations=None, runner=None, **settings):
         if project is None:
             settings = {"repeats": 0.0} | settings
             project = filled(tmp_path / "judging.db", 12, 6, Settings(**settings))
-        sites.append(Site(project.__enter__(), chromium, log, evaluations))
+        sites.append(Site(project.__enter__(), chromium, log, evaluations, runner))
         return sites[-1]
 
     yield serve

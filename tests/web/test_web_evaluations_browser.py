@@ -5,6 +5,7 @@ from evaluated_project import create_evaluated, save_answers
 
 from rankgauge import Baseline, gate
 from rankgauge.store import Gates
+from rankgauge.web.jobs import Runner
 
 pytestmark = pytest.mark.slow
 SCRIPT = "<img src=x onerror=alert(1)><script>alert(2)</script>"
@@ -22,6 +23,9 @@ PAGES = (
     "/evaluations/3/answers",
     "/evaluations/3/answers/q2",
     "/evaluations/3/label",
+    "/jobs",
+    "/try",
+    "/settings",
     "/gates",
     "/gates/1",
 )
@@ -33,7 +37,8 @@ def site(served, tmp_path):
     baseline = Baseline.from_run(evaluated.judgments, evaluated.evaluations.run(1))
     result = gate(evaluated.judgments, evaluated.evaluations.run(2), baseline=baseline)
     Gates(evaluated.file.store).add(result.to_json())
-    return served(evaluated.judging, evaluations=evaluated)
+    with Runner(evaluated) as runner:
+        yield served(evaluated.judging, evaluations=evaluated, runner=runner)
 
 
 def test_from_the_verdict_to_a_grade_that_changes_it_by_keyboard(site):
@@ -114,3 +119,25 @@ def test_axe_finds_nothing_and_no_page_is_wider_than_the_screen(site, scheme):
     assert faults == []
     assert page.errors == []
     assert site.foreign == []
+
+
+def test_a_lead_runs_a_benchmark_follows_it_and_tries_a_query_that_a_judge_then_judges(site):
+    page = site.sign_in("Lea", "lead")
+    page.goto("/jobs")
+    page.get_by_label("only").select_option("new")
+    page.get_by_role("button", name="Run the retrievers").click()
+    page.get_by_role("region", name="Jobs").get_by_role("link", name="Evaluations").click(timeout=60_000)
+    page.get_by_role("link", name="new#3").wait_for()
+    page.goto("/try")
+    page.get_by_label("Query").fill("How are ties broken at last?")
+    page.keyboard.press("Enter")
+    page.locator("section[aria-label=new] .hits li").first.wait_for(timeout=60_000)
+    page.get_by_role("button", name="Save as a question").click()
+    page.wait_for_url("**/judge/*")
+    other = site.sign_in("Ann", "judge")
+    other.get_by_role("link", name="Start").click()
+    other.get_by_text("How are ties broken at last?").wait_for()
+    reader = site.sign_in("Rea", "reader")
+    assert reader.goto("/jobs").status == 403
+    assert reader.goto("/evaluations/3").status == 200
+    assert page.errors == other.errors == site.foreign == []
