@@ -3,6 +3,7 @@
 import json
 
 import command
+import numpy as np
 import pytest
 
 from rankgauge.sample import sample_path
@@ -11,8 +12,8 @@ from rankgauge.sample import sample_path
 @pytest.fixture
 def files(tmp_path):
     """Write evaluation questions about one topic, and a log of two topics."""
-    ours = [f"how do i renew card {n}" for n in range(30)]
-    theirs = [f"how do i renew card {n}" for n in range(30, 60)]
+    cards = [f"how do i renew card {n}" for n in np.random.default_rng(0).permutation(60)]
+    ours, theirs = cards[:30], cards[30:]
     theirs += [f"train to station {n}" for n in range(40)]
     (tmp_path / "eval.txt").write_text("\n".join(ours))
     (tmp_path / "log.csv").write_text("query,count\n" + "\n".join(f"{q},2" for q in theirs))

@@ -1,6 +1,7 @@
 """Clusters of questions, questions to add, and outliers, compared with slow loops."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -35,10 +36,10 @@ def pooled_questions(seed, ours=40, theirs=110):
     return PooledQuestions(texts, ids, ours, asked, Embedding("x", unit, points)), topics
 
 
-def described(pooled, found, seed=0, permutations=199):
+def described(pooled, found, seed=0, permutations=199, whole=1.0):
     rng = np.random.default_rng(seed)
     permuted = [pooled.labels, *(rng.permutation(pooled.labels) for _ in range(permutations))]
-    return describe_clusters([found], pooled, np.stack(permuted, axis=1))
+    return describe_clusters([found], pooled, np.stack(permuted, axis=1), whole)
 
 
 def test_clusters_are_described_by_counts_of_their_questions():
@@ -62,6 +63,16 @@ def test_clusters_are_described_by_counts_of_their_questions():
         near = sorted(members, key=lambda n, c=center: -float(pooled.rows[n] @ c))
         assert each.typical_evaluation == tuple(pooled.texts[n] for n in near if n < 40)[:3]
         assert each.typical_log == tuple(pooled.texts[n] for n in near if n >= 40)[:3]
+
+
+def test_the_clearest_cluster_differs_if_the_sets_differ_as_a_whole():
+    pooled, _ = pooled_questions(1)
+    found = np.where(np.arange(150) % 10 == 0, 1, np.arange(150) % 3 * 2)
+    found[34:40] = 1
+    before, after = (described(pooled, found, whole=whole)[0] for whole in (1.0, 0.005))
+    clearest = min(before, key=lambda cluster: cluster.p)
+    assert clearest.p > 0.05
+    assert after == tuple(replace(each, p=0.005) if each == clearest else each for each in before)
 
 
 def test_terms_have_the_largest_share_times_log_ratio():

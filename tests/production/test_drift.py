@@ -14,7 +14,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 import rankgauge
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.production import EventLog, drift, measure_drift, reweight
-from rankgauge.production.clusters import assign_clusters, equal_shares, memberships
+from rankgauge.production.clusters import assign_clusters, equal_means, equal_shares, memberships
 from rankgauge.production.distinct_questions import distinct_questions, embed
 from rankgauge.production.drift import Detectable, Distinction
 from rankgauge.stats.two_sample import LabelScores, unit_rows
@@ -136,11 +136,33 @@ def test_unknown_words_of_one_set_are_phrasing_if_the_rest_resembles_the_other_s
 def test_no_difference_is_reported_only_if_a_missing_tenth_of_the_log_would_have_been_found(share, verdict):
     report = quick(*halves(60))
     assert min(report.p, *(cluster.p for cluster in report.clusters)) > 0.05
-    options = {"kept": False, "disjoint": False, "reworded": False, "detected_from": share}
+    options = {"kept": False, "separated": False, "reworded": False, "detected_from": share}
     assert drift.choose_verdict(report.p, report.clusters, **options) == verdict
     said = replace(report, verdict=verdict, detectable=(Detectable(share or 0.5, 0.0 if share is None else 1.0),))
     assert ("would have been found" in said.finding.message) == (verdict == "mixed")
     assert verdict != "mixed" or f"a missing topic of {share:.0%} of the log would have been found" in said.summary()
+
+
+@pytest.mark.parametrize(
+    ("p", "apart", "missing", "foreign", "verdict"),
+    [
+        (0.01, True, 0.2, 0.0, "separated"),
+        (0.06, True, 0.0, 0.0, "mixed"),
+        (0.01, False, 0.2, 0.1, "missing"),
+        (0.01, False, 0.1, 0.2, "cannot tell"),
+        (0.01, False, 0.6, 1.0, "missing"),
+        (0.06, False, 0.2, 0.0, "missing"),
+        (0.06, False, 0.005, 0.0, "cannot tell"),
+    ],
+)
+def test_a_topic_is_missing_if_more_of_the_log_than_of_the_evaluation_set_differs(p, apart, missing, foreign, verdict):
+    cluster = quick(*halves(30)).clusters[0]
+    clusters = [
+        replace(cluster, evaluation_share=ours, log_share=theirs, p=0.01 if ours + theirs else 1.0)
+        for ours, theirs in ((0.0, missing), (foreign, 1 - missing if foreign == 1 else 0.0))
+    ]
+    options = {"kept": False, "separated": apart, "reworded": False, "detected_from": 0.1}
+    assert drift.choose_verdict(p, clusters, **options) == verdict
 
 
 def test_how_often_questions_are_asked_does_not_change_the_verdict():
@@ -206,7 +228,8 @@ def test_power_is_the_share_of_sets_without_a_topic_that_are_detected():
             left = left[: len(points) - round(each.share * len(theirs) / 3)]
             column = np.isin(np.arange(len(points)), rng.permutation(left)[:100])[:, None]
             shares = equal_shares(members, column, permuted).min()
-            found += min(test.p_values(scores.areas(column))[0], shares) <= 0.05
+            means = 2 * equal_means(points, column, permuted).min()
+            found += min(test.p_values(scores.areas(column))[0], shares, means) <= 0.05
         slow.append(found / drawn)
     assert max(slow) - min(slow) > 0.4
     power = [each.power for each in report.detectable]
@@ -339,6 +362,17 @@ def test_p_values_of_clusters_are_those_of_a_loop():
     largest = [max(row) for row in ratios[1:]]
     wanted = [(1 + sum(each >= one - 1e-9 for each in largest)) / 100 for one in ratios[0]]
     assert equal_shares(memberships([clusters]), permuted[:, :1], permuted)[:, 0] == pytest.approx(wanted)
+
+
+def test_the_p_value_of_means_is_that_of_a_loop():
+    rng = np.random.default_rng(4)
+    points, labels = rng.normal(size=(60, 3)), np.arange(60) < 20
+    points[:20] += 0.5
+    permuted = np.stack([labels, *(rng.permutation(labels) for _ in range(99))], axis=1)
+    distances = [np.linalg.norm(points[column].mean(axis=0) - points[~column].mean(axis=0)) for column in permuted.T]
+    wanted = (1 + sum(each >= distances[0] - 1e-9 for each in distances[1:])) / 100
+    assert equal_means(points, permuted[:, :1], permuted) == pytest.approx([wanted])
+    assert wanted < 0.1
 
 
 def test_power_grows_with_the_lost_topic_and_with_the_number_of_questions():
@@ -496,12 +530,37 @@ def test_the_picture_has_both_sets():
     assert report.plot().png().startswith(b"\x89PNG")
 
 
-def test_the_page_says_that_false_alarms_are_rare():
+@pytest.mark.slow
+@pytest.mark.parametrize("encoder", ["tfidf", "hashing"])
+def test_topics_of_real_questions_are_separated_or_missing_and_shorter_questions_are_neither(data_folder, encoder):
+    def read(path):
+        return [json.loads(line)["text"] for line in (data_folder / path).read_text().splitlines()]
+
+    web = [text for text in read("drift/no-drift-msmarco-halves/eval.jsonl") if text.startswith(("what is ", "how "))]
+    planes = read("cranfield/queries.jsonl")
+    verdicts = [
+        quick(ours, theirs, encoder=encoder).verdict
+        for ours, theirs in (
+            (planes[:200], web[:600]),
+            (web[:200], [*web[200:620], *planes[:180]]),
+            (web[:300], [text.removeprefix("what is ").removeprefix("how ") for text in web[300:1200]]),
+        )
+    ]
+    assert verdicts[:2] == ["separated", "missing"]
+    assert verdicts[2] in {"reworded", "cannot tell"}
+
+
+def page_rows(table):
+    """Return the rows of a table of the page, as lists of cells."""
     page = Path(__file__).parents[2] / "docs" / "explain" / "drift.md"
     if not page.exists():
         pytest.skip("there are no pages beside these tests")
-    section = page.read_text(encoding="utf-8").split("<!-- table: size -->")[1].split("<!--")[0]
+    section = page.read_text(encoding="utf-8").split(f"<!-- table: {table} -->")[1].split("<!--")[0]
     rows = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("|")]
-    first, *others = [[cell.strip() for cell in row] for row in rows[2:]]
+    return [[cell.strip() for cell in row] for row in (rows[0], *rows[2:])]
+
+
+def test_the_page_says_that_false_alarms_are_rare():
+    first, *others = page_rows("size")[1:]
     assert int(first[2]) >= 1000
     assert all(float(row[3].rstrip("%")) <= 6 for row in (first, *others))

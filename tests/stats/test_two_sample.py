@@ -44,6 +44,21 @@ def test_an_area_without_pairs_is_undefined():
     assert np.isnan(area_under_curve(np.ones((3, 1)), np.ones((3, 1), dtype=bool))[0])
 
 
+@pytest.mark.parametrize(("distinct", "low", "high"), [(0, 0, 0), (50, 0.1, 0.25), (100, 0.35, 0.5), (200, 0.9, 1)])
+def test_the_share_apart_is_the_part_of_the_first_sample_where_the_other_one_is_rare(distinct, low, high):
+    rng = np.random.default_rng(5)
+    points = rng.normal(size=(700, 3))
+    points[:distinct, 0] += 6
+    assert low <= LabelScores(points).test(np.arange(700) < 200, 19).apart <= high
+
+
+def test_a_third_that_only_the_other_sample_has_is_not_apart():
+    points = np.random.default_rng(6).normal(size=(900, 3))
+    points[700:, 0] += 6
+    test = LabelScores(points).test(np.arange(900) < 300, 99)
+    assert (test.p, test.apart) == (0.01, 0)
+
+
 def test_equal_values_share_the_mean_of_their_ranks():
     ranks = middle_ranks(np.array([[2.0, 1.0], [2.0, 3.0], [1.0, 2.0], [2.0, 0.0]]))
     assert ranks.T.tolist() == [[3, 3, 1, 3], [2, 4, 3, 1]]

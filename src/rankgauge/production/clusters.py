@@ -17,7 +17,7 @@ from rankgauge.core.libraries import library
 from rankgauge.production.distinct_questions import Embedding
 from rankgauge.stats.arrays import BoolArray, FloatArray
 from rankgauge.stats.intervals import wilson_interval
-from rankgauge.stats.two_sample import unit_rows
+from rankgauge.stats.two_sample import permutation_p, unit_rows
 
 ALPHA = 0.05  # significance level
 _TOO_FEW = 2 / 3  # a verdict requires at most this ratio of the two shares
@@ -92,7 +92,8 @@ class QuestionCluster:
         log_interval: The interval of this share, computed in the same way.
         traffic_share: The share of all questions asked that are in the cluster, including
             repetitions.
-        p: p-value of the test for equal shares, corrected for the number of clusters (max-T).
+        p: p-value of the test for equal shares, corrected for the number of clusters (max-T); for the
+            clearest difference, that of a test of the sets as a whole if it is smaller.
         typical_evaluation: The evaluation questions nearest to the center.
         typical_log: The log questions nearest to the center.
     """
@@ -198,7 +199,7 @@ def assign_clusters(rows: FloatArray, count: int | None, seed: int) -> list[IntA
 
 
 def describe_clusters(
-    assignments: Sequence[IntArray], pooled: PooledQuestions, permuted: BoolArray
+    assignments: Sequence[IntArray], pooled: PooledQuestions, permuted: BoolArray, whole: float
 ) -> tuple[tuple[QuestionCluster, ...], IntArray]:
     """Describe the clusters with the largest significant differences, or else the first ones.
 
@@ -206,6 +207,7 @@ def describe_clusters(
         assignments: (n,) cluster of each question, for several numbers of clusters.
         pooled: The questions.
         permuted: (n, B) permuted labels of evaluation questions, observed labels first.
+        whole: p-value of the test that the sets do not differ as a whole.
 
     Returns:
         The clusters, and the cluster number of each question.
@@ -213,11 +215,12 @@ def describe_clusters(
     rows, texts, ours = pooled.rows, pooled.texts, pooled.evaluation
     sizes = (ours, len(texts) - ours)
     p_all = equal_shares(memberships(assignments), permuted[:, :1], permuted)[:, 0]
-    choices, start = [], 0
-    for assigned in assignments:
+    # If the sets differ as a whole, so does the cluster with the clearest difference.
+    p_all[p_all.argmin()] = min(p_all.min(), whole)
+    choices = []
+    ends = np.cumsum([len(np.unique(assigned)) for assigned in assignments])
+    for assigned, p_values in zip(assignments, np.split(p_all, ends[:-1]), strict=True):
         names = np.unique(assigned)
-        p_values = p_all[start : start + len(names)]
-        start += len(names)
         differing = [
             abs((assigned[:ours] == name).mean() - (assigned[ours:] == name).mean())
             for name in names[p_values <= ALPHA]
@@ -290,9 +293,31 @@ def equal_shares(members: FloatArray, labels: BoolArray, permuted: BoolArray) ->
         ratio += divergence(drawn - inside, (n - sizes) * share)
         return np.asarray(ratio + divergence(n - drawn - others, (n - sizes) * (1 - share)))
 
-    largest = np.sort(ratios(permuted[:, 1:]).max(axis=0))
-    reached = len(largest) - np.searchsorted(largest, ratios(labels) - _ROUNDING, side="left")
-    return np.asarray((reached + 1) / (len(largest) + 1))
+    return permutation_p(ratios(labels), np.sort(ratios(permuted[:, 1:]).max(axis=0)))
+
+
+def equal_means(points: FloatArray, labels: BoolArray, permuted: BoolArray) -> FloatArray:
+    """Test whether the means of both samples are equal, by their distance; return p-values.
+
+    The test is more powerful than `equal_shares` if a topic is spread over many clusters. The distance of
+    means is the maximum mean discrepancy with the linear kernel (Gretton et al. 2012).
+
+    Args:
+        points: (n, d) coordinates.
+        labels: (n, C) labelings to test, all with the same number of labeled points.
+        permuted: (n, B) permuted labels, observed labels first.
+
+    Returns:
+        (C,) p-values.
+
+    Example:
+        >>> labels = np.array([[True, True], [True, False], [False, True], [False, False]])
+        >>> equal_means(np.array([[1.0], [1.0], [0.0], [0.0]]), labels[:, :1], labels).tolist()
+        [0.5]
+    """
+    centered = points - points.mean(axis=0)
+    distances, drawn = (((centered.T @ columns) ** 2).sum(axis=0) for columns in (labels, permuted[:, 1:]))
+    return permutation_p(distances, np.sort(drawn))
 
 
 def choose_additions(
@@ -356,8 +381,8 @@ def marking_words(pooled: PooledQuestions) -> tuple[MarkingWord, ...]:
 
 
 def without_words(texts: Sequence[str], words: Sequence[MarkingWord]) -> tuple[str, ...]:
-    """Return texts without these words; a text without other words becomes a question mark."""
-    left_out = {marker.word for marker in words}
+    """Return texts without these and all English phrasing words; a text without others becomes a question mark."""
+    left_out = _PHRASING.union(marker.word for marker in words)
     rows = ([word for word in _WORD.findall(text.casefold()) if word not in left_out] for text in texts)
     return tuple(" ".join(row) or "?" for row in rows)
 
@@ -406,10 +431,7 @@ def _terms(texts: Sequence[str], numbered: IntArray) -> list[tuple[str, ...]]:
     for number in range(1, int(numbered.max()) + 1):
         members = np.flatnonzero(numbered == number)
         here = Counter(word for row in members for word in words[row])
-        scores = {}
-        for word, count in here.items():
-            expected = len(members) * everywhere[word]
-            if count * len(texts) > expected:
-                scores[word] = count / len(members) * math.log(count * len(texts) / expected)
+        lifts = {word: count * len(texts) / (len(members) * everywhere[word]) for word, count in here.items()}
+        scores = {word: here[word] / len(members) * math.log(lift) for word, lift in lifts.items() if lift > 1}
         terms.append(tuple(sorted(scores, key=lambda word: (-scores[word], word))[:_TERMS]))
     return terms

@@ -22,6 +22,7 @@ from rankgauge.production.clusters import (
     assign_clusters,
     choose_additions,
     describe_clusters,
+    equal_means,
     equal_shares,
     find_outliers,
     marking_words,
@@ -45,13 +46,11 @@ from rankgauge.production.drift_result import (
     detected_from,
 )
 from rankgauge.stats.arrays import BoolArray
-from rankgauge.stats.two_sample import LabelScores, TwoSampleTest
+from rankgauge.stats.two_sample import RARE, LabelScores, TwoSampleTest
 
 _FEWEST, _MOST = 10, 20_000  # distinct questions of either set
-# Smallest cluster shares for a verdict, and the largest ratio of shares in clusters that users do not ask about.
-_MISSING, _SEPARATED, _ALMOST_NONE = 0.01, 0.25, 1 / 3
-# From this area on, without phrasing words, the sets hardly share topics.
-_DISJOINT = 0.97
+# Smallest missing share of the log, and share of evaluation questions unlike the log, for a verdict.
+_MISSING, _SEPARATED = 0.01, 0.25
 # A difference is due to words if without them at most this part of it (area - 0.5) remains, and less than SMALL.
 _LEFT = 0.3
 # Words are not removed if more than 20% of the questions would keep fewer than 2 words.
@@ -121,11 +120,16 @@ def measure_drift(
     rng = np.random.Generator(np.random.PCG64([seed, 3]))
     permuted = np.stack([pooled.labels, *(rng.permutation(pooled.labels) for _ in range(permutations))], axis=1)
     assignments = assign_clusters(topics.rows, clusters, seed)
-    question_clusters, numbered = describe_clusters(assignments, topics, permuted)
+    # Two tests of the sets as a whole, with Bonferroni correction.
+    whole = 2 * min((same_words or test).p, *equal_means(topics.embedding.points, permuted[:, :1], permuted).tolist())
+    question_clusters, numbered = describe_clusters(assignments, topics, permuted, whole)
     simulated = _without_topics(topics, seed)
-    detected = equal_shares(memberships(assignments), simulated, permuted).min(axis=0) <= ALPHA
-    detected |= test.p_values(scores.areas(simulated)) <= ALPHA
-    powers = detected.reshape(len(_LOSSES), _DRAWS).mean(axis=1)
+    p_values = (
+        test.p_values(scores.areas(simulated)),
+        2 * equal_means(topics.embedding.points, simulated, permuted),
+        *equal_shares(memberships(assignments), simulated, permuted),
+    )
+    powers = (np.min(p_values, axis=0) <= ALPHA).reshape(len(_LOSSES), _DRAWS).mean(axis=1)
     detectable = tuple(Detectable(share, float(power)) for share, power in zip(_LOSSES, powers, strict=True))
     outliers, far = find_outliers(pooled)
     asked = pooled.traffic[: len(evaluation)]
@@ -140,7 +144,7 @@ def measure_drift(
             test.p,
             question_clusters,
             kept=same_words is None and any(word.phrasing for word in words),
-            disjoint=max(area.value for area in (same_words or test).areas) >= _DISJOINT,
+            separated=(same_words or test).apart >= _SEPARATED,
             detected_from=detected_from(detectable),
             reworded=same_words is not None and _explained(test, same_words),
         ),
@@ -184,12 +188,11 @@ def _pooled(
             raise InputError(f"{many(size, 'distinct question')}{what}", where=name, fix=f"pass at least {_FEWEST}")
     questions = (*evaluation, *_sampled(own, seed))
     texts = tuple(question.text for question in questions)
-    traffic = [counts.get(question.key, 0) for question in questions]
     return PooledQuestions(
         texts,
         tuple(question.ids for question in questions),
         len(evaluation),
-        np.array(traffic, float),
+        np.array([counts.get(question.key, 0) for question in questions], float),
         embed(texts, encoder, seed),
     )
 
@@ -266,7 +269,7 @@ def choose_verdict(
     clusters: Sequence[QuestionCluster],
     *,
     kept: bool,
-    disjoint: bool,
+    separated: bool,
     detected_from: float | None,
     reworded: bool,
 ) -> str:
@@ -276,17 +279,14 @@ def choose_verdict(
     """
     if kept:
         return "cannot tell"
-    foreign = [cluster for cluster in clusters if cluster.too_many]
-    missing = [cluster for cluster in clusters if cluster.too_few]
-    # Separated: clusters of evaluation questions that are rare in the log; missing: the reverse.
-    ours = math.fsum(cluster.evaluation_share for cluster in foreign)
-    separated = math.fsum(cluster.log_share for cluster in foreign) / ours if ours >= _SEPARATED else math.inf
-    lacking = math.fsum(cluster.evaluation_share for cluster in missing)
-    enough = math.fsum(cluster.excess for cluster in missing) >= _MISSING
-    lost = lacking / math.fsum(cluster.log_share for cluster in missing) if enough else math.inf
-    if disjoint or separated < max(lost, _ALMOST_NONE):
+    if p <= ALPHA and separated:
         return "separated"
-    if lost < math.inf:
+    lost = math.fsum(cluster.excess for cluster in clusters if cluster.too_few)
+    # If the log lacks topics, the evaluation set has too few of all others.
+    rare = [
+        cluster for cluster in clusters if cluster.too_many and cluster.log_share <= RARE * cluster.evaluation_share
+    ]
+    if lost >= max(_MISSING, -math.fsum(cluster.excess for cluster in rare)):
         return "missing"
     if min(cluster.p for cluster in clusters) <= ALPHA or (p <= ALPHA and not reworded):
         return "cannot tell"

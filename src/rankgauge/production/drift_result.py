@@ -241,8 +241,8 @@ class DriftReport(Result):
             else "No difference was found, but the sets are too small to rule one out.",
             "reworded": f"Without phrasing words ({phrasing:.60}), evaluation and log questions have the "
             "same topics, as far as the encoder shows.",
-            "separated": f"Almost all evaluation questions differ from the log (AUC {Ratio(self.strongest.area):.2f}), "
-            "not only in phrasing words."
+            "separated": "Many evaluation questions differ from almost all of the log (AUC "
+            f"{Ratio(self.strongest.area):.2f}), not only in phrasing words."
             if not self.foreign
             else f"{Ratio(ours[0]):.0%} of the evaluation questions, but "
             f"{Ratio(theirs[0]):.0%} of the log, are in clusters (treated as topics) of which the evaluation set has "

@@ -12,10 +12,12 @@ import numpy.typing as npt
 from rankgauge.core.libraries import library
 from rankgauge.errors import InputError
 from rankgauge.stats.arrays import FloatArray, blocks, check_draws
+from rankgauge.stats.intervals import wilson_interval
 
 _FOLDS = 5
 _NEIGHBORS = 10
 _PENALTY = 1.0  # per point that the regression is fitted to
+RARE = 1 / 3  # ratio of the shares of both samples from which on a region is rare in one
 _ROWS = 1000  # in a block of similarities
 _DIGITS = 10  # of rounded scores, so that equal points have equal scores with any BLAS
 
@@ -45,6 +47,8 @@ class TwoSampleTest:
         areas: Area of each classifier, ``linear`` and ``neighbors``.
         z: Standardized area of each classifier.
         permutations: Number of random permutations.
+        apart: Largest share of the first sample that a classifier finds where the other one is rare:
+            above a score that at most a third of this share of the other sample has, with 95% confidence.
         center: (2,) means of the areas over the permutations and the observed labels.
         spread: (2,) standard deviations of the same areas.
         largest: (permutations,) larger standardized area of each permutation, sorted.
@@ -54,6 +58,7 @@ class TwoSampleTest:
     areas: tuple[AreaEstimate, ...]
     z: tuple[float, ...]
     permutations: int
+    apart: float
     center: FloatArray
     spread: FloatArray
     largest: FloatArray
@@ -61,8 +66,7 @@ class TwoSampleTest:
     def p_values(self, areas: FloatArray) -> FloatArray:
         """Return the p-values of other labelings of the same points, from their areas (2, B)."""
         z = _standardized(areas, self.center, self.spread).max(axis=0)
-        reached = self.permutations - np.searchsorted(self.largest, z - _TIE, side="left")
-        return np.asarray((reached + 1) / (self.permutations + 1))
+        return permutation_p(z, self.largest)
 
 
 _TIE = 1e-9
@@ -165,17 +169,15 @@ class LabelScores:
         center, spread = areas.mean(axis=1), areas.std(axis=1)
         z = _standardized(areas, center, spread)
         largest = np.sort(z[:, 1:].max(axis=0))
-        reached = permutations - np.searchsorted(largest, z[:, 0].max() - _TIE, side="left")
         ordered = labels[self.order]
-        estimates = tuple(
-            _estimate(scores, ordered, groups, float(least))
-            for scores, groups, least in zip(self.scores(ordered), self._groups, spread, strict=True)
-        )
+        scored = tuple(zip(self.scores(ordered), self._groups, spread, strict=True))
+        estimates = tuple(_estimate(scores, ordered, groups, float(least)) for scores, groups, least in scored)
         return TwoSampleTest(
-            float((reached + 1) / (permutations + 1)),
+            float(permutation_p(z[:, 0].max(), largest)),
             estimates,
             tuple(z[:, 0].tolist()),
             permutations,
+            max(_share_apart(scores, ordered, groups) for scores, groups, _ in scored),
             center,
             spread,
             largest,
@@ -218,6 +220,17 @@ def area_under_curve(
         pairs += ones * (len(group) - ones)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(pairs > 0, won / np.maximum(pairs, 1), np.nan))
+
+
+def permutation_p(values: npt.ArrayLike, drawn: FloatArray) -> FloatArray:
+    """Return the p-values of statistics from the sorted statistics of random permutations.
+
+    Example:
+        >>> float(permutation_p(3.0, np.array([1.0, 2.0, 3.0])))
+        0.5
+    """
+    reached = len(drawn) - np.searchsorted(drawn, np.asarray(values) - _TIE, side="left")
+    return np.asarray((reached + 1) / (len(drawn) + 1))
 
 
 def middle_ranks(values: FloatArray) -> FloatArray:
@@ -266,6 +279,20 @@ def _standardized(areas: FloatArray, center: FloatArray, spread: FloatArray) -> 
     """Return (2, B) areas in standard deviations; 0 for a classifier with a constant area."""
     scale = np.where(spread > _TIE, spread, np.inf)
     return np.asarray((areas - center[:, None]) / scale[:, None])
+
+
+def _share_apart(scores: FloatArray, labels: npt.NDArray[np.bool_], groups: list[npt.NDArray[np.int64]]) -> float:
+    """Return the largest share of labeled points above a score that at most a third of that share of the others has.
+
+    The lower bound of the first share is compared with the upper bound of the second one.
+    """
+    ranks = np.empty(len(scores))
+    for group in groups:
+        ranks[group] = middle_ranks(scores[group][:, None])[:, 0] / len(group)
+    labeled = labels[np.argsort(-ranks, kind="stable")]
+    least = wilson_interval(np.cumsum(labeled), labeled.sum())[0]
+    most = wilson_interval(np.cumsum(~labeled), (~labeled).sum())[1]
+    return float(least[most <= RARE * least].max(initial=0))
 
 
 def _estimate(
