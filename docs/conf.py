@@ -71,6 +71,7 @@ nitpick_ignore = [
     ("py:class", "StoredQrels"),
     ("py:class", "rankgauge.comparison.differences.Computation"),  # private fields of results
     ("py:class", "rankgauge.comparison.deciding._Bounds"),
+    ("py:class", "rankgauge.web.jobs.Runner"),  # made by serve()
     ("py:class", "rankgauge.core.threads._T"),
     ("py:class", "rankgauge.core.threads._R"),
     ("py:class", "Connection"),  # from SQLAlchemy
