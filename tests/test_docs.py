@@ -322,7 +322,7 @@ def test_every_key_of_the_project_file_is_on_its_page_with_its_default():
 
 
 def test_the_project_on_its_page_can_be_run(tmp_path):
-    first, _, mine, space, gate, bands, models = re.findall(
+    first, _, mine, space, gate, bands, alerts, models = re.findall(
         r"(?ms)^```toml\n(.*?)^```", text("reference", "project-file.md")
     )
     shutil.copytree(rankgauge.sample_path("qrels.txt").parent, tmp_path / "sample")
@@ -338,10 +338,11 @@ def test_the_project_on_its_page_can_be_run(tmp_path):
     for option, values in plan.file.data["explore"]["space"].items():
         value = functools.reduce(lambda table, key: table[key], option.split("."), today)
         assert value in values
-    path.write_text("\n".join([first.split("[gate")[0], mine, gate, bands, models]), encoding="utf-8")
+    path.write_text("\n".join([first.split("[gate")[0], mine, gate, bands, alerts, models]), encoding="utf-8")
     assert len(rankgauge.BenchmarkPlan.read(path).retrievers) == 6
     assert len(rankgauge.GateRules.of(path).contracts) == 1
     assert str(rankgauge.diagnosis.Bands.of(path).bands[0].measure) == "P@5"
+    assert len(rankgauge.project.alert_thresholds(rankgauge.core.ProjectFile.read(path))) == 2
 
 
 # ---- pages

@@ -1,4 +1,4 @@
-"""Settings of judging and of language models in a project file."""
+"""Settings of alerts, of judging, and of language models in a project file."""
 
 import os
 
@@ -7,7 +7,8 @@ import pytest
 from rankgauge import InputError, UnknownName
 from rankgauge.core import ProjectFile
 from rankgauge.judging import Settings
-from rankgauge.project import judging_settings, model_settings
+from rankgauge.production import Threshold
+from rankgauge.project import alert_thresholds, judging_settings, model_settings
 
 MODEL = '[models.judge]\nurl = "http://localhost:8000/v1"\nmodel = "small"\n'
 
@@ -69,3 +70,35 @@ def test_a_mistake_is_reported_with_its_line(read, text, error, message):
     with pytest.raises(error) as caught:
         (judging_settings(file), model_settings(file, "judge"))
     assert message in str(caught.value)
+
+
+def test_thresholds_of_alerts_are_those_of_the_table(read):
+    file = read(
+        '[alerts]\nwebhook = "https://example.org"\nidk_rate = { max = 0.2 }\nlatency_p95 = { min = 1, max = 2000 }'
+    )
+    texts = ["idk_rate > 0.2", "latency_p95 < 1", "latency_p95 > 2000"]
+    assert alert_thresholds(file) == tuple(map(Threshold.of, texts))
+    assert alert_thresholds(read("")) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        (
+            "idk = { max = 0.2 }",
+            UnknownName,
+            "line 2, alerts.idk: unknown key of alerts 'idk'\nfix: did you mean idk_rate",
+        ),
+        ("idk_rate = 0.2", InputError, "line 2, alerts.idk_rate: got 0.2\nfix: use a table"),
+        ("idk_rate = {}", InputError, "line 2, alerts.idk_rate: there is no limit\nfix: write idk_rate = { max = NUM"),
+        ("idk_rate = { most = 1 }", UnknownName, "line 2, alerts.idk_rate.most: unknown key of a threshold 'most'"),
+        ("idk_rate = { max = '1' }", InputError, "line 2, alerts.idk_rate.max: got '1'\nfix: use a number"),
+        ("idk_rate = { max = 20 }", InputError, "line 2, alerts.idk_rate.max: max: max=20 is not valid\nfix: pass a"),
+        ("idk_rate = { max = nan }", InputError, "line 2, alerts.idk_rate.max"),
+        ("webhook = 1", InputError, "line 2, alerts.webhook: got 1\nfix: use text in quotes"),
+    ],
+)
+def test_faults_of_thresholds_name_line_and_fix(read, text, error, message):
+    with pytest.raises(error) as raised:
+        alert_thresholds(read(f"[alerts]\n{text}"))
+    assert message in str(raised.value)

@@ -203,6 +203,10 @@ RESULTS = {
     "ModelJudging": lambda _: judging.ModelJudging(
         judging.Judge("m", "model", kind="model"), 3, 1, {"none": 1}, {"server": 1}, 0, Usage()
     ),
+    "Alerts": lambda folder: production.find_alerts(
+        production.online_metrics(log(folder), by="week"),
+        [production.Threshold("thumbs_ratio", above=True, number=0.1)],
+    ),
     "OnlineMetrics": lambda folder: rankgauge.production.online_metrics(
         log(folder), thresholds=["thumbs_ratio < 0.5"], by="day"
     ),

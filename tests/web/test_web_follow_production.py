@@ -27,7 +27,7 @@ def judge(folder):
         app = judging_app(project, log=EventLog(folder / "log"))
         with TestClient(app, base_url=ORIGIN) as client:
             sign_in(client, project, "Lena", "lead")
-            for path in ("/production", "/production/drift", "/production/sample?n=30"):
+            for path in ("/production?wait=1", "/production/drift?wait=1", "/production/sample?n=30&wait=1"):
                 assert client.get(path).status_code == 200
             page = client.get("/judge")
             while fields := dict(re.findall(r'name="(csrf|choice|opened)" value="(.*?)"', page.text)):
@@ -57,10 +57,11 @@ def test_the_how_to_goes_from_a_raw_log_to_a_refreshed_evaluation_set(tmp_path):
         else:
             name = " ".join(step["command"].split()[1:3])
             said[name] = printed(step["command"], str(tmp_path))
-            fails = "--fail-if" in step["command"]
+            fails = "--fail-if" in step["command"] or "--strict" in step["command"]
             assert ("(exit code" in said[name]) is fails, (step["command"], said[name])
     assert "(exit code 1)" in said["logs metrics"]
     assert "REFRESH" in said["logs health"]
+    assert "ALERT: idk_rate is above 0.2: 0.333" in said["status --strict"]
     picture = (tmp_path / "drift.html").read_text(encoding="utf-8")
     assert picture.count('class="evaluation"') == 30
     lines = (tmp_path / "questions.jsonl").read_text(encoding="utf-8").splitlines()

@@ -42,16 +42,19 @@ def test_new_questions_are_added_by_keyboard_alone(served, tmp_path, options):
     found = []
     for name, path in (
         ("Production", "/production"),
+        ("idk_rate", "/production/metrics/idk_rate"),
         ("Drift", "/production/drift"),
         ("New questions", "/production/sample"),
     ):
         follow(page, name)
         page.wait_for_url(f"**{path}")
+        page.wait_for_selector(".busy", state="detached")  # the part that takes long
         found += serious(axe, page)
         wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert wide <= 0, path
     follow(page, "Draw")
     page.wait_for_url("**/production/sample?n=30*")
+    page.wait_for_selector(".busy", state="detached")
     found += serious(axe, page)
     boxes = page.locator("input[type=checkbox]:checked")
     assert boxes.count() == 30

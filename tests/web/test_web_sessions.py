@@ -12,10 +12,12 @@ from http.cookies import SimpleCookie
 import httpx
 import pytest
 from judging_pages import ORIGIN, filled, sign_in, token_of
+from production_logs import write_log
 from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
 from rankgauge.judging import Answer, Choice, JudgingProject, hash_secret
+from rankgauge.production import EventLog
 from rankgauge.web import judging_app
 from rankgauge.web.jobs import Runner
 from rankgauge.web.pages import RateLimit
@@ -94,11 +96,29 @@ JOBS = {
     ("POST", "/try/save"): LEADS,
     ("GET", "/try/{name}"): LEADS,
 }
+PRODUCTION = {
+    ("GET", "/production"): LEADS,
+    ("GET", "/production/alerts"): LEADS,
+    ("GET", "/production/metrics/{metric}"): LEADS,
+    ("GET", "/production/drift"): LEADS,
+    ("GET", "/production/drift/picture"): LEADS,
+    ("GET", "/production/sample"): LEADS,
+    ("POST", "/production/questions"): LEADS,
+}
 
 
-def test_the_application_has_these_routes_and_static_files_only(evaluated):
-    whole = judging_app(evaluated.judging, evaluations=evaluated, runner=Runner(evaluated))
-    for app, routes in ((judging_app(evaluated.judging), ROUTES), (whole, ROUTES | EVALUATIONS | JOBS)):
+WHOLE = ROUTES | EVALUATIONS | PRODUCTION | JOBS
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    pytest.importorskip("duckdb", reason="DuckDB is not installed")
+    return EventLog(write_log(tmp_path_factory.mktemp("log") / "log.parquet"))
+
+
+def test_the_application_has_these_routes_and_static_files_only(evaluated, log):
+    whole = judging_app(evaluated.judging, log=log, evaluations=evaluated, runner=Runner(evaluated))
+    for app, routes in ((judging_app(evaluated.judging), ROUTES), (whole, WHOLE)):
         found = {
             (method, route.path)
             for route in app.routes
@@ -110,14 +130,14 @@ def test_the_application_has_these_routes_and_static_files_only(evaluated):
 
 
 @pytest.mark.parametrize("role", [None, *ROLES])
-def test_every_route_rejects_users_without_its_role(evaluated, role):
+def test_every_route_rejects_users_without_its_role(evaluated, log, role):
     project = evaluated.judging
-    app = judging_app(project, evaluations=evaluated, runner=Runner(evaluated))
+    app = judging_app(project, log=log, evaluations=evaluated, runner=Runner(evaluated))
     client = TestClient(app, base_url=ORIGIN, raise_server_exceptions=False)
     if role is not None:
         sign_in(client, project, "Somebody", role)
         client.headers["X-CSRF-Token"] = token_of(client)
-    for (method, path), roles in (ROUTES | EVALUATIONS | JOBS).items():
+    for (method, path), roles in WHOLE.items():
         if roles is None:
             continue
         answer = client.request(method, re.sub(r"\{\w+(:path)?\}", "nobody", path.replace("{job:int}", "7")))

@@ -39,18 +39,34 @@ def init(*, folder: str | None = argument("[FOLDER]")) -> None:
 
 
 @command()
-def status(*, path: str | None = options.project, out: Output) -> None:
-    """Show what the project has: documents, judgments, evaluations, and the most useful next step.
+def status(
+    *,
+    path: str | None = options.project,
+    strict: bool = option("Exit with 1 if there is an alert, and with 4 if alerts cannot be checked."),
+    notify: bool = option("Send alerts to the webhook of the project."),
+    out: Output,
+) -> None:
+    """Show what the project has: documents, judgments, evaluations, alerts, and the most useful next step.
+
+    An alert is a metric of the production log that is beyond a threshold in the table [alerts] of
+    the project file, with its whole 95% interval; or a recent change of a metric for the worse.
+
+    Exit codes: 0 success; 1 an alert, with --strict; 2 an error, or alerts that could not be sent;
+    4 the log, or the metric of a threshold, cannot be checked, with --strict.
 
     \b
     Examples:
       rankgauge status
-      rankgauge status handbook
+      rankgauge status handbook --strict --notify
     """
     with working("reading the project"):
         project = rankgauge.Project(path or ".")
         shown = project.status()
     out.print(shown)
+    if notify:
+        with working("sending the alerts"):
+            rankgauge.project.send_alerts(shown.alerts, project.file)
+    click.get_current_context().exit(shown.exit_code() if strict else 0)
 
 
 @command()

@@ -33,8 +33,8 @@ _KEYS: Mapping[str, tuple[type, ...]] = {
     "store": (str,),
     **dict.fromkeys(("texts", "judge_names"), (bool,)),
     "log": (str,),
-    **dict.fromkeys(("answers", "bands", "evaluation", "explore", "gate", "judging"), (dict,)),
-    **dict.fromkeys(("limits", "models", "retrievers"), (dict,)),
+    **dict.fromkeys(("alerts", "answers", "bands", "evaluation", "explore"), (dict,)),
+    **dict.fromkeys(("gate", "judging", "limits", "models", "retrievers"), (dict,)),
 }
 _WORDS = {
     str: "text in quotes",

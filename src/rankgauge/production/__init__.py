@@ -6,6 +6,7 @@ from rankgauge.core.lazy import lazy_imports
 
 with lazy_imports(globals()):
     from rankgauge.core.redaction import scrub as scrub
+    from rankgauge.production.alerts import Alert as Alert, Alerts as Alerts, find_alerts as find_alerts
     from rankgauge.production.clicks import (
         ImplicitJudgments as ImplicitJudgments,
         implicit_judgments as implicit_judgments,
@@ -64,6 +65,7 @@ with lazy_imports(globals()):
     )
     from rankgauge.production.online import online_metrics as online_metrics
     from rankgauge.production.online_result import (
+        PERIODS as PERIODS,
         MetricChange as MetricChange,
         OnlineMetrics as OnlineMetrics,
         OnlineValue as OnlineValue,

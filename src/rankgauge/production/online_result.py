@@ -58,6 +58,10 @@ class OnlineValue:
         """Whether there is a value."""
         return not math.isnan(self.value)
 
+    def value_text(self) -> str:
+        """Return the value as text, or a dash."""
+        return figure(self.metric, self.value)
+
     def interval_text(self) -> str:
         """Return the interval as text, or a dash."""
         if math.isnan(self.low):
@@ -133,9 +137,11 @@ class MetricChange:
     @property
     def sentence(self) -> str:
         """Shifts and the week that differs as text, or empty."""
-        return "; ".join(filter(None, (self._shift_sentence(), self.week_sentence)))
+        return "; ".join(filter(None, (self.shift_sentence, self.week_sentence)))
 
-    def _shift_sentence(self) -> str:
+    @property
+    def shift_sentence(self) -> str:
+        """The shifts as text, or empty."""
         if not self.shifts:
             return ""
         parts = (
@@ -238,7 +244,7 @@ class OnlineMetrics(Result):
         rows = (
             (
                 value.metric.name if value.defined else Detail(value.metric.name),
-                figure(value.metric, value.value),
+                value.value_text(),
                 value.interval_text(),
                 value.basis(),
             )
@@ -260,7 +266,7 @@ class OnlineMetrics(Result):
         values = {(value.metric.name, value.group): value for value in (*self.groups, *self.overall)}
         columns: tuple[str, ...] = tuple(metric.name for metric in defined)
         rows = [
-            (shown, *(figure(metric, values[metric.name, group].value) for metric in defined))
+            (shown, *(values[metric.name, group].value_text() for metric in defined))
             for group, shown in (*names, (None, "all"))
         ]
         if len(defined) == 1:
@@ -309,7 +315,7 @@ class OnlineMetrics(Result):
                     value.worst,
                     value.best,
                     value.metric.unit,
-                    self._definition(value.metric),
+                    self.definition(value.metric),
                     value.reason,
                 )
                 for value in (*self.overall, *self.groups)
@@ -394,7 +400,8 @@ class OnlineMetrics(Result):
     def _of(self, metric: OnlineMetric) -> list[OnlineValue]:
         return [value for value in self.groups if value.metric == metric]
 
-    def _definition(self, metric: OnlineMetric) -> str:
+    def definition(self, metric: OnlineMetric) -> str:
+        """Return the definition of a metric with the parameters of this result."""
         return metric.definition.format(**self.parameters)
 
     def _title(self) -> str:
@@ -418,7 +425,7 @@ class OnlineMetrics(Result):
         notes = [f"not defined: {', '.join(names)} ({why})" for why, names in missing.items()]
         yield from notes if len(undefined) <= _FEW else map(Detail, notes)
         yield from (
-            Detail(f"{m.name}: {self._definition(m)}") for m in self.metrics if not self.by or m.name not in undefined
+            Detail(f"{m.name}: {self.definition(m)}") for m in self.metrics if not self.by or m.name not in undefined
         )
 
 
@@ -453,4 +460,4 @@ def check_threshold(threshold: Threshold, values: Iterable[OnlineValue]) -> Thre
     elif high <= limit:
         verdict, message = "PASS", f"is not {side} {threshold.number:g}"
     spread = f"95% interval {value.interval_text()}" if not math.isnan(low) else f"no interval: {value.reason}"
-    return ThresholdCheck(threshold, verdict, f"{threshold.metric} {message}: {value.value:.4g} ({spread})")
+    return ThresholdCheck(threshold, verdict, f"{threshold.metric} {message}: {value.value_text()} ({spread})")

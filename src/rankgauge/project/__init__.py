@@ -13,7 +13,9 @@ with lazy_imports(globals()):
         reevaluate as reevaluate,
     )
     from rankgauge.project.sections import (
+        alert_thresholds as alert_thresholds,
         answer_settings as answer_settings,
         judging_settings as judging_settings,
         model_settings as model_settings,
+        send_alerts as send_alerts,
     )

@@ -33,8 +33,10 @@ from rankgauge.gates.rules import GateRules
 from rankgauge.judging.export import export_judgments
 from rankgauge.judging.planning import judging_status
 from rankgauge.judging.project import JudgingProject
+from rankgauge.production.alerts import Alerts, find_alerts
 from rankgauge.production.log import EventLog
-from rankgauge.project.sections import judging_settings
+from rankgauge.production.online import online_metrics
+from rankgauge.project.sections import alert_thresholds, judging_settings
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 from rankgauge.store.database import NothingStored
@@ -328,8 +330,9 @@ class Project:
         """Return what is there, and the next step; no code is imported.
 
         Raises:
-            InputError: If the store cannot be read.
+            InputError: If the store cannot be read, or a threshold is invalid.
         """
+        thresholds, alerts = alert_thresholds(self.file), None
         facts: dict[str, str] = {}
         state = ""
         try:
@@ -351,7 +354,25 @@ class Project:
             if text:
                 facts[fact] = text
             state = state or next_state
-        return ProjectStatus(self.file.folder.name, facts, next_step(state or "project: evaluated"))
+        if self.file.log is not None or thresholds:
+            try:
+                alerts = self.alerts()
+                facts["alerts"] = alerts.summary()
+            except RankgaugeError as error:
+                facts["alerts"] = f"not checked: {error.what}"
+        return ProjectStatus(self.file.folder.name, facts, next_step(state or "project: evaluated"), alerts)
+
+    def alerts(self) -> Alerts:
+        """Return the alerts of the production log, with the thresholds of the file.
+
+        Raises:
+            InputError: If there is no log, it cannot be read, or a threshold is invalid.
+            MissingExtra: If DuckDB is not installed.
+        """
+        thresholds = alert_thresholds(self.file)
+        if self.file.log is None:
+            raise self.file.error("there is no production log", "alerts", fix='name it: log = "FOLDER"')
+        return find_alerts(online_metrics(self.file.log, by="week"), thresholds)
 
     def _evaluation_status(self, judgments: Qrels | None) -> tuple[str, str]:
         """Return the latest evaluation with its verdict, and the state that it leads to."""
@@ -419,19 +440,30 @@ class ProjectStatus(Result):
         folder: The name of the folder.
         facts: What is there, with numbers.
         next_step: The most useful next step.
+        alerts: The alerts of the log; None if there is no log or it cannot be read.
     """
 
-    _attributes = "folder facts next_step"
+    _attributes = "folder facts next_step alerts=alerts.to_dict"
 
     folder: str
     facts: Mapping[str, str]
     next_step: str
+    alerts: Alerts | None = None
 
     def table(self) -> Table:
         """Return one row for each fact."""
+        found = self.alerts
+        alerts = () if found is None else (*(f"ALERT: {alert.text}" for alert in found.alerts), *found.notes())
         return Table(
-            ("what", "status"), tuple(self.facts.items()), title=self.folder, notes=(f"next step: {self.next_step}",)
+            ("what", "status"),
+            tuple(self.facts.items()),
+            title=self.folder,
+            notes=(*alerts, f"next step: {self.next_step}"),
         )
+
+    def exit_code(self) -> int:
+        """Return 1 if there is an alert, 4 if the log or a threshold cannot be checked, else 0."""
+        return 4 * ("alerts" in self.facts) if self.alerts is None else self.alerts.exit_code()
 
     def summary(self) -> str:
         """Return the next step."""

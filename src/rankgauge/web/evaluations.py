@@ -121,6 +121,7 @@ def _overview(visit: Visit) -> Response:
     latest = next((entry for entry in reversed(entries) if not of_answers(entry)), entries[-1] if entries else None)
     return visit.render(
         "overview.html",
+        watched=visit.judge.role in LEADS and visit.request.app.state.log is not None,
         latest=latest,
         answers=workbench.latest_answers(),
         other=None if latest is None else workbench.baseline(latest),

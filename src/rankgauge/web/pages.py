@@ -211,6 +211,9 @@ class Results:
         self._locks: dict[Hashable, threading.Lock] = {}
         self._lock = threading.Lock()
 
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._kept
+
     def get(self, key: Hashable, compute: Callable[[], _T], position: Callable[[], tuple[int, ...]] = tuple) -> _T:
         """Return the result for a key, and compute it if it is not kept.
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import date
 from typing import Any, TypeVar
 
 from starlette.responses import HTMLResponse, Response
@@ -13,23 +15,30 @@ from starlette.routing import Route
 from rankgauge.errors import InputError
 from rankgauge.judging import questions_of
 from rankgauge.production import (
+    METRICS,
+    PERIODS,
     DriftReport,
     EvaluationQuestion,
     EventLog,
+    MetricChange,
     OnlineMetrics,
+    OnlineValue,
     QuestionSample,
+    Threshold,
+    find_alerts,
     measure_drift,
     online_metrics,
     sample_questions,
 )
+from rankgauge.project import alert_thresholds
 from rankgauge.reports import drift_page
-from rankgauge.web.pages import LEADS, Results, Visit, see_other, visited
+from rankgauge.web.pages import LEADS, PageError, Results, Visit, see_other, visited
 
 _T = TypeVar("_T")
-_PERIODS = ("week", "day")
 _SAMPLING = ("frequency", "strata", "uniform")
 _MOST = 100  # largest number of questions per draw, each with a checkbox in the form
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM = 720, 220, 72, 28
+_SMALL, _LARGE = (340, 150), (600, 210)  # width and height of a chart
+_RIGHT, _TOP, _BOTTOM = 12, 10, 26  # its margins
 _POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]+)"')
 
 
@@ -44,85 +53,180 @@ class ProductionLog:
         """Return a result for these arguments and this state of the log."""
         return self._results.get((*key, self.log.fingerprint()), compute)
 
+    def has(self, key: tuple[Any, ...]) -> bool:
+        """Return whether a result is kept."""
+        return (*key, self.log.fingerprint()) in self._results
+
+
+def _log(visit: Visit) -> ProductionLog:
+    log: ProductionLog = visit.request.app.state.log
+    return log
+
+
+def _waits(visit: Visit) -> bool:
+    """Return whether the response may wait for a result; otherwise the script asks again and waits."""
+    return "wait" in visit.request.query_params
+
+
+def _render(visit: Visit, template: str, **values: Any) -> Response:
+    """Render a page, with the address of the same page after waiting for its result."""
+    url = visit.request.url.include_query_params(wait=1)
+    return visit.render(template, complete=f"{url.path}?{url.query}", **values)
+
 
 # ---- metrics
 
 
+def _online(visit: Visit, by: str) -> OnlineMetrics:
+    log = _log(visit)
+    return log.computed(("metrics", by), lambda: online_metrics(log.log, by=by))
+
+
+def _thresholds(visit: Visit) -> tuple[Threshold, ...]:
+    workbench = visit.request.app.state.workbench
+    return () if workbench is None else alert_thresholds(workbench.project.file)
+
+
+def _alerts(visit: Visit) -> Response:
+    """Show the alerts, a part of the overview."""
+    return visit.render("production_alerts.html", alerts=find_alerts(_online(visit, "week"), _thresholds(visit)))
+
+
 def _metrics(visit: Visit) -> Response:
+    """Show alerts, changes, and a small chart of each metric; or one metric."""
+    name = visit.request.path_params.get("metric", "")
+    if name not in {"", *METRICS}:
+        raise PageError(404, f"There is no metric {name:.60}.", where="production", fix="Choose one of the list.")
     by = visit.request.query_params.get("by", "")
-    by = by if by in _PERIODS else _PERIODS[0]
-    log: ProductionLog = visit.request.app.state.log
-    metrics = log.computed(("metrics", by), lambda: online_metrics(log.log, by=by))
-    names = [value.metric.name for value in metrics.overall if value.defined]
-    shown = visit.request.query_params.get("metric", "")
-    shown = shown if shown in names else next(iter(names), "")
-    return visit.render(
-        "production.html",
-        found=metrics,
-        by=by,
-        periods=_PERIODS,
+    by = by if by in PERIODS else "week"
+    template = "production_metric.html" if name else "production.html"
+    thresholds, known = _thresholds(visit), {"name": name, "by": by, "periods": PERIODS}
+    if not (_waits(visit) or all(_log(visit).has(("metrics", period)) for period in {"week", by})):
+        return _render(visit, template, found=None, **known)
+    found, alerts = _online(visit, by), find_alerts(_online(visit, "week"), thresholds)
+    shown = [value for value in found.overall if name in {"", value.metric.name}]
+    changes = {change.metric.name: change for change in found.changes}
+    told = {(alert.metric, alert.kind) for alert in alerts.alerts}
+    return _render(
+        visit,
+        template,
+        found=found,
         shown=shown,
-        names=names,
-        chart=_chart(metrics, shown),
-        changes=metrics.change_notes(),
+        charts=[
+            _chart(
+                [point for point in found.groups if point.metric == value.metric and point.defined],
+                [limit.number for limit in thresholds if limit.metric == value.metric.name],
+                changes.get(value.metric.name),
+                _LARGE if name else _SMALL,
+            )
+            for value in shown
+            if value.defined
+        ],
+        alerts=replace(
+            alerts,
+            alerts=tuple(alert for alert in alerts.alerts if name in {"", alert.metric}),
+            undecided=tuple(check for check in alerts.undecided if name in {"", check.threshold.metric}),
+        ),
+        change=changes.get(name),
+        others=[
+            (key, sentence)
+            for key, change in changes.items()
+            for kind, sentence in (("shift", change.shift_sentence), ("week", change.week_sentence))
+            if sentence and name in {"", key} and (key, kind) not in told
+        ],
+        notes=found.change_notes()[sum(bool(change.sentence) for change in found.changes) :],
+        **known,
     )
 
 
-def _chart(metrics: OnlineMetrics, name: str) -> dict[str, Any] | None:
-    """Return the chart of a metric over days or weeks, or None for fewer than two.
+def _chart(
+    points: Sequence[OnlineValue], limits: Sequence[float], change: MetricChange | None, size: tuple[int, int]
+) -> dict[str, Any]:
+    """Return the chart of a metric over days or weeks; empty for fewer than two.
 
-    Points, the line, and the band of intervals are in coordinates of the picture.
+    The line, the band of intervals, thresholds, shifts, and the week that differs are in coordinates of the picture.
     """
-    values = [point for point in metrics.groups if point.metric.name == name and point.defined]
-    if len(values) < 2:
-        return None
+    if len(points) < 2:
+        return {}
+    (width, height), left = size, 14 + size[0] // 10
     # Missing or infinite bounds of an interval are replaced by the value.
     ends = [
         (
             point.value if math.isnan(point.low) else point.low,
             point.high if math.isfinite(point.high) else point.value,
         )
-        for point in values
+        for point in points
     ]
-    low, high = min(0.0, *(bounds[0] for bounds in ends)), max(bounds[1] for bounds in ends)
-    high = high if high > low else low + 1.0
-    step = (_WIDTH - _LEFT - 12) / (len(values) - 1)
+    half = max(*(high for _, high in ends), *limits) / 2 or 0.5
+    power = 10.0 ** math.floor(math.log10(half))
+    step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power > half * 0.999)
+    days = [_day(str(point.group)) for point in points]
 
-    def place(value: float) -> float:
-        return round(8 + (high - value) / (high - low) * (_HEIGHT - _BOTTOM - 8), 1)
+    def across(day: int) -> float:
+        share = (day - days[0]) / (days[-1] - days[0])
+        return round(left + min(share, 1.0) * (width - left - _RIGHT), 1)
 
-    xs = [round(_LEFT + step * number, 1) for number in range(len(values))]
-    band = [f"{x},{place(bounds[1])}" for x, bounds in zip(xs, ends, strict=True)]
-    band += [f"{x},{place(bounds[0])}" for x, bounds in reversed([*zip(xs, ends, strict=True)])]
+    def down(value: float) -> float:
+        return round(_TOP + (1 - value / (2 * step)) * (height - _TOP - _BOTTOM), 1)
+
+    xs = [across(day) for day in days]
+    band = [f"{x},{down(high)}" for x, (_, high) in zip(xs, ends, strict=True)]
+    band += [f"{x},{down(low)}" for x, (low, _) in reversed([*zip(xs, ends, strict=True)])]
+    week = change.week.start if change and change.week else ""
     return {
-        "name": name,
-        "line": " ".join(f"{x},{place(point.value)}" for x, point in zip(xs, values, strict=True)),
+        "size": size,
+        "left": left,
+        "line": " ".join(f"{x},{down(point.value)}" for x, point in zip(xs, points, strict=True)),
         "band": " ".join(band),
         "points": [
-            (x, place(point.value), f"{point.group}: {point.value:.3g} ({point.interval_text()})")
-            for x, point in zip(xs, values, strict=True)
+            (
+                x,
+                down(point.value),
+                f"{point.group}: {point.value_text()} ({point.interval_text()})",
+                point.group == week,
+            )
+            for x, point in zip(xs, points, strict=True)
         ],
-        "ends": (values[0].group or "", values[-1].group or ""),  # first and last day or week
-        "ticks": [(place(value), f"{value:.3g}") for value in (low, (low + high) / 2, high)],
+        "latest": points[-1],
+        "ends": (points[0].group, points[-1].group),  # first and last day or week
+        "ticks": [(down(value), f"{value:,.6g}") for value in (0.0, step, 2 * step)],
+        "limits": [down(limit) for limit in limits],
+        "shifts": [across(_day(day)) for day, _, _ in (change.shifts if change else ())],
     }
+
+
+def _day(text: str) -> int:
+    return date.fromisoformat(text).toordinal()
 
 
 # ---- drift
 
 
+def _texts(visit: Visit) -> tuple[str, ...]:
+    """Return the questions that are judged, or those of the latest evaluation."""
+    asked = tuple(question.text for question in visit.project.questions.values() if not question.withdrawn)
+    workbench = visit.request.app.state.workbench
+    latest = [] if asked or workbench is None else workbench.history.entries()[-1:]
+    return asked or tuple(text for entry in latest for text in workbench.queries(entry).values())
+
+
 def _drift_of(visit: Visit) -> DriftReport:
-    log: ProductionLog = visit.request.app.state.log
-    texts = tuple(question.text for question in visit.project.questions.values() if not question.withdrawn)
+    log, texts = _log(visit), _texts(visit)
     return log.computed(("drift", texts), lambda: measure_drift(list(texts), log.log))
 
 
 def _drift(visit: Visit) -> Response:
+    texts = _texts(visit)
+    if not texts or not (_waits(visit) or _log(visit).has(("drift", texts))):
+        return _render(visit, "production_drift.html", found=None, empty=not texts)
     report = _drift_of(visit)
-    *texts, limitation = report.sentences()
-    return visit.render(
+    *sentences, limitation = report.sentences()
+    return _render(
+        visit,
         "production_drift.html",
+        empty=False,
         found=report,
-        sentences=texts,
+        sentences=sentences,
         limitation=limitation,
         marks=[report.mark(cluster) for cluster in report.clusters],
     )
@@ -141,8 +245,8 @@ def _picture(visit: Visit) -> Response:
 # ---- new questions
 
 
-def _sample_of(visit: Visit, values: Any) -> QuestionSample:
-    """Return the sample of questions requested in a form or URL."""
+def _sample_of(visit: Visit, values: Any) -> QuestionSample | None:
+    """Return the sample of questions requested in a form or URL; None if it takes long and the page does not wait."""
     try:
         n, seed = (int(values.get(name, default)) for name, default in (("n", "30"), ("seed", "0")))
     except ValueError:
@@ -154,18 +258,21 @@ def _sample_of(visit: Visit, values: Any) -> QuestionSample:
             where="production",
             fix=f"draw 1 to {_MOST} questions by {', '.join(_SAMPLING)}, with a seed of at least 0",
         )
-    log: ProductionLog = visit.request.app.state.log
+    log = _log(visit)
     known = tuple(EvaluationQuestion(question.id, question.text) for question in visit.project.questions.values())
-    return log.computed(
-        ("sample", n, by, seed, known), lambda: sample_questions(log.log, n, by=by, seed=seed, exclude=known)
-    )
+    key = ("sample", n, by, seed, known)
+    if not (_waits(visit) or visit.form or log.has(key)):
+        return None
+    return log.computed(key, lambda: sample_questions(log.log, n, by=by, seed=seed, exclude=known))
 
 
 def _sample(visit: Visit) -> Response:
     values = visit.request.query_params
-    return visit.render(
+    return _render(
+        visit,
         "production_sample.html",
         found=_sample_of(visit, values) if values.get("n") else None,
+        wanted=bool(values.get("n")),
         methods=_SAMPLING,
         most=_MOST,
         given={name: values.get(name, start) for name, start in (("n", "30"), ("by", _SAMPLING[0]), ("seed", "0"))},
@@ -174,7 +281,8 @@ def _sample(visit: Visit) -> Response:
 
 def _add(visit: Visit) -> Response:
     """Add the selected questions."""
-    chosen = [question for question in _sample_of(visit, visit.form).questions if f"add-{question.id}" in visit.form]
+    sample = _sample_of(visit, visit.form)
+    chosen = [question for question in sample.questions if f"add-{question.id}" in visit.form] if sample else []
     if not chosen:
         raise InputError("no question was selected", where="production", fix="select the questions to add")
     known = visit.project.questions
@@ -183,9 +291,11 @@ def _add(visit: Visit) -> Response:
 
 
 routes = [
-    Route("/production", visited(_metrics, roles=LEADS)),
+    Route("/production", visited(_metrics, roles=LEADS, share=False)),
+    Route("/production/alerts", visited(_alerts, roles=LEADS, share=False)),
+    Route("/production/metrics/{metric}", visited(_metrics, roles=LEADS, share=False)),
     Route("/production/drift", visited(_drift, roles=LEADS, share=False)),
     Route("/production/drift/picture", visited(_picture, roles=LEADS, share=False)),
-    Route("/production/sample", visited(_sample, roles=LEADS)),
+    Route("/production/sample", visited(_sample, roles=LEADS, share=False)),
     Route("/production/questions", visited(_add, roles=LEADS), methods=["POST"]),
 ]
