@@ -1,11 +1,15 @@
 """Jobs that a lead starts on a page, run by processes of a server."""
 
+import json
 import re
+import threading
 import time
 
 import pytest
+from answer_server import supporting
 from evaluated_project import create_evaluated
 from judging_pages import ORIGIN, sign_in, token_of
+from loopback import serving
 from starlette.testclient import TestClient
 
 from rankgauge.store import Job
@@ -151,3 +155,64 @@ def test_answers_are_judged_by_a_model_only_within_a_budget(lead, slow):
 def test_a_title_says_what_a_job_does():
     job = Job(1, "", "Ann", ("bench", "--only", "bm25", "--trust"), "waiting", 0, 0, None, "", None)
     assert title_of(job) == "Run the retrievers and evaluate them (bm25)"
+
+
+@pytest.fixture
+def judged_by(lead, slow):
+    """Return a function that makes a model at an address the judge of eight answers."""
+
+    def name(url):
+        rows = [
+            {"id": f"q{n}", "question": f"Which river {n}?", "answer": f"River {n} is long.", "contexts": ["River."]}
+            for n in range(8)
+        ]
+        (slow.file.folder / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        slow.file.path.write_text(
+            f'{slow.file.text}\n[answers]\nfile = "answers.jsonl"\nmodel = "small"\n\n'
+            f'[models.small]\nurl = "{url}"\nmodel = "m"\ninput_price = 1.0\noutput_price = 1.0\nmax_cost = 5.0\n'
+        )
+        lead.runner.project = type(slow)(slow.file.path)
+
+    return name
+
+
+@pytest.mark.slow
+def test_an_evaluation_of_answers_that_was_killed_pays_for_nothing_twice(lead, judged_by):
+    go_on = threading.Event()
+
+    def reply(body, before):
+        if before >= 2:
+            go_on.wait(60)
+        return supporting(body, before)
+
+    with serving(reply) as model:
+        judged_by(model.url)
+        lead.runner.add(("answers", "evaluate", "-m", "Faithfulness"), "Lea")
+        job_once(lead, lambda job: len(model.bodies) >= 6)
+        time.sleep(1)  # the first verdicts are stored
+        lead.runner.started[1].kill()
+        go_on.set()
+        job = job_once(lead, lambda job: not job.open)
+    assert (job.state, job.attempt, job.message) == ("done", 2, "")
+    contents = [json.dumps(body["messages"]) for body in model.bodies]
+    # Only what had no reply when it was killed is asked again: four questions are sent at once.
+    assert (len({*contents}), len(contents)) == (8, 12)
+    assert lead.runner.project.evaluations.entries()[-1].means["Faithfulness"] == 1.0
+
+
+@pytest.mark.slow
+def test_a_job_whose_model_hangs_is_cancelled(lead, judged_by):
+    hanging = threading.Event()
+
+    def reply(body, before):
+        hanging.wait(60)
+        return supporting(body, before)
+
+    with serving(reply) as model:
+        judged_by(model.url)
+        number = lead.runner.add(("answers", "evaluate"), "Lea").id
+        job_once(lead, lambda job: model.bodies)
+        assert lead.post(f"/jobs/{number}/cancel").status_code == 200
+        job = job_once(lead, lambda job: not job.open)
+        hanging.set()
+    assert (job.state, job.message) == ("cancelled", "cancelled by Lea")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -246,25 +247,43 @@ def store_in_batches(
     *,
     every: float = 0.25,
 ) -> None:
-    """Store results in batches, every few seconds, because each write waits for the disk.
+    """Store results in batches, because each write waits for the disk; a result waits for it twice `every` at most.
 
     Results that arrived before an error or Ctrl-C are stored. Successive results with equal
     `together` are stored in one write: they may be from the same call, and a resumed run repeats a
     call unchanged only if all or none of its items have a verdict.
     """
     some: list[_Result] = []
-    kept = time.monotonic()
+    kept = came = time.monotonic()
+    lock, ended = threading.Lock(), threading.Event()
+
+    def store() -> None:
+        nonlocal kept
+        if some:
+            keep(some[:])
+            some.clear()
+        kept = time.monotonic()
+
+    def store_when_idle() -> None:
+        while not ended.wait(every):
+            with lock, suppress(InputError):  # the next write raises it, too
+                if time.monotonic() - came >= every:
+                    store()
+
+    thread = threading.Thread(target=store_when_idle, daemon=True)
+    thread.start()
     try:
         with closing(results):
             for result in results:
-                if some and time.monotonic() - kept >= every and together(some[-1]) != together(result):
-                    keep(some)
-                    some = []
-                    kept = time.monotonic()
-                some.append(result)
+                with lock:
+                    came = time.monotonic()
+                    if some and came - kept >= every and together(some[-1]) != together(result):
+                        store()
+                    some.append(result)
     finally:
-        if some:
-            keep(some)
+        ended.set()
+        thread.join()
+        store()
 
 
 def _untimed(row: dict[str, Any]) -> dict[str, Any]:
