@@ -52,6 +52,7 @@ demo-serve: .venv/runtime.stamp ## open the pages of the bundled sample: retriev
 	.venv/bin/rankgauge logs import -q --mapping $(SAMPLE)/log/mapping.toml $(SAMPLE)/log/searches.jsonl.gz build/demo-serve/log
 	.venv/bin/rankgauge init build/demo-serve
 	@printf '\n[answers]\nfile = "answers/prompt-1.jsonl"\nreference = "answers/questions.jsonl"\n' >> build/demo-serve/rankgauge.toml
+	@printf '\n[alerts]\nidk_rate = { max = 0.2 }\nthumbs_ratio = { min = 0.6 }\n' >> build/demo-serve/rankgauge.toml
 	.venv/bin/rankgauge bench build/demo-serve -q
 	cd build/demo-serve && export PATH="$(CURDIR)/.venv/bin:$$PATH" && \
 	rankgauge judge create --mode graded --questions queries.jsonl --title "Library help center" && \

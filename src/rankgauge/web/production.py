@@ -148,7 +148,7 @@ def _chart(
     """
     if len(points) < 2:
         return {}
-    (width, height), left = size, 14 + size[0] // 10
+    (width, height), left = size, 14 + size[0] // 12
     # Missing or infinite bounds of an interval are replaced by the value.
     ends = [
         (
