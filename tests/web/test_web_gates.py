@@ -5,7 +5,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from evaluated_project import evaluation_app
+from evaluated_project import RECORDS, evaluation_app, save_answers
 from judging_pages import ORIGIN, sign_in
 from starlette.testclient import TestClient
 
@@ -152,3 +152,14 @@ def test_hostile_texts_and_a_time_in_the_future_do_no_harm(gates, send, reader):
         assert page.status_code == 200
         assert "<script" not in page.text
     assert gates.result(1).time < "2999"
+
+
+def test_losses_of_answers_lead_to_the_answers(evaluated, gates, reader):
+    """The second system has other answers to the same questions."""
+    worse = tuple(replace(record, answer="Perhaps.") for record in RECORDS)
+    numbers = [save_answers(evaluated, RECORDS), save_answers(evaluated, worse)]
+    before, after = (evaluated.evaluations.load(number) for number in numbers)
+    rules = {"measures": {"TokenF1": {"margin": 0.02}}}
+    gates.add(gate(after, rules=rules, baseline=Baseline.from_evaluation(before)).to_json(), author="local")
+    page = reader.get("/gates/1").text
+    assert f"/evaluations/{numbers[1]}/answers/" in page

@@ -15,6 +15,7 @@ from rankgauge.store import StoredGate
 from rankgauge.web.evaluations import ROWS, page_count, page_of, workbench_of
 from rankgauge.web.pages import READERS, PageError, Visit, address, compared, visited
 from rankgauge.web.votes import application_of, received
+from rankgauge.web.workbench import of_answers
 
 _MOST_BODY = 1_000_000
 _SIGNS = {"PASS": "good", "IDENTICAL": "good", "FAIL": "bad"}  # CSS classes
@@ -77,11 +78,13 @@ def _links(visit: Visit, numbers: GateNumbers) -> dict[str, str]:
     """Return the address of each query that lost: its comparison, or its page; none if it is in no evaluation."""
     workbench = workbench_of(visit)
     pair, known = workbench.gated(numbers), workbench.known_queries(ROWS)
-    return {
-        lost.query: compared(pair, numbers.measure, lost.query) if pair else address("queries", lost.query)
-        for lost in numbers.losers
-        if pair or lost.query in known
-    }
+
+    def link(query: str) -> str:
+        if pair and of_answers(pair[1]):
+            return address("evaluations", pair[1].id, "answers", query)
+        return compared(pair, numbers.measure, query) if pair else address("queries", query)
+
+    return {lost.query: link(lost.query) for lost in numbers.losers if pair or lost.query in known}
 
 
 async def _receive(request: Request) -> Response:

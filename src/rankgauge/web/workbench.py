@@ -107,7 +107,7 @@ class Workbench:
             return [
                 entry
                 for entry in reversed(self.history.entries(measure=name))
-                if entry.ranking and abs(entry.means[name] - mean) < _CLOSE
+                if (entry.ranking or of_answers(entry)) and abs(entry.means[name] - mean) < _CLOSE
                 for values in (self.measure(entry, name).per_query[:, 0],)
                 if fingerprint == values_fingerprint(self.measure(entry, name).query_ids, measure.counted(values))
             ]
