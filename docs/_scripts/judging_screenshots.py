@@ -25,7 +25,7 @@ from rankgauge.answers import RuleJudge, Verdict, evaluate_answers, read_answers
 from rankgauge.judging import Answer, Choice, JudgingProject, Settings, build_pool, load_questions
 from rankgauge.project import Project, create_project
 from rankgauge.sample import sample_path
-from rankgauge.store import Jobs
+from rankgauge.store import Gates, Jobs
 from rankgauge.web import judging_app
 from rankgauge.web.jobs import Runner
 
@@ -109,6 +109,7 @@ PICTURES = {
     "query": Picture("Lead", "/compare/q11?a=1&b=2", mode="workbench", prepare=_grade),
     "jobs": Picture("Lead", "/jobs", ("wide",), mode="workbench"),
     "try": Picture("Lead", "/try", ("wide",), mode="workbench", prepare=_search),
+    "gates": Picture("Lead", "/gates", ("wide",), mode="workbench"),
     "answers-page": Picture("Lead", "/evaluations/3/answers", ("wide",), mode="workbench"),
     # Last, since closing the browser sends the choice.
     "unsaved": Picture("Judge 1", "/judge", prepare=_lose_connection),
@@ -156,6 +157,11 @@ def evaluated_project() -> tuple[Project, dict[str, str]]:
     evaluation = evaluate_answers(answers, verdicts)
     project.evaluations.add(evaluation, settings=evaluation.settings, answers=answers.rows())
     Jobs(project.file.store).add(["bench"], author="Lead", state="done")
+    saved, judgments = project.evaluations, project.judgments
+    baseline = rankgauge.Baseline.from_run(judgments, saved.run(1))
+    for number in (1, 2):
+        result = rankgauge.gate(judgments, saved.run(number), project.rules, baseline=baseline)
+        Gates(project.file.store).add(result.to_json())
     return project, {"Lead": secret}
 
 
