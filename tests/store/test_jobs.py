@@ -100,6 +100,29 @@ def test_a_process_that_was_thought_dead_is_interrupted_and_changes_nothing(jobs
     assert (jobs.job(job.id).state, jobs.job(job.id).attempt) == ("running", 2)
 
 
+def test_open_jobs_are_found_among_many_later_ones(jobs):
+    running, waiting = (jobs.add([name], author="Ann") for name in ("a", "b"))
+    jobs.change(running.id, {}, state="running", attempt=1)
+    later = [jobs.add(["query", str(number)], author="Ann", state="done").id for number in range(5)]
+    assert [job.id for job in jobs.jobs(2)] == [*later[:-3:-1], waiting.id, running.id]
+
+
+@pytest.mark.parametrize("attempt", [1, 2])
+def test_a_job_that_was_released_while_its_process_did_not_react_waits(jobs, attempt):
+    job = jobs.add(["bench"], author="Ann")
+    with pytest.raises(KeyboardInterrupt):
+        run_and_wait(jobs, job.id, lambda: jobs.change(job.id, {"attempt": 1}, state="waiting", attempt=attempt))
+    assert jobs.job(job.id).open
+
+
+def test_a_program_that_exits_fails_its_job_with_a_short_message(jobs):
+    job = jobs.add(["bench"], author="Ann")
+    with pytest.raises(SystemExit), jobs.running(job.id):
+        raise SystemExit("x" * 1_000_000 + " the end")
+    ended = jobs.job(job.id)
+    assert (ended.state, len(ended.message), ended.message[-7:]) == ("failed", 2_000, "the end")
+
+
 def test_a_process_that_does_not_react_to_an_interrupt_ends(jobs, where):
     job = jobs.add(["bench"], author="Ann")
     code = """if True:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 import threading
 import time
 
@@ -102,6 +103,42 @@ def test_a_killedstarted_is_started_again_and_asks_nothing_twice(lead, slow):
     assert (job.state, job.attempt) == ("done", 2)
     # Only the question without a stored answer is asked again.
     assert len(asked(slow)) == len({*asked(slow)}) + 1
+
+
+NOISE = """
+import subprocess
+subprocess.Popen(["sleep", "30"])
+subprocess.run("yes | head -c 200000 >&2", shell=True)
+"""
+
+
+@pytest.mark.slow
+def test_a_retriever_that_floods_standard_error_and_leaves_a_process_stops_no_job(lead, slow):
+    (slow.file.folder / "slow.py").write_text(NOISE + SLOW)
+    (slow.file.folder / "go").touch()
+    begin(lead, slow)
+    assert job_once(lead, lambda job: not job.open).state == "done"
+    lead.runner.add(("evaluate", "--again"), "Lea")
+    assert job_once(lead, lambda job: not job.open).arguments[0] == "evaluate"
+
+
+@pytest.mark.slow
+def test_a_job_that_its_process_does_not_find_is_not_started_forever(lead, slow):
+    slow.file.path.write_text('store = "other.db"\n' + slow.file.text)
+    lead.runner.add(("bench",), "Lea")
+    job = job_once(lead, lambda job: not job.open)
+    assert (job.state, job.message) == ("failed", "its process did not find it in the store")
+
+
+@pytest.mark.slow
+def test_jobs_go_on_after_a_process_could_not_be_started(lead, monkeypatch):
+    with monkeypatch.context() as missing:
+        missing.setattr(sys, "executable", "/nowhere/python")
+        lead.runner.add(("evaluate", "--again"), "Lea")
+        time.sleep(1.5)
+        assert job_once(lead, lambda job: True).state == "waiting"
+    job = job_once(lead, lambda job: not job.open)
+    assert job.attempt == 1
 
 
 @pytest.mark.slow

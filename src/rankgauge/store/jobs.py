@@ -22,6 +22,7 @@ State: TypeAlias = Literal["waiting", "running", "cancelling", "done", "failed",
 ATTEMPTS = 3
 EVERY = 2.0  # seconds between signs of life
 _PATIENCE = 20.0  # seconds in which an interrupted job should end
+_MESSAGE = 2_000  # characters of an error that are kept
 _OPEN = ("waiting", "running", "cancelling")
 
 
@@ -91,9 +92,11 @@ class Jobs(Store):
             return _job(row)
 
     def jobs(self, most: int = 100) -> list[Job]:
-        """Return the latest jobs, the latest first."""
+        """Return the latest jobs and all others that are open, the latest first."""
         table = SCHEMA.table("jobs")
-        latest = table.select().order_by(table.c.id.desc()).limit(most)
+        newest = table.select().with_only_columns(table.c.id).order_by(table.c.id.desc()).limit(most)
+        wanted = table.c.state.in_(_OPEN) | table.c.id.in_(newest.scalar_subquery())
+        latest = table.select().where(wanted).order_by(table.c.id.desc())
         try:
             with self._database.reading() as connection:
                 return list(map(_job, connection.execute(latest).mappings()))
@@ -142,10 +145,12 @@ class Jobs(Store):
             with showing(signs.show):
                 yield job
         except KeyboardInterrupt:
-            signs.end("cancelled" if signs.cancelled else "interrupted")
+            # A job that was released waits for another process: it keeps its state.
+            signs.end("cancelled", was="cancelling")
+            signs.end("interrupted", was="running")
             raise
-        except Exception as error:
-            signs.end("failed", str(error) or type(error).__name__)
+        except (Exception, SystemExit) as error:
+            signs.end("failed", (str(error) or type(error).__name__)[-_MESSAGE:])
             raise
         signs.end("done", "")
 
@@ -166,7 +171,6 @@ class _SignsOfLife:
         self._jobs, self._job = jobs, job
         self._beat, self._doing = 0, ""
         self._share: float | None = None
-        self.cancelled = False
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._show_all, daemon=True)
         self._thread.start()
@@ -175,15 +179,14 @@ class _SignsOfLife:
         """Store this progress with the next sign of life."""
         self._share, self._doing = share, doing
 
-    def end(self, state: State, message: str | None = None) -> None:
-        """Store how the job ended, if it is still that of this process."""
+    def end(self, state: State, message: str | None = None, *, was: State | None = None) -> None:
+        """Store how the job ended, if it is still that of this process, and its state `was` this one."""
         self._ended.set()
         self._thread.join()
         share = {"share": 1.0} if state == "done" else {}
         said = {} if message is None else {"message": message}
-        self._jobs.change(
-            self._job.id, {"attempt": self._job.attempt, "ended": None}, state=state, ended=_now(), **share, **said
-        )
+        expected = {"attempt": self._job.attempt, "ended": None, **({} if was is None else {"state": was})}
+        self._jobs.change(self._job.id, expected, state=state, ended=_now(), **share, **said)
 
     def _show_all(self) -> None:
         job = self._job
@@ -193,10 +196,8 @@ class _SignsOfLife:
                 if self._jobs.change(job.id, running, beat=self._beat + 1, share=self._share, message=self._doing):
                     self._beat += 1
                     continue
-                now = self._jobs.job(job.id)
             except InputError:  # such as a lock: the next sign of life may succeed
                 continue
-            self.cancelled = now is not None and (now.state, now.attempt) == ("cancelling", job.attempt)
             os.kill(os.getpid(), signal.SIGINT)
             if not self._ended.wait(_PATIENCE):
                 os._exit(1)  # it does not react; the job is released by another process

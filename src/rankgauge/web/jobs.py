@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Mapping
@@ -64,6 +65,8 @@ class Runner:
 
     def __enter__(self) -> Self:
         self.jobs.__enter__()
+        # What a process writes before it begins a job: no pipe, which fills, and breaks when the server ends.
+        self._errors = tempfile.TemporaryFile("a+", errors="replace")
         self._thread.start()
         return self
 
@@ -73,6 +76,7 @@ class Runner:
         self._thread.join()
         for retriever in self.live.values():
             retriever.close()
+        self._errors.close()
         self.jobs.close()
 
     def add(self, arguments: _Command, author: str) -> Job:
@@ -83,7 +87,7 @@ class Runner:
 
     def _look_often(self) -> None:
         while not self._ended:
-            with suppress(InputError):  # such as a lock: look again later
+            with suppress(InputError, OSError):  # such as a lock, or no memory: look again later
                 self._look()
             self._changed.wait(_LOOK)
             self._changed.clear()
@@ -98,20 +102,22 @@ class Runner:
         claimed = [job for job in jobs if job.state != "waiting"]
         lifeless = [job for job in claimed if now - self._seen[job.id][1] > _LIFELESS]
         if self.started is not None and self.started[1].poll() is not None:
-            begun, process = self.started
-            errors = process.communicate()[1].strip()
-            if process.returncode:
-                self.jobs.refuse(begun, errors)  # unless the process began it
+            begun = self.started[0]
+            self._errors.seek(0)
+            # Unless a process began it.
+            self.jobs.refuse(begun, self._errors.read(2_000).strip() or "its process did not find it in the store")
             lifeless += [job for job in claimed if (job.id, job.attempt) == (begun.id, begun.attempt + 1)]
             self.started = None
         elif jobs and not claimed and self.started is None:
+            self._errors.truncate(0)
             self.started = jobs[-1], self._started(jobs[-1])
         for job in lifeless:
             self.jobs.release(job)
 
     def _command(self, *words: str) -> list[str]:
         # With -P, no module of the project's folder replaces one of a library.
-        return [sys.executable, "-P", "-m", "rankgauge", "serve", *words, *(["--trust"] if self.trust else [])]
+        file = str(self.project.file.path.resolve())
+        return [sys.executable, "-P", "-m", "rankgauge", "serve", file, *words, *(["--trust"] if self.trust else [])]
 
     def _started(self, job: Job) -> subprocess.Popen[str]:
         return subprocess.Popen(  # noqa: S603 - the number of a job
@@ -119,7 +125,7 @@ class Runner:
             cwd=self.project.file.folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
+            stderr=self._errors,
             text=True,
             start_new_session=True,  # Ctrl-C ends the server only
         )
