@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -90,11 +91,11 @@ class LiveRetriever:
             with suppress(OSError, Empty):
                 print(json.dumps([text, k]), file=process.stdin, flush=True)
                 answer = self._lines.get(timeout=self.timeout)
-        values = json.loads(answer)
+            values = json.loads(answer)
+            if not values:
+                self.close()
         if len(values) == 3:
             return LiveRanking(tuple(values[0]), tuple(values[1]), values[2])
-        if not values:
-            self.close()
         raise InputError(
             values[0] if values else f"no answer in {self.timeout:g} s", where="live query", fix="correct the retriever"
         )
@@ -108,7 +109,7 @@ class LiveRetriever:
                 self._process.stdin.close()
 
     def _start(self) -> Any:
-        errors, pipe = tempfile.TemporaryFile("w+"), subprocess.PIPE  # noqa: SIM115 - closed by the thread
+        errors, pipe = tempfile.TemporaryFile("w+", errors="replace"), subprocess.PIPE  # noqa: SIM115 - closed by the thread
         process: Any = subprocess.Popen(  # noqa: S603 - our own command
             self.command, cwd=self.folder, stdin=pipe, stdout=pipe, stderr=errors, text=True
         )
@@ -119,7 +120,7 @@ class LiveRetriever:
                 for line in answers:
                     lines.put(line)
                 errors.seek(0)
-                last = [line for line in errors.read().splitlines() if line.strip()][-1:]
+                last = deque((line.strip()[:500] for line in errors if line.strip()), maxlen=1)
             lines.put(json.dumps([": ".join([f"its process ended with code {process.wait()}", *last])]))
 
         threading.Thread(target=read, daemon=True).start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -115,9 +116,9 @@ def serve(
 
 
 def _answer(name: str, project: rankgauge.Project) -> None:
-    """Answer queries of a page until it closes; what the retriever prints is no answer."""
-    answers = sys.stdout
-    with redirect_stdout(sys.stderr):
+    """Answer queries of a page until it closes; what the retriever and its processes print is no answer."""
+    with os.fdopen(os.dup(1), "w") as answers:
+        os.dup2(2, 1)
         for line in rankgauge.benchmark.answer_queries(project.plan, name, sys.stdin):
             print(line, file=answers, flush=True)
 

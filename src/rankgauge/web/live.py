@@ -12,6 +12,7 @@ from rankgauge.corpus import Collection, Query
 from rankgauge.data import Run
 from rankgauge.errors import InputError
 from rankgauge.judging import build_pool, write_question
+from rankgauge.store import Job
 from rankgauge.web.evaluations import workbench_of
 from rankgauge.web.jobs import Runner
 from rankgauge.web.pages import LEADS, PageError, Visit, address, see_other, visited
@@ -30,6 +31,24 @@ def _text(visit: Visit) -> str:
     return " ".join(values.get("q", "").split())[:2_000]
 
 
+def _queries(visit: Visit) -> list[Job]:
+    """Return the latest queries, as many as may be tried in a day or more."""
+    latest = _runner(visit).jobs.jobs(_most(visit) + 100)
+    return [job for job in latest if job.arguments[0] == "query"]
+
+
+def _most(visit: Visit) -> int:
+    most: int = _runner(visit).project.file.value(_A_DAY, "live_queries")
+    return most
+
+
+def _check_asked(visit: Visit, text: str, name: str = "") -> None:
+    """Reject a query that did not count within the budget, and an unknown retriever."""
+    asked = any(job.arguments[1] == text for job in _queries(visit))
+    if not asked or name not in {"", *_runner(visit).live}:
+        raise PageError(404, "This query was not asked.", where="try", fix="Ask it with the form.")
+
+
 def _ranking(visit: Visit, name: str, text: str) -> LiveRanking:
     """Return the ranking of a query, which is kept until it is saved."""
     retriever = _runner(visit).live[name]
@@ -42,27 +61,25 @@ def _show(visit: Visit) -> Response:
 
 def _ask(visit: Visit) -> Response:
     """Note who asks, within the budget of a day; the page then asks each retriever."""
-    text, runner = _text(visit), _runner(visit)
-    most = runner.project.file.value(_A_DAY, "live_queries")
+    text, most = _text(visit), _most(visit)
     since = (datetime.now(UTC) - timedelta(days=1)).isoformat()
-    asked = [job for job in runner.jobs.jobs(most + 100) if job.arguments[0] == "query" and job.time > since]
+    asked = [job for job in _queries(visit) if job.time > since]
     if len(asked) >= most:
         raise PageError(
             429,
             f"{len(asked)} queries were tried in the last 24 hours.",
             where="live_queries in rankgauge.toml",
-            fix="Raise the limit, or try again later.",
+            fix="Raise the limit and restart the server, or try again later.",
         )
     if text:
-        runner.jobs.add(["query", text], author=visit.judge.name, state="done")
+        _runner(visit).jobs.add(["query", text], author=visit.judge.name, state="done")
     return see_other(address("try", q=text))
 
 
 def _hits(visit: Visit) -> Response:
     """Return the documents that a retriever finds for a query that was asked."""
     name, text, runner = visit.request.path_params["name"], _text(visit), _runner(visit)
-    if name not in runner.live or not any(job.arguments == ("query", text) for job in runner.jobs.jobs()):
-        raise PageError(404, "This query was not asked.", where="try", fix="Ask it with the form.")
+    _check_asked(visit, text, name)
     try:
         ranking, reason = _ranking(visit, name, text), ""
     except InputError as error:
@@ -75,6 +92,7 @@ def _hits(visit: Visit) -> Response:
 def _save(visit: Visit) -> Response:
     """Save a query as a question, whose documents are then judged without seeing ranks."""
     text, runner = _text(visit), _runner(visit)
+    _check_asked(visit, text)
     rankings = []
     for name in runner.live:
         try:
@@ -94,6 +112,6 @@ def _save(visit: Visit) -> Response:
 routes = [
     Route("/try", visited(_show, roles=LEADS)),
     Route("/try", visited(_ask, roles=LEADS), methods=["POST"]),
-    Route("/try/save", visited(_save, roles=LEADS), methods=["POST"]),
-    Route("/try/{name}", visited(_hits, roles=LEADS, share=False)),
+    Route("/try/save", visited(_save, roles=LEADS, share=False), methods=["POST"]),
+    Route("/try/{name:path}", visited(_hits, roles=LEADS, share=False)),
 ]
