@@ -60,7 +60,7 @@ def test_a_corrected_verdict_is_stored_and_shows_what_it_changes(lead, evaluated
     key = key_of(page)  # the first claim, which the first context supports
     assert lead.post(address, data={"key": key, "label": "not stated"}).status_code == 200
     (verdict,) = verdicts_of(evaluated)
-    assert (verdict.key, verdict.label, verdict.prompt) == (key, "not stated", "")
+    assert (verdict.key, verdict.label, verdict.prompt) == (key, "not stated", "in sight")
     page = lead.get(address).text
     assert "→" in page
     assert "not stated (<bdi>Lea</bdi>)" in page

@@ -185,7 +185,7 @@ class Verdict:
         key: The key of the item.
         label: One of the labels of its relation.
         judge: The name of the person, model, or rule.
-        prompt: The version of the prompt, or empty.
+        prompt: The version of the prompt; empty for people who saw no verdict of another judge.
         quote: The deciding passage of the target, if given by the judge.
         reason: The reason as text.
         quoted: Whether the quote occurs in the target; None if none is needed.

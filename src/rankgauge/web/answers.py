@@ -66,6 +66,8 @@ _TITLES: Mapping[str, str] = MappingProxyType(
     }
 )
 _DEFAULT = ("answer-context", "reference-answer", "criterion")
+# The prompt of corrections, which are no labels for a calibration: they were chosen, and given in sight of a verdict.
+_IN_SIGHT = "in sight"
 _DECIDING = 2  # relations that are not folded
 
 
@@ -101,7 +103,9 @@ def _diagnosis(visit: Visit, entry: HistoryEntry, answers: AnswerSet) -> AnswerD
         verdicts: Iterable[Any] = _store(visit).verdicts()
         if judge.get("name") == rules.name:
             verdicts = rules.judge([*{item.key: item for item in answers.items()}.values()])
-        elif not judge.get("person"):
+        elif judge.get("person"):
+            verdicts = (verdict for verdict in verdicts if not verdict.prompt)
+        else:
             verdicts = (verdict for verdict in verdicts if verdict.judge == judge.get("name"))
         counted = [verdict for verdict in verdicts if isinstance(verdict, Verdict)]
         measures = [str(measure) for measure in saved.measures if measure.declaration.reads == "verdicts"]
@@ -116,7 +120,8 @@ def _people(visit: Visit, diagnosis: AnswerDiagnosis) -> dict[str, Verdict]:
     if judge.get("person"):
         return {}
     every = _store(visit).verdicts()
-    return {verdict.key: verdict for verdict in every if not verdict.prompt and verdict.judge != judge.get("name")}
+    people = (verdict for verdict in every if verdict.prompt in {"", _IN_SIGHT})
+    return {verdict.key: verdict for verdict in people if verdict.judge != judge.get("name")}
 
 
 def _show_all(visit: Visit) -> Response:
@@ -198,17 +203,17 @@ def _correct(visit: Visit) -> Response:
     """Store a verdict given in sight of that of the judge."""
     entry, answers = _saved(visit)
     judged = _answer(visit, _diagnosis(visit, entry, answers))
-    item = _add(visit, items_of(judged.record, judged.claims, answers.criteria))
+    item = _add(visit, items_of(judged.record, judged.claims, answers.criteria), _IN_SIGHT)
     return see_other(address("evaluations", entry.id, "answers", judged.record.id) + f"#{item.relation}")
 
 
-def _add(visit: Visit, items: Iterable[Item]) -> Item:
+def _add(visit: Visit, items: Iterable[Item], prompt: str = "") -> Item:
     """Store the verdict of a form on one of these items."""
     item = next((item for item in items if item.key == visit.form.get("key")), None)
     label = visit.form.get("label", "")
     if item is None or label not in LABELS[item.relation]:
         raise PageError(400, "The verdict was not stored.", where="form", fix="Reload the page and repeat the verdict.")
-    _store(visit).add([Verdict(item.key, label, visit.judge.name)])
+    _store(visit).add([Verdict(item.key, label, visit.judge.name, prompt)])
     return item
 
 
