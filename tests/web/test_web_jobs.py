@@ -189,6 +189,11 @@ def test_answers_are_judged_by_a_model_only_within_a_budget(lead, slow):
         assert ("write max_cost in [models.small]" in page) is not allowed
 
 
+def test_an_invalid_retriever_does_not_stop_the_pages(slow):
+    slow.file.path.write_text('collection = "."\nretrievers = { wrong = 3 }\n')
+    assert [*Runner(type(slow)(slow.file.path)).live] == ["wrong"]
+
+
 def test_a_title_says_what_a_job_does():
     job = Job(1, "", "Ann", ("bench", "--only", "bm25", "--trust"), "waiting", 0, 0, None, "", None)
     assert title_of(job) == "Run the retrievers and evaluate them (bm25)"

@@ -54,7 +54,7 @@ class Runner:
 
     def __post_init__(self) -> None:
         tables = self.project.file.value({}, "retrievers")
-        names = [name for name, table in tables.items() if not table.get("part")]
+        names = [name for name, table in tables.items() if not (isinstance(table, dict) and table.get("part"))]
         folder = self.project.file.folder
         self.live = {name: LiveRetriever(self._command("--ask", name), folder) for name in names}
         self.jobs = Jobs(self.project.file.store)
