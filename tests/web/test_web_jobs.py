@@ -184,7 +184,6 @@ def test_answers_are_judged_by_a_model_only_within_a_budget(lead, slow):
     table = '[answers]\nfile = "answers.jsonl"\nmodel = "small"\n\n[models.small]\nurl = "http://x/v1"\nmodel = "m"\n'
     for limit, allowed in (("", False), ("max_cost = 1.0\n", True)):
         slow.file.path.write_text(f"{slow.file.text}\n{table}{limit}")
-        lead.runner.project = type(slow)(slow.file.path)
         page = lead.get("/jobs").text
         assert ("write max_cost in [models.small]" in page) is not allowed
 
@@ -213,7 +212,6 @@ def judged_by(lead, slow):
             f'{slow.file.text}\n[answers]\nfile = "answers.jsonl"\nmodel = "small"\n\n'
             f'[models.small]\nurl = "{url}"\nmodel = "m"\ninput_price = 1.0\noutput_price = 1.0\nmax_cost = 5.0\n'
         )
-        lead.runner.project = type(slow)(slow.file.path)
 
     return name
 

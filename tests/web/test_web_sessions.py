@@ -94,7 +94,7 @@ JOBS = {
     ("GET", "/try"): LEADS,
     ("POST", "/try"): LEADS,
     ("POST", "/try/save"): LEADS,
-    ("GET", "/try/{name}"): LEADS,
+    ("GET", "/try/{name:path}"): LEADS,
 }
 PRODUCTION = {
     ("GET", "/production"): LEADS,

@@ -142,7 +142,7 @@ def title_of(job: Job) -> str:
 
 def _offered(project: Project) -> dict[_Command, str]:
     """Return the commands that can be started, each with the reason why it cannot; empty if it can."""
-    file = project.file
+    file = type(project.file).read(project.file.path)  # as it is now: jobs read it again
     offered = {command: "" for command in (_BENCH, _AGAIN) if command is _AGAIN or file.value({}, "retrievers")}
     answers = answer_settings(file)
     if "file" in answers:
