@@ -23,6 +23,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 import rankgauge
 from rankgauge.answers import RuleJudge, Verdict, evaluate_answers, read_answers
 from rankgauge.judging import Answer, Choice, JudgingProject, Settings, build_pool, load_questions
+from rankgauge.production import EventLog, import_log
 from rankgauge.project import Project, create_project
 from rankgauge.sample import sample_path
 from rankgauge.store import Gates, Jobs
@@ -86,6 +87,10 @@ def _search(page: Page) -> None:
     page.locator(".hits li").nth(11).wait_for()
 
 
+def _chart(page: Page) -> None:
+    page.locator("figure svg").first.wait_for()
+
+
 PICTURES = {
     "choice": Picture("Judge 1", "/judge"),
     "graded": Picture("Judge 1", "/judge", mode="graded"),
@@ -109,6 +114,7 @@ PICTURES = {
     "query": Picture("Lead", "/compare/q11?a=1&b=2", mode="workbench", prepare=_grade),
     "jobs": Picture("Lead", "/jobs", ("wide",), mode="workbench"),
     "try": Picture("Lead", "/try", ("wide",), mode="workbench", prepare=_search),
+    "production": Picture("Lead", "/production", ("wide",), mode="workbench", prepare=_chart),
     "gates": Picture("Lead", "/gates", ("wide",), mode="workbench"),
     "answers-page": Picture("Lead", "/evaluations/3/answers", ("wide",), mode="workbench"),
     # Last, since closing the browser sends the choice.
@@ -148,6 +154,7 @@ def evaluated_project() -> tuple[Project, dict[str, str]]:
         shutil.copy(sample_path(name), folder)
     lines = sample_path("qrels.txt").read_text().splitlines(keepends=True)
     (folder / "qrels.txt").write_text("".join(line for number, line in enumerate(lines, 1) if number % 3))
+    import_log(sample_path("log/searches.jsonl.gz"), folder / "log", mapping=sample_path("log/mapping.toml"))
     create_project(folder)
     project = Project(folder)
     project.bench()
@@ -214,7 +221,8 @@ def _vote(project: JudgingProject) -> None:
 def _served(project: JudgingProject, evaluations: Project | None = None) -> Iterator[str]:
     listening = socket.create_server(("127.0.0.1", 0))
     with contextlib.nullcontext() if evaluations is None else Runner(evaluations) as runner:
-        app = judging_app(project, evaluations=evaluations, runner=runner)
+        log = None if evaluations is None else EventLog(str(evaluations.file.log))
+        app = judging_app(project, log=log, evaluations=evaluations, runner=runner)
         server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
