@@ -564,3 +564,22 @@ def test_the_page_says_that_false_alarms_are_rare():
     first, *others = page_rows("size")[1:]
     assert int(first[2]) >= 1000
     assert all(float(row[3].rstrip("%")) <= 6 for row in (first, *others))
+
+
+def test_the_page_says_how_often_verdicts_are_right():
+    heads, *rows = page_rows("verdicts")
+    draws = [int(row[2]) for row in rows]
+    rates = {
+        (row[0], row[1]): dict(zip(heads[3:], (int(cell.rstrip("%")) for cell in row[3:]), strict=True)) for row in rows
+    }
+    encoders = {encoder for encoder, _ in rates}
+    assert len(encoders) == 3
+    assert min(draws) >= 20
+    for each in encoders:
+        same = rates[each, "same population"]
+        assert same["missing"] + same["separated"] + same["reworded"] <= 8
+        assert rates[each, "all of the evaluation set off topic"]["separated"] >= 95
+        assert rates[each, "30% of the log missing"]["missing"] >= 90
+        tenth = rates[each, "10% of the log missing"]
+        assert tenth["missing"] >= 60
+        assert tenth["missing"] + tenth["cannot tell"] >= 99
