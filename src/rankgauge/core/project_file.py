@@ -247,7 +247,7 @@ class ProjectFile:
             raise InputError(
                 "this file belongs to another user, and chooses the code to run and the servers to call",
                 where=str(self.path),
-                fix="read it; if you trust it, add --trust (trust=True), or copy it",
+                fix="read it; if you trust it, copy it, or run its retrievers with --trust (trust=True)",
             )
 
     def _refuse_secrets(self) -> None:
