@@ -93,6 +93,15 @@ def test_a_released_job_is_run_again_but_not_forever(jobs):
         assert jobs.job(job.id).state == ("waiting" if attempt < ATTEMPTS else "interrupted")
 
 
+def test_a_job_that_was_begun_since_is_not_refused(jobs):
+    job = jobs.add(["bench"], author="Ann")
+    jobs.change(job.id, {}, attempt=1)  # begun and released
+    jobs.refuse(job, "no memory")
+    assert jobs.job(job.id).state == "waiting"
+    jobs.refuse(jobs.job(job.id), "no memory")
+    assert (jobs.job(job.id).state, jobs.job(job.id).message) == ("failed", "no memory")
+
+
 def test_a_process_that_was_thought_dead_is_interrupted_and_changes_nothing(jobs):
     job = jobs.add(["bench"], author="Ann")
     with pytest.raises(KeyboardInterrupt):

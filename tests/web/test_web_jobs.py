@@ -14,7 +14,7 @@ from loopback import serving
 from starlette.testclient import TestClient
 
 from rankgauge.store import Job
-from rankgauge.web import judging_app
+from rankgauge.web import jobs as module, judging_app
 from rankgauge.web.jobs import Runner, title_of
 
 SLOW = """
@@ -152,6 +152,19 @@ def test_a_job_goes_on_while_its_server_ends_and_two_servers_run_it_once(lead, s
     (slow.file.folder / "go").touch()
     assert job_once(lead, lambda job: not job.open).state == "done"
     assert len(asked(slow)) == len({*asked(slow)})
+
+
+@pytest.mark.slow
+def test_a_job_is_run_again_only_if_its_process_shows_no_sign_of_life(lead, monkeypatch):
+    monkeypatch.setattr(module, "_LIFELESS", 1.5)
+    jobs = lead.runner.jobs
+    other = jobs.add(("evaluate", "--again"), author="Lea", state="running")  # by a process of another server
+    for beat in range(30):
+        jobs.change(other.id, {}, beat=beat)
+        time.sleep(0.1)
+    assert (jobs.job(other.id).state, jobs.job(other.id).attempt) == ("running", 0)
+    job = job_once(lead, lambda job: not job.open)
+    assert (job.state, job.attempt) == ("done", 1)
 
 
 @pytest.mark.slow
