@@ -23,14 +23,17 @@ RECORDS = (
 )
 
 
-def save_answers(project, records=RECORDS, judge=None):
-    """Save an evaluation of answers by rules, or by a judge with a verdict on each item; return its number."""
+def save_answers(project, records=RECORDS, judge=None, prompt="p"):
+    """Save an evaluation of answers by rules, or by a judge with a verdict on each item; return its number.
+
+    A judge without a prompt is a person.
+    """
     answers = AnswerSet("prompt-1", records)
     items = [*answers.items()]
     verdicts = [verdict for verdict in RuleJudge().judge(items) if isinstance(verdict, Verdict)]
     if judge:
-        verdicts = [Verdict(item.key, "supported", judge, "p") for item in items]
-    evaluation = evaluate_answers(answers, verdicts)
+        verdicts = [Verdict(item.key, "supported", judge, prompt) for item in items]
+    evaluation = evaluate_answers(answers, verdicts, judge={} if prompt else {"person": True})
     if judge:
         with VerdictStore(project.file.store) as store:
             store.add(verdicts)

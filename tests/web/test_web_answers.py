@@ -67,8 +67,9 @@ def test_a_corrected_verdict_is_stored_and_shows_what_it_changes(lead, evaluated
     assert "People gave verdicts on 1 answer." in lead.get(f"/evaluations/{number}/answers").text
 
 
-def test_answers_judged_by_a_model_show_its_verdicts_only(lead, evaluated):
-    number = saved(evaluated, judge="small")
+@pytest.mark.parametrize("prompt", ["p", ""])
+def test_answers_judged_by_a_model_or_a_person_show_its_verdicts_only(lead, evaluated, prompt):
+    number = saved(evaluated, judge="small", prompt=prompt)
     with VerdictStore(evaluated.file.store) as store:
         store.add([Verdict(verdict.key, "contradicted", "other", "p") for verdict in store.verdicts()[:3]])
     page = lead.get(f"/evaluations/{number}/answers/q%2F1").text
