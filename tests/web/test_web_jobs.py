@@ -201,6 +201,10 @@ def test_answers_are_judged_by_a_model_only_within_a_budget(lead, slow):
         assert ("write max_cost in [models.small]" in page) is not allowed
 
 
+def test_a_job_that_does_not_exist_is_not_cancelled(lead):
+    assert lead.post(f"/jobs/{10**30}/cancel").status_code == 200
+
+
 def test_an_invalid_retriever_does_not_stop_the_pages(slow):
     slow.file.path.write_text('collection = "."\nretrievers = { wrong = 3 }\n')
     assert [*Runner(type(slow)(slow.file.path)).live] == ["wrong"]

@@ -182,7 +182,8 @@ def _start(visit: Visit) -> Response:
 
 def _cancel(visit: Visit) -> Response:
     runner: Runner = visit.request.app.state.runner
-    runner.jobs.cancel(visit.request.path_params["job"], by=visit.judge.name)
+    if any(job.id == visit.request.path_params["job"] for job in runner.jobs.jobs()):  # any open job, at least
+        runner.jobs.cancel(visit.request.path_params["job"], by=visit.judge.name)
     return see_other("/jobs")
 
 
