@@ -1,4 +1,4 @@
-"""Jobs: claimed once, with signs of life, cancelled, and run again if their process ends."""
+"""Jobs: claimed once, with heartbeats, cancelled, and run again if their process ends."""
 
 import subprocess
 import sys
@@ -86,7 +86,7 @@ def test_a_released_job_is_run_again_but_not_forever(jobs):
     for attempt in range(1, ATTEMPTS + 1):
         jobs.change(job.id, {"state": "waiting"}, state="running", attempt=attempt)  # by a process that ends
         lost = jobs.job(job.id)
-        jobs.change(job.id, {}, beat=attempt)  # a sign of life after it was read
+        jobs.change(job.id, {}, beat=attempt)  # a heartbeat after it was read
         jobs.release(lost)
         assert jobs.job(job.id).state == "running"
         jobs.release(jobs.job(job.id))

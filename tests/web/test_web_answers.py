@@ -102,7 +102,7 @@ def test_each_item_is_shown_until_all_have_a_verdict(lead, evaluated):
     address = f"/evaluations/{saved(evaluated, (TWO_ITEMS,))}/label"
     assert "1 of 2 items" in lead.post(address, data={"key": key_of(lead.get(address)), "label": "supported"}).text
     page = lead.post(address, data={"key": key_of(lead.get(address)), "label": "not stated"})
-    assert "All 2 items have a verdict" in page.text
+    assert "You have judged all 2 items" in page.text
     assert [verdict.label for verdict in verdicts_of(evaluated)] == ["supported", "not stated"]
     # The last verdict can be changed, and counts.
     key = verdicts_of(evaluated)[1].key
@@ -159,13 +159,13 @@ def test_a_person_labels_by_keys_in_a_browser(served, evaluated):
         page.get_by_text(f"{done} of 2 items").wait_for()
         page.locator("html[data-keys]").wait_for()
         page.keyboard.press(key)
-    page.get_by_text("All 2 items have a verdict").wait_for()
+    page.get_by_text("You have judged all 2 items").wait_for()
     page.locator("html[data-keys]").wait_for()
     page.keyboard.press("z")
     page.locator("[aria-pressed=true]").wait_for()
     page.locator("html[data-keys]").wait_for()
     page.keyboard.press("2")
-    page.get_by_text("All 2 items have a verdict").wait_for()
+    page.get_by_text("You have judged all 2 items").wait_for()
     assert page.url.endswith(f"/evaluations/{number}/label?last={verdicts_of(evaluated, 'Ann')[-1].key}")
     assert [verdict.label for verdict in verdicts_of(evaluated, "Ann")] == ["supported", "not stated", "contradicted"]
 

@@ -73,21 +73,21 @@ def test_each_retriever_answers_and_the_query_becomes_a_question_to_judge(pages)
 @pytest.mark.slow
 def test_a_retriever_that_fails_or_ends_is_named_and_asked_again(pages):
     assert "ValueError: no such index" in ask(pages, "fail")
-    assert "its process ended with code 3: no \N{REPLACEMENT CHARACTER} memory" in ask(pages, "end")
+    assert "the process ended with code 3: no \N{REPLACEMENT CHARACTER} memory" in ask(pages, "end")
     assert "2 documents" in ask(pages, "ties with a child")
 
 
 @pytest.mark.slow
 def test_a_retriever_that_hangs_is_ended(pages):
     pages.runner.live["-own/s"].timeout = 1.0
-    assert "no answer in 1 s" in ask(pages, "hang")
+    assert "no response in 1 s" in ask(pages, "hang")
     pages.runner.live["-own/s"].timeout = 60.0
     assert "Rule d1" in ask(pages, "ties after it")
 
 
 def test_a_query_without_words_is_not_asked(pages):
     before = len(pages.runner.jobs.jobs())
-    assert "search the documents of this project now" in pages.post("/try", data={"q": "  "}).text
+    assert "is sent to the retrievers of this project" in pages.post("/try", data={"q": "  "}).text
     assert len(pages.runner.jobs.jobs()) == before
 
 

@@ -110,7 +110,7 @@ def test_alerts_open_their_own_metric(evaluated, log):
         for page in (client.get("/production/alerts").text, waited(client, "/production")):
             assert "2 alerts" in page
             assert '<a href="/production/metrics/idk_rate">idk_rate</a> is above 0.2: 0.3' in page
-            assert "Cannot tell: thumbs_ratio may be below 0.8" in page
+            assert "Inconclusive: thumbs_ratio may be below 0.8" in page
         assert "alerts</p>" not in waited(client, "/production/metrics/feedback_rate")
         assert 'class="limit"' in waited(client, "/production/metrics/idk_rate")
         assert "8 distinct" in waited(client, "/production/drift")  # evaluated queries

@@ -1,4 +1,4 @@
-"""Live queries: a retriever in a process of its own, which is ended if it takes too long."""
+"""Live queries: a retriever in a process of its own, which is killed if it takes too long."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class LiveRanking:
 def answer_queries(plan: BenchmarkPlan, name: str, lines: Iterable[str]) -> Iterator[str]:
     """Index the documents of a plan with one of its retrievers, and yield a JSON line for each query.
 
-    Each line is a JSON list of a text and the number of documents.
+    Each input line is a JSON list: the text of a query and the number of documents.
 
     Raises:
         InputError: If the collection cannot be read, or the retriever cannot be created or indexed.
@@ -64,9 +64,9 @@ class LiveRetriever:
     """A retriever that runs in another process, started by the first query.
 
     Attributes:
-        command: The command, which answers lines of :func:`answer_queries`.
+        command: The command, which runs :func:`answer_queries` on its standard input.
         folder: The folder in which it runs.
-        timeout: Seconds for a query, with indexing for the first one; then the process is ended.
+        timeout: Seconds for a query, with indexing for the first one; then the process is killed.
     """
 
     command: Sequence[str]
@@ -97,7 +97,7 @@ class LiveRetriever:
         if len(values) == 3:
             return LiveRanking(tuple(values[0]), tuple(values[1]), values[2])
         raise InputError(
-            values[0] if values else f"no answer in {self.timeout:g} s", where="live query", fix="correct the retriever"
+            values[0] if values else f"no response in {self.timeout:g} s", where="live query", fix="check the retriever"
         )
 
     def close(self) -> None:
@@ -105,7 +105,7 @@ class LiveRetriever:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
-            with suppress(OSError):  # what was not sent
+            with suppress(OSError):  # unsent input
                 self._process.stdin.close()
 
     def _start(self) -> Any:
@@ -121,7 +121,7 @@ class LiveRetriever:
                     lines.put(line)
                 errors.seek(0)
                 last = deque((line.strip()[:500] for line in errors if line.strip()), maxlen=1)
-            lines.put(json.dumps([": ".join([f"its process ended with code {process.wait()}", *last])]))
+            lines.put(json.dumps([": ".join([f"the process ended with code {process.wait()}", *last])]))
 
         threading.Thread(target=read, daemon=True).start()
         return process

@@ -49,8 +49,8 @@ def status(
 ) -> None:
     """Show what the project has: documents, judgments, evaluations, alerts, and the most useful next step.
 
-    An alert is a metric of the production log that is beyond a threshold in the table [alerts] of
-    the project file, with its whole 95% interval; or a recent change of a metric for the worse.
+    An alert is a metric of the production log whose whole 95% interval is beyond a threshold in the
+    table [alerts] of the project file, or a recent change of a metric for the worse.
 
     Exit codes: 0 success; 1 an alert, with --strict; 2 an error, or alerts that could not be sent;
     4 the log, or the metric of a threshold, cannot be checked, with --strict.
@@ -85,7 +85,7 @@ def serve(
     job: int | None = option("Run this job, as the pages do.", "N", hidden=True),
     ask: str | None = option("Answer queries with this retriever, as the pages do.", "NAME", hidden=True),
 ) -> None:
-    """Serve pages until you press Ctrl-C: the evaluations of a project, comparisons, and judging.
+    """Serve the pages of a project until you press Ctrl-C: evaluations, judging, jobs, and production.
 
     With a store of its own, serve only the pages on which people judge. The printed link signs you
     in as admin. It works once; each start prints a new one.

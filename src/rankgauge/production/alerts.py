@@ -25,14 +25,14 @@ class Alert:
         kind: ``threshold``, ``shift``, or ``week``.
         sentence: The alert with its numbers and assumptions.
         value: The value in the period.
-        low: The lower bound of its 95% interval; NaN for a shift.
+        low: The lower bound of the 95% interval; NaN for a shift.
         high: The upper bound.
         since: The first day of the period: the Monday of the week, or the day of the shift.
         until: Its last day.
         threshold: The threshold as text, or empty.
         p: The p-value of a shift or week; NaN for a threshold.
         explanation: The attribute value or arm that explains a week, or empty. Unlike the other
-            attributes, it has text of the log.
+            attributes, it contains text of the log.
     """
 
     metric: str
@@ -92,8 +92,8 @@ def find_alerts(metrics: OnlineMetrics, thresholds: Iterable[Threshold] = ()) ->
     """Return the alerts of a log.
 
     A metric is beyond a threshold if the whole 95% interval of the latest whole week (UTC, from
-    Monday) is, so the result does not depend on how often you look in a week. Otherwise, an alert is
-    a shift in the last four weeks, or a difference of the latest week from the others, unless the
+    Monday) is beyond it, so the result does not depend on how often you look in a week. A shift in
+    the last four weeks and a latest week that differs from the others are also alerts, unless the
     metric became better. Their tests are valid for one look (:func:`online_metrics`).
 
     Args:

@@ -18,7 +18,7 @@ class StoredGate:
     Attributes:
         sequence: The number of the result.
         time: When the gate ran, or when its result was stored (UTC, ISO 8601).
-        author: Where it is from: empty for this project, ``imported``, or an application of the project.
+        author: The source: empty for this project, ``imported``, or an application of the project.
         verdict: The verdict.
         body: The result as JSON.
     """

@@ -1,4 +1,4 @@
-"""Jobs: commands that one process asks for and another one runs, with their progress."""
+"""Jobs: commands that one process requests and another one runs, with their progress."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from rankgauge.store.schema import SCHEMA
 State: TypeAlias = Literal["waiting", "running", "cancelling", "done", "failed", "cancelled", "interrupted"]
 #: A job whose process ended this often without a result is not started again.
 ATTEMPTS = 3
-EVERY = 2.0  # seconds between signs of life
-_PATIENCE = 20.0  # seconds in which an interrupted job should end
+EVERY = 2.0  # seconds between heartbeats
+_PATIENCE = 20.0  # seconds in which an interrupted job must end
 _MESSAGE = 2_000  # characters of an error that are kept
 _OPEN = ("waiting", "running", "cancelling")
 
 
 @dataclass(frozen=True)
 class Job:
-    """A command and what became of it.
+    """A command with its state and progress.
 
     Attributes:
         id: The number of the job.
@@ -37,10 +37,10 @@ class Job:
         arguments: The arguments of the command, such as ``("bench", "--only", "bm25")``.
         state: ``waiting``, ``running``, ``cancelling``, ``done``, ``failed``, ``cancelled``, or
             ``interrupted`` (its process ended `ATTEMPTS` times).
-        attempt: How often a process began it.
-        beat: The number of signs of life in this attempt.
-        share: The share that is done, from 0 to 1; None if unknown.
-        message: What is being done, or why it failed.
+        attempt: The number of processes that have begun it.
+        beat: The number of heartbeats in this attempt.
+        share: The completed share, from 0 to 1; None if unknown.
+        message: The current step, or why it failed or was cancelled.
         ended: When it ended; None before.
     """
 
@@ -64,8 +64,8 @@ class Job:
 class Jobs(Store):
     """The jobs of a store. Any number of processes may add, run, and cancel them.
 
-    A job is run by the process that claims it, which shows signs of life. If they stop, another
-    process may run it again, at most `ATTEMPTS` times.
+    The process that claims a job runs it and stores heartbeats. If they stop, another process may
+    run the job again. A job has at most `ATTEMPTS` attempts.
 
     Example:
         >>> import tempfile
@@ -79,7 +79,7 @@ class Jobs(Store):
     """
 
     def add(self, arguments: Sequence[str], *, author: str, state: State = "waiting") -> Job:
-        """Add a job, or note one that is done; an equal one that has not begun is returned instead."""
+        """Add a job, or record one that is done. If an equal job is waiting, return that job instead."""
         table, words = SCHEMA.table("jobs"), json.dumps([*arguments])
         with self._database.writing() as connection:
             query = table.select().where(table.c.state == "waiting", table.c.arguments == words)
@@ -92,7 +92,7 @@ class Jobs(Store):
             return _job(row)
 
     def jobs(self, most: int = 100) -> list[Job]:
-        """Return the latest jobs and all others that are open, the latest first."""
+        """Return the latest jobs, and all open ones, the latest first."""
         table = SCHEMA.table("jobs")
         newest = table.select().with_only_columns(table.c.id).order_by(table.c.id.desc()).limit(most)
         wanted = table.c.state.in_(_OPEN) | table.c.id.in_(newest.scalar_subquery())
@@ -111,13 +111,13 @@ class Jobs(Store):
         return None if row is None else _job(row)
 
     def cancel(self, number: int, *, by: str) -> None:
-        """Cancel a job; a running one ends at its next sign of life."""
+        """Cancel a job; a running one ends at its next heartbeat."""
         message = f"cancelled by {by}"
         if not self.change(number, {"state": "waiting"}, state="cancelled", message=message, ended=_now()):
             self.change(number, {"state": "running"}, state="cancelling", message=message)
 
     def release(self, job: Job) -> None:
-        """Let another process run a job whose process shows no sign of life after `Job.beat`."""
+        """Let another process run a job that has had no heartbeat since `Job.beat`."""
         if job.state == "running" and job.attempt < ATTEMPTS:
             values: dict[str, Any] = {"state": "waiting"}
         else:
@@ -125,7 +125,7 @@ class Jobs(Store):
         self.change(job.id, {"state": job.state, "attempt": job.attempt, "beat": job.beat}, **values)
 
     def refuse(self, job: Job, why: str) -> None:
-        """End a waiting job that no process can begin."""
+        """Mark a waiting job that no process can begin as failed."""
         self.change(job.id, {"state": "waiting", "attempt": job.attempt}, state="failed", message=why, ended=_now())
 
     @contextmanager
@@ -176,11 +176,11 @@ class _SignsOfLife:
         self._thread.start()
 
     def show(self, share: float, doing: str) -> None:
-        """Store this progress with the next sign of life."""
+        """Store this progress with the next heartbeat."""
         self._share, self._doing = share, doing
 
     def end(self, state: State, message: str | None = None, *, was: State | None = None) -> None:
-        """Store how the job ended, if it is still that of this process, and its state `was` this one."""
+        """Store how the job ended, if it still belongs to this process and its state is `was`, if given."""
         self._ended.set()
         self._thread.join()
         share = {"share": 1.0} if state == "done" else {}
@@ -196,11 +196,11 @@ class _SignsOfLife:
                 if self._jobs.change(job.id, running, beat=self._beat + 1, share=self._share, message=self._doing):
                     self._beat += 1
                     continue
-            except InputError:  # such as a lock: the next sign of life may succeed
+            except InputError:  # such as a lock: the next heartbeat may succeed
                 continue
             os.kill(os.getpid(), signal.SIGINT)
             if not self._ended.wait(_PATIENCE):
-                os._exit(1)  # it does not react; the job is released by another process
+                os._exit(1)  # the block ignores the interrupt; another process releases the job
             return
 
 

@@ -160,7 +160,7 @@ def _define(tables: MetaData) -> None:
         text("label", String(20)),
         body(),
     )
-    # Jobs that pages start; their state changes. `beat` counts signs of life of the process that runs one.
+    # Jobs that pages start; their state changes. `beat` counts the heartbeats of the process that runs one.
     add(
         "jobs",
         Column("id", Integer, primary_key=True, autoincrement=True),

@@ -66,9 +66,9 @@ _TITLES: Mapping[str, str] = MappingProxyType(
     }
 )
 _DEFAULT = ("answer-context", "reference-answer", "criterion")
-# The prompt of corrections, which are no labels for a calibration: they were chosen, and given in sight of a verdict.
+# The prompt of corrections. They are not labels for a calibration: people choose what to correct, and see a verdict.
 _IN_SIGHT = "in sight"
-_DECIDING = 2  # relations that are not folded
+_DECIDING = 2  # relations that are not collapsed
 
 
 def _saved(visit: Visit) -> tuple[HistoryEntry, AnswerSet]:
@@ -196,7 +196,7 @@ def _answer(visit: Visit, diagnosis: AnswerDiagnosis) -> JudgedAnswer:
     for judged in diagnosis.answers.judged:
         if judged.record.id == name:
             return judged
-    raise PageError(404, f"There is no answer to {name:.60}.", where="answers", fix="Choose one of the list.")
+    raise PageError(404, f"There is no answer to {name:.60}.", where="answers", fix="Choose one from the list.")
 
 
 def _correct(visit: Visit) -> Response:
@@ -221,7 +221,7 @@ def _add(visit: Visit, items: Iterable[Item], prompt: str = "") -> Item:
 
 
 def _to_label(visit: Visit) -> dict[str, Item]:
-    """Return the items that people judge, in an order that is the same for all people and says nothing."""
+    """Return the items that people judge, in an arbitrary order that is the same for all people."""
     _, answers = _saved(visit)
     chosen = visit.request.query_params.getlist("relation") or _DEFAULT
     return {item.key: item for item in sorted(answers.items(), key=lambda item: item.key) if item.relation in chosen}

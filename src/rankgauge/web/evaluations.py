@@ -60,7 +60,7 @@ def saved_entry(visit: Visit, number: str) -> HistoryEntry:
         return workbench_of(visit).history.entry(int(number))
     except (InputError, ValueError):
         raise PageError(
-            404, f"There is no evaluation {number:.40}.", where="evaluations", fix="Choose one of the list."
+            404, f"There is no evaluation {number:.40}.", where="evaluations", fix="Choose one from the list."
         ) from None
 
 
@@ -199,7 +199,7 @@ def _pair(visit: Visit) -> tuple[list[HistoryEntry], Measure]:
         entries.sort(key=lambda entry: entry.id)
     if not 2 <= len(entries) <= _MOST:
         raise PageError(
-            400, f"A comparison needs 2 to {_MOST} evaluations.", where="compare", fix="Choose some of the list."
+            400, f"A comparison needs 2 to {_MOST} evaluations.", where="compare", fix="Choose some from the list."
         )
     shared = [name for name in entries[0].means if all(name in entry.means for entry in entries)]
     wanted = values.get("m", "")

@@ -1,4 +1,4 @@
-"""Pages of gates: results over time, and the losses behind each; CI sends its results as JSON."""
+"""Pages of gates: results over time, and the losses behind each. CI sends its results as JSON."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _gates(visit: Visit) -> Response:
 
 
 def _about(visit: Visit, stored: StoredGate) -> dict[str, Any]:
-    """Return a result, where it is from, and the class of its sign."""
+    """Return a result, its source, and the CSS class of its sign."""
     judges, result = visit.project.judges, workbench_of(visit).gate(stored)
     return {
         "stored": stored,
@@ -45,7 +45,7 @@ def _about(visit: Visit, stored: StoredGate) -> dict[str, Any]:
 
 
 def _decisive(result: GateResult) -> tuple[Any, ...]:
-    """Return the cells of the check that decides, of a measure if one does."""
+    """Return the table row of the check that decides, preferably of a measure."""
     place = min(
         range(len(result.checks)),
         key=lambda place: (result.checks[place].verdict != result.verdict, result.checks[place].numbers is None),
@@ -58,7 +58,7 @@ def _gate(visit: Visit) -> Response:
     known = number.isascii() and number.isdecimal() and len(number) < 10
     stored = workbench.gates.result(int(number)) if known else None
     if stored is None:
-        raise PageError(404, f"There is no result {number:.40}.", where="gates", fix="Choose one of the list.")
+        raise PageError(404, f"There is no result {number:.40}.", where="gates", fix="Choose one from the list.")
     if visit.request.query_params.get("format") == "json":
         return Response(stored.body, media_type="application/json")
     result = workbench.gate(stored)
@@ -92,12 +92,12 @@ async def _receive(request: Request) -> Response:
 
 
 def _store(request: Request, body: bytes) -> Response:
-    """Store a result that an application of CI sends."""
+    """Store a result sent by CI with the token of an application."""
     application, origins = application_of(request)
     if origins:
         raise PageError(
             403,
-            "this token is in pages of other sites, where anybody can read it",
+            "this token is public: it belongs to an application with origins",
             where="Authorization",
             fix="create an application without origins on the People page",
         )

@@ -1,4 +1,4 @@
-"""Jobs of the pages: retrievers, evaluations, and answers, each run by a process of its own."""
+"""Jobs that leads start: benchmarks and evaluations, each run by a process of its own."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from rankgauge.project import Project, answer_settings, model_settings
 from rankgauge.store import Job, Jobs
 from rankgauge.web.pages import LEADS, PageError, Visit, see_other, visited
 
-_LOOK = 1.0  # seconds between looks for jobs
-_LIFELESS = 20.0  # seconds without a sign of life after which a job is released
+_LOOK = 1.0  # seconds between checks for jobs
+_LIFELESS = 20.0  # seconds without a heartbeat after which a job is released
 _Command: TypeAlias = tuple[str, ...]
 _BENCH: _Command = ("bench",)
 _AGAIN: _Command = ("evaluate", "--again")
@@ -39,8 +39,8 @@ _TITLES: Mapping[_Command, str] = {
 class Runner:
     """Starts processes for waiting jobs, one job at a time, and releases jobs whose process has ended.
 
-    Any number of servers may do so: a job is run by the process that claims it, and goes on if its
-    server ends.
+    Any number of servers may do so: the process that claims a job runs it, and continues if its
+    server stops.
 
     Attributes:
         project: The project.
@@ -65,7 +65,7 @@ class Runner:
 
     def __enter__(self) -> Self:
         self.jobs.__enter__()
-        # What a process writes before it begins a job: no pipe, which fills, and breaks when the server ends.
+        # Errors of a process before its job begins. A pipe could fill, and breaks when the server stops.
         self._errors = tempfile.TemporaryFile("a+", errors="replace")
         self._thread.start()
         return self
@@ -80,7 +80,7 @@ class Runner:
         self.jobs.close()
 
     def add(self, arguments: _Command, author: str) -> Job:
-        """Add a job and start it soon."""
+        """Add a job, which starts as soon as no other job runs."""
         job = self.jobs.add(arguments, author=author)
         self._changed.set()
         return job
@@ -95,7 +95,7 @@ class Runner:
     def _look(self) -> None:
         jobs = [job for job in self.jobs.jobs() if job.open]
         now = time.monotonic()
-        # The time since which this process has seen a job without a change.
+        # When this process first saw each job in its current state.
         self._seen = {
             job.id: self._seen[job.id] if self._seen.get(job.id, (None,))[0] == job else (job, now) for job in jobs
         }
@@ -104,8 +104,8 @@ class Runner:
         if self.started is not None and self.started[1].poll() is not None:
             begun = self.started[0]
             self._errors.seek(0)
-            # Unless a process began it.
-            self.jobs.refuse(begun, self._errors.read(2_000).strip() or "its process did not find it in the store")
+            # Has no effect if a process has begun the job.
+            self.jobs.refuse(begun, self._errors.read(2_000).strip() or "the process did not find the job in the store")
             lifeless += [job for job in claimed if (job.id, job.attempt) == (begun.id, begun.attempt + 1)]
             self.started = None
         elif jobs and not claimed and self.started is None:
@@ -132,7 +132,7 @@ class Runner:
 
 
 def title_of(job: Job) -> str:
-    """Return what a job does."""
+    """Return a short description of a job."""
     command = next((known for known in _TITLES if job.arguments[: len(known)] == known), ())
     if command == ("query",):
         return f"Query: {job.arguments[1]}"
@@ -141,7 +141,7 @@ def title_of(job: Job) -> str:
 
 
 def _offered(project: Project) -> dict[_Command, str]:
-    """Return the commands that can be started, each with the reason why it cannot; empty if it can."""
+    """Return the offered commands, each with what is missing to start it; empty if nothing is."""
     file = type(project.file).read(project.file.path)  # as it is now: jobs read it again
     offered = {command: "" for command in (_BENCH, _AGAIN) if command is _AGAIN or file.value({}, "retrievers")}
     answers = answer_settings(file)
@@ -149,7 +149,7 @@ def _offered(project: Project) -> dict[_Command, str]:
         model = answers.get("model")
         unlimited = model is not None and "max_cost" not in model_settings(file, model)
         offered[_ANSWERS] = (
-            f"write max_cost in [models.{model}] of rankgauge.toml: the budget of a job" if unlimited else ""
+            f"set max_cost, the budget of a job, in [models.{model}] of rankgauge.toml" if unlimited else ""
         )
     return offered
 

@@ -1,4 +1,4 @@
-"""Try a query: the retrievers of the project answer it side by side; a lead saves it as a question to judge."""
+"""Try a query: show the rankings of all retrievers side by side, and save the query as a question to judge."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _text(visit: Visit) -> str:
 
 
 def _queries(visit: Visit) -> list[Job]:
-    """Return the latest queries, as many as may be tried in a day or more."""
+    """Return the latest queries, at least those that count within the budget of a day."""
     latest = _runner(visit).jobs.jobs(_most(visit) + 100)
     return [job for job in latest if job.arguments[0] == "query"]
 
@@ -43,14 +43,14 @@ def _most(visit: Visit) -> int:
 
 
 def _check_asked(visit: Visit, text: str, name: str = "") -> None:
-    """Reject a query that did not count within the budget, and an unknown retriever."""
+    """Reject a query that was not counted within the budget, and an unknown retriever."""
     asked = any(job.arguments[1] == text for job in _queries(visit))
     if not asked or name not in {"", *_runner(visit).live}:
-        raise PageError(404, "This query was not asked.", where="try", fix="Ask it with the form.")
+        raise PageError(404, "This query was not tried.", where="try", fix="Enter it in the form.")
 
 
 def _ranking(visit: Visit, name: str, text: str) -> LiveRanking:
-    """Return the ranking of a query, which is kept until it is saved."""
+    """Return the ranking of a query, which is cached: a saved query has the ranking that was shown."""
     retriever = _runner(visit).live[name]
     return workbench_of(visit).results.get(("live", name, text), lambda: retriever.search(text, _DEPTH))
 
@@ -60,7 +60,7 @@ def _show(visit: Visit) -> Response:
 
 
 def _ask(visit: Visit) -> Response:
-    """Note who asks, within the budget of a day; the page then asks each retriever."""
+    """Record who tries a query, within the budget of a day; the page then requests each ranking."""
     text, most = _text(visit), _most(visit)
     since = (datetime.now(UTC) - timedelta(days=1)).isoformat()
     asked = [job for job in _queries(visit) if job.time > since]
@@ -77,7 +77,7 @@ def _ask(visit: Visit) -> Response:
 
 
 def _hits(visit: Visit) -> Response:
-    """Return the documents that a retriever finds for a query that was asked."""
+    """Return the documents that a retriever finds for a query that was tried."""
     name, text, runner = visit.request.path_params["name"], _text(visit), _runner(visit)
     _check_asked(visit, text, name)
     try:

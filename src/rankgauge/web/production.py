@@ -64,7 +64,7 @@ def _log(visit: Visit) -> ProductionLog:
 
 
 def _waits(visit: Visit) -> bool:
-    """Return whether the response may wait for a result; otherwise the script asks again and waits."""
+    """Return whether to wait for a result; otherwise, the script of the page requests it again and waits."""
     return "wait" in visit.request.query_params
 
 
@@ -96,7 +96,7 @@ def _metrics(visit: Visit) -> Response:
     """Show alerts, changes, and a small chart of each metric; or one metric."""
     name = visit.request.path_params.get("metric", "")
     if name not in {"", *METRICS}:
-        raise PageError(404, f"There is no metric {name:.60}.", where="production", fix="Choose one of the list.")
+        raise PageError(404, f"There is no metric {name:.60}.", where="production", fix="Choose one from the list.")
     by = visit.request.query_params.get("by", "")
     by = by if by in PERIODS else "week"
     template = "production_metric.html" if name else "production.html"
