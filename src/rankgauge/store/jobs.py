@@ -22,7 +22,6 @@ State: TypeAlias = Literal["waiting", "running", "cancelling", "done", "failed",
 ATTEMPTS = 3
 EVERY = 2.0  # seconds between heartbeats
 _PATIENCE = 20.0  # seconds in which an interrupted job must end
-_MESSAGE = 2_000  # characters of an error that are kept
 _OPEN = ("waiting", "running", "cancelling")
 
 
@@ -150,7 +149,7 @@ class Jobs(Store):
             signs.end("interrupted", was="running")
             raise
         except (Exception, SystemExit) as error:
-            signs.end("failed", (str(error) or type(error).__name__)[-_MESSAGE:])
+            signs.end("failed", (str(error) or type(error).__name__)[-2_000:])
             raise
         signs.end("done", "")
 

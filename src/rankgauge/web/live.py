@@ -31,22 +31,18 @@ def _text(visit: Visit) -> str:
     return " ".join(values.get("q", "").split())[:2_000]
 
 
-def _queries(visit: Visit) -> list[Job]:
-    """Return the latest queries, at least those that count within the budget of a day."""
-    latest = _runner(visit).jobs.jobs(_most(visit) + 100)
-    return [job for job in latest if job.arguments[0] == "query"]
+def _queries(visit: Visit) -> tuple[int, list[Job]]:
+    """Return the limit of a day, and the latest queries, as many or more."""
+    most = _runner(visit).project.file.value(_A_DAY, "live_queries")
+    return most, [job for job in _runner(visit).jobs.jobs(most + 100) if job.arguments[0] == "query"]
 
 
-def _most(visit: Visit) -> int:
-    most: int = _runner(visit).project.file.value(_A_DAY, "live_queries")
-    return most
-
-
-def _check_asked(visit: Visit, text: str, name: str = "") -> None:
-    """Reject a query that was not counted within the budget, and an unknown retriever."""
-    asked = any(job.arguments[1] == text for job in _queries(visit))
-    if not asked or name not in {"", *_runner(visit).live}:
+def _asked(visit: Visit) -> str:
+    """Return the text of a query that counted within the limit; reject others, and unknown retrievers."""
+    text, name = _text(visit), visit.request.path_params.get("name")
+    if name not in {None, *_runner(visit).live} or all(job.arguments[1] != text for job in _queries(visit)[1]):
         raise PageError(404, "This query was not tried.", where="try", fix="Enter it in the form.")
+    return text
 
 
 def _ranking(visit: Visit, name: str, text: str) -> LiveRanking:
@@ -61,9 +57,9 @@ def _show(visit: Visit) -> Response:
 
 def _ask(visit: Visit) -> Response:
     """Record who tries a query, within the budget of a day; the page then requests each ranking."""
-    text, most = _text(visit), _most(visit)
+    text, (most, queries) = _text(visit), _queries(visit)
     since = (datetime.now(UTC) - timedelta(days=1)).isoformat()
-    asked = [job for job in _queries(visit) if job.time > since]
+    asked = [job for job in queries if job.time > since]
     if len(asked) >= most:
         raise PageError(
             429,
@@ -78,8 +74,7 @@ def _ask(visit: Visit) -> Response:
 
 def _hits(visit: Visit) -> Response:
     """Return the documents that a retriever finds for a query that was tried."""
-    name, text, runner = visit.request.path_params["name"], _text(visit), _runner(visit)
-    _check_asked(visit, text, name)
+    name, text, runner = visit.request.path_params["name"], _asked(visit), _runner(visit)
     try:
         ranking, reason = _ranking(visit, name, text), ""
     except InputError as error:
@@ -91,8 +86,7 @@ def _hits(visit: Visit) -> Response:
 
 def _save(visit: Visit) -> Response:
     """Save a query as a question, whose documents are then judged without seeing ranks."""
-    text, runner = _text(visit), _runner(visit)
-    _check_asked(visit, text)
+    text, runner = _asked(visit), _runner(visit)
     rankings = []
     for name in runner.live:
         try:
