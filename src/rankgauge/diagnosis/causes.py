@@ -100,8 +100,8 @@ UNORDERED = Cause(
     "ranks",
     "over all queries, relevant documents are not closer to the beginning than to the end of the "
     "top 20, 50, or 100 (at least 50 documents; by less than 2.5 standard deviations, or 3.5% of "
-    "these ranks), although these ranks, but not the first 10, 20, or 50 of them, have more of them "
-    "than the same number of ranks below; earlier documents do not have more terms of the query "
+    "these ranks), although these ranks, but not the first 10, 20, or 50 of them, have more "
+    "relevant documents than the same number of ranks below; earlier documents do not have more terms of the query "
     "(correlation of at least -.1 in the top 20); and this query misses a document in these ranks",
     "check the scores and the sorting, then reranking",
 )
