@@ -31,6 +31,7 @@ def verdicts_of(project, person="Lea"):
 def test_the_page_begins_with_the_limiting_stage_and_leads_to_each_answer(lead, evaluated):
     number = saved(evaluated)
     assert f"/evaluations/{number}/answers" in lead.get(f"/evaluations/{number}").text
+    assert "How old is it?" in lead.get(f"/evaluations/{number}").text
     page = lead.get(f"/evaluations/{number}/answers").text
     assert "Generation limits" in page
     assert "abstained though answerable" in page
@@ -81,6 +82,13 @@ def test_an_evaluation_without_answers_and_an_unknown_question_are_named(lead, e
     assert "No answers were saved" in lead.get("/evaluations/1/answers").text
     assert lead.get("/evaluations/1/answers").status_code == 404
     assert lead.get(f"/evaluations/{saved(evaluated)}/answers/q9").status_code == 404
+
+
+def test_an_evaluation_whose_answers_were_not_saved_has_a_page(lead, evaluated):
+    evaluation = evaluated.evaluations.load(saved(evaluated))
+    entry = evaluated.evaluations.add(evaluation, settings=evaluation.settings)
+    assert lead.get(f"/evaluations/{entry.id}").status_code == 200
+    assert "No answers were saved" in lead.get(f"/evaluations/{entry.id}/answers").text
 
 
 def test_everything_on_the_pages_is_escaped(lead, evaluated):

@@ -456,8 +456,12 @@ def _with_verdicts(answers: package.AnswerSet, verdicts: Sequence[Any], judge: s
     """Return the answers with the verdicts of one judge, or of all judges."""
     chosen = [verdict for verdict in verdicts if judge is None or verdict.judge == judge]
     if not chosen:
-        known = ", ".join(dict.fromkeys(verdict.judge for verdict in verdicts)) or "none"
+        known = ", ".join(dict.fromkeys(verdict.judge for verdict in verdicts))
         raise rankgauge.InputError(
-            f"there are no verdicts of {judge or 'anyone'}", where="verdicts", fix=f"judges: {known}"
+            f"there are no verdicts of {judge or 'anyone'}",
+            where="verdicts",
+            fix=f"judges: {known}"
+            if known
+            else "judge answers first: rankgauge serve, or name a model (--url, --model)",
         )
     return _Judged(answers, chosen)

@@ -313,10 +313,15 @@ class Workbench:
 
     def queries(self, entry: HistoryEntry) -> Mapping[str, str]:
         """Return the texts of the queries of an evaluation; empty if none were saved."""
-        return self.results.get(
-            ("queries", entry.query_set, entry.collection),
-            lambda: {name: query.text for name, query in self.texts(entry, (), None).queries.items()},
-        )
+
+        def compute() -> dict[str, str]:
+            if not of_answers(entry):
+                return {name: query.text for name, query in self.texts(entry, (), None).queries.items()}
+            with suppress(InputError):  # saved without answers
+                return {name: row["question"] for name, row in self.history.answers(entry).items()}
+            return {}
+
+        return self.results.get(("queries", entry.query_set, entry.collection), compute)
 
     def judged_as(self, entry: HistoryEntry, query: str, document: str) -> list[str]:
         """Return each special judgment of a document as text: its subtopic, group, or stratum, and its grade."""
