@@ -34,6 +34,9 @@ def slow(tmp_path, request, monkeypatch):
     """A project whose retriever waits for a file."""
     if getattr(request, "param", "") == "postgres":
         monkeypatch.setenv("RANKGAUGE_STORE", request.getfixturevalue("postgres"))
+    elif getattr(request, "param", "") == "relative":
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("RANKGAUGE_STORE", "other.db")
     project = create_evaluated(tmp_path / "handbook")
     (project.file.folder / "slow.py").write_text(SLOW)
     file = project.file.path
@@ -123,11 +126,19 @@ def test_a_retriever_that_floods_standard_error_and_leaves_a_process_stops_no_jo
 
 
 @pytest.mark.slow
-def test_a_job_that_its_process_does_not_find_is_not_started_forever(lead, slow):
+def test_a_job_runs_in_the_store_of_its_server_though_the_project_file_now_names_another(lead, slow):
     slow.file.path.write_text('store = "other.db"\n' + slow.file.text)
+    lead.runner.add(("evaluate", "--again"), "Lea")
+    assert job_once(lead, lambda job: not job.open).state == "done"
+    assert not (slow.file.folder / "other.db").exists()
+
+
+@pytest.mark.slow
+def test_a_job_that_its_process_does_not_begin_is_not_started_forever(lead, monkeypatch):
+    monkeypatch.setattr(lead.runner, "_command", lambda *_: [sys.executable, "-c", ""])
     lead.runner.add(("bench",), "Lea")
     job = job_once(lead, lambda job: not job.open)
-    assert (job.state, job.message) == ("failed", "the process did not find the job in the store")
+    assert (job.state, job.message) == ("failed", "its process ended before it began")
 
 
 @pytest.mark.slow
@@ -142,7 +153,7 @@ def test_jobs_go_on_after_a_process_could_not_be_started(lead, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("slow", ["sqlite", "postgres"], indirect=True)
+@pytest.mark.parametrize("slow", ["sqlite", "postgres", "relative"], indirect=True)
 def test_a_job_goes_on_while_its_server_ends_and_two_servers_run_it_once(lead, slow):
     begin(lead, slow)
     with Runner(slow) as other:

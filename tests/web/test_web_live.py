@@ -7,7 +7,8 @@ from evaluated_project import create_evaluated
 from judging_pages import ORIGIN, sign_in, token_of
 from starlette.testclient import TestClient
 
-from rankgauge import Project
+from rankgauge import InputError, Project
+from rankgauge.benchmark import live
 from rankgauge.web import judging_app
 from rankgauge.web.jobs import Runner
 
@@ -75,6 +76,13 @@ def test_a_retriever_that_fails_or_ends_is_named_and_asked_again(pages):
     assert "ValueError: no such index" in ask(pages, "fail")
     assert "the process ended with code 3: no \N{REPLACEMENT CHARACTER} memory" in ask(pages, "end")
     assert "2 documents" in ask(pages, "ties with a child")
+
+
+def test_a_query_does_not_wait_for_ever_for_another_one(pages, monkeypatch):
+    monkeypatch.setattr(live, "_BUSY", 0.1)
+    retriever = pages.runner.live["-own/s"]
+    with retriever._lock, pytest.raises(InputError, match="busy with another query"):  # noqa: SLF001
+        retriever.search("ties", 3)
 
 
 @pytest.mark.slow

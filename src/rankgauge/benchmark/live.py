@@ -22,6 +22,8 @@ from rankgauge.corpus.collection import Query
 from rankgauge.errors import InputError
 from rankgauge.retrievers.protocol import attempt, describe_error, search
 
+_BUSY = 30.0  # seconds that a query waits for another one
+
 
 @dataclass(frozen=True)
 class LiveRanking:
@@ -80,9 +82,11 @@ class LiveRetriever:
         """Return the ranking of a query.
 
         Raises:
-            InputError: If the retriever fails, its process ends, or it takes longer than the timeout.
+            InputError: If the retriever fails, its process ends, it takes longer than the timeout, or is busy.
         """
-        with self._lock:
+        if not self._lock.acquire(timeout=_BUSY):
+            raise InputError("it is busy with another query", where="live query", fix="try again later")
+        try:
             process = self._process
             if process is None or process.poll() is not None:
                 self.close()
@@ -94,6 +98,8 @@ class LiveRetriever:
             values = json.loads(answer)
             if not values:
                 self.close()
+        finally:
+            self._lock.release()
         if len(values) == 3:
             return LiveRanking(tuple(values[0]), tuple(values[1]), values[2])
         raise InputError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -105,7 +106,7 @@ class Runner:
             begun = self.started[0]
             self._errors.seek(0)
             # Has no effect if a process has begun the job.
-            self.jobs.refuse(begun, self._errors.read(2_000).strip() or "the process did not find the job in the store")
+            self.jobs.refuse(begun, self._errors.read(2_000).strip() or "its process ended before it began")
             lifeless += [job for job in claimed if (job.id, job.attempt) == (begun.id, begun.attempt + 1)]
             self.started = None
         elif jobs and not claimed and self.started is None:
@@ -120,9 +121,11 @@ class Runner:
         return [sys.executable, "-P", "-m", "rankgauge", "serve", file, *words, *(["--trust"] if self.trust else [])]
 
     def _started(self, job: Job) -> subprocess.Popen[str]:
+        store = self.project.file.store  # a relative path begins in the folder of this process
         return subprocess.Popen(  # noqa: S603 - the number of a job
             self._command("--job", str(job.id)),
             cwd=self.project.file.folder,
+            env=os.environ | {"RANKGAUGE_STORE": store if "://" in store else os.path.abspath(store)},  # noqa: PTH100
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=self._errors,
