@@ -124,7 +124,7 @@ def test_axe_finds_nothing_and_no_page_is_wider_than_the_screen(site, scheme):
 def test_a_lead_runs_a_benchmark_follows_it_and_tries_a_query_that_a_judge_then_judges(site):
     page = site.sign_in("Lea", "lead")
     page.goto("/jobs")
-    page.get_by_label("only").select_option("new")
+    page.get_by_label("Retriever").select_option("new")
     page.get_by_role("button", name="Run the retrievers").click()
     page.get_by_role("region", name="Jobs").get_by_role("link", name="Evaluations").click(timeout=60_000)
     page.get_by_role("link", name="new#3").wait_for()

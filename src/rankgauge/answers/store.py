@@ -119,6 +119,7 @@ def _text(row: Mapping[str, Any], part: str) -> str:
 
 
 _Result = TypeVar("_Result")
+_IDLE = 0.25  # seconds without a result; those of one call arrive together
 
 
 class VerdictStore(Store):
@@ -247,7 +248,7 @@ def store_in_batches(
     *,
     every: float = 0.25,
 ) -> None:
-    """Store results in batches, because each write waits for the disk; a result waits for it twice `every` at most.
+    """Store results in batches, every few seconds and when no result arrives, because each write waits for the disk.
 
     Results that arrived before an error or Ctrl-C are stored. Successive results with equal
     `together` are stored in one write: they may be from the same call, and a resumed run repeats a
@@ -265,9 +266,9 @@ def store_in_batches(
         kept = time.monotonic()
 
     def store_when_idle() -> None:
-        while not ended.wait(every):
+        while not ended.wait(_IDLE):
             with lock, suppress(InputError):  # the next write raises it, too
-                if time.monotonic() - came >= every:
+                if time.monotonic() - came >= _IDLE:
                     store()
 
     thread = threading.Thread(target=store_when_idle, daemon=True)
