@@ -76,7 +76,8 @@ test-slow: .venv/dev.stamp ## run the tests that take more than a third of a sec
 	.venv/bin/python -m pytest $(PARALLEL) --quiet -m "slow or long" tests
 
 test-stores: .venv/dev.stamp ## end processes that share a store by signals, in every order; ROUNDS=3 times each
-	ROUNDS=$(ROUNDS) .venv/bin/python -m pytest $(PARALLEL) --quiet tests/store/test_store_processes.py tests/web/test_web_processes.py
+	ROUNDS=$(ROUNDS) .venv/bin/python -m pytest $(PARALLEL) --quiet -m slow tests/store/test_store_processes.py \
+		tests/web/test_web_processes.py tests/store/test_artifact_failures.py tests/answers/test_runner.py
 
 check: .venv/dev.stamp ## check format, lint, types, layers, and changelog fragments
 	.venv/bin/ruff format --check --quiet .
@@ -121,7 +122,7 @@ scale: .venv/dev.stamp .venv-spark/spark.stamp ## measure the tables of docs/how
 
 test-lowest: .venv-lowest/lowest.stamp ## run the tests with the oldest supported libraries, without the compiled core
 	env -u RANKGAUGE_TEST_DATA RANKGAUGE_NATIVE=0 .venv-lowest/bin/python -m pytest \
-		$(PARALLEL) --quiet -m "not slow" $(addprefix --ignore=,$(NOT_LOWEST)) tests
+		$(PARALLEL) --quiet -m "not slow and not long" $(addprefix --ignore=,$(NOT_LOWEST)) tests
 
 test-frames: .venv-frames/pandas2.stamp ## run the data frame tests with pandas 2
 	.venv-frames/bin/python -m pytest --quiet tests/formats/test_frames.py tests/formats/test_arrow.py
