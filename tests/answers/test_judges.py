@@ -26,7 +26,7 @@ from rankgauge.answers import (
     split_sentences,
 )
 from rankgauge.answers.judges import _ENOUGH, _SAME, _Content, quantities, unstated
-from rankgauge.diagnosis.terms import shared
+from rankgauge.core.terms import shared
 from rankgauge.errors import InputError
 
 S, C, N = "supported", "contradicted", "not stated"

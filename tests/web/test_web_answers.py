@@ -130,6 +130,15 @@ def test_verdicts_of_other_judges_are_neither_shown_nor_counted(lead, evaluated)
     assert "small" not in page.text
 
 
+def test_an_item_that_was_corrected_in_sight_is_still_to_be_judged(lead, evaluated):
+    number = saved(evaluated)
+    address = f"/evaluations/{number}/answers/q%2F1"
+    lead.post(address, data={"key": key_of(lead.get(address)), "label": "not stated"})
+    page = lead.get(f"/evaluations/{number}/label").text
+    assert re.search(r"\b0 of \d+ items", page)
+    assert "aria-pressed" not in page
+
+
 def test_a_person_chooses_relations_and_sees_the_conversation_and_the_passages(lead, evaluated):
     turns = (("user", f"Tell me of it. {EVIL}"), ("assistant", "Of what?"))
     number = saved(evaluated, (replace(RECORDS[0], history=turns),))

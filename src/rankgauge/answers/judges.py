@@ -22,8 +22,8 @@ from rankgauge.answers.verdicts import LABELS, Item, Verdict, without_marks
 from rankgauge.core.abstention import ABSTENTION_RULE, abstains, split_sentences
 from rankgauge.core.arguments import integer
 from rankgauge.core.grouping import group_values
+from rankgauge.core.terms import PREFIX, plain_terms, shared
 from rankgauge.core.text import Ratio, many
-from rankgauge.diagnosis.terms import PREFIX, plain_terms, shared
 from rankgauge.errors import InputError
 
 _UNITS = """

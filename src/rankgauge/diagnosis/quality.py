@@ -14,8 +14,9 @@ import numpy as np
 from rankgauge.core.arguments import of_kind
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.project_file import ProjectFile
+from rankgauge.core.terms import words
 from rankgauge.diagnosis.ranked_queries import RankedQuery
-from rankgauge.diagnosis.terms import Texts, words
+from rankgauge.diagnosis.terms import Texts
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.measures.measure import Measure, parse
 

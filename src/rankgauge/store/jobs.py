@@ -139,19 +139,19 @@ class Jobs(Store):
         if job is None:
             yield None
             return
-        signs = _SignsOfLife(self, job)
+        heartbeats = _Heartbeats(self, job)
         try:
-            with showing(signs.show):
+            with showing(heartbeats.show):
                 yield job
         except KeyboardInterrupt:
             # A job that was released waits for another process: it keeps its state.
-            signs.end("cancelled", was="cancelling")
-            signs.end("interrupted", was="running")
+            heartbeats.end("cancelled", was="cancelling")
+            heartbeats.end("interrupted", was="running")
             raise
         except (Exception, SystemExit) as error:
-            signs.end("failed", (str(error) or type(error).__name__)[-2_000:])
+            heartbeats.end("failed", (str(error) or type(error).__name__)[-2_000:])
             raise
-        signs.end("done", "")
+        heartbeats.end("done", "")
 
     def change(self, number: int, expected: Mapping[str, Any], **values: Any) -> Job | None:
         """Change columns of a job if it has the expected values; return it, or None if it does not have them."""
@@ -163,7 +163,7 @@ class Jobs(Store):
         return None if row is None else _job(row)
 
 
-class _SignsOfLife:
+class _Heartbeats:
     """The progress of a job, stored every few seconds by a thread of its process."""
 
     def __init__(self, jobs: Jobs, job: Job) -> None:

@@ -230,7 +230,8 @@ def _to_label(visit: Visit) -> dict[str, Item]:
 def _label(visit: Visit) -> Response:
     entry, answers = _saved(visit)
     items = _to_label(visit)
-    known = {key: label for key, label in _store(visit).labels(visit.judge.name).items() if key in items}
+    own = _store(visit).verdicts(visit.judge.name)
+    known = {verdict.key: verdict.label for verdict in own if verdict.key in items and not verdict.prompt}
     key = visit.request.query_params.get("item") or next((key for key in items if key not in known), "")
     if key and key not in items:
         raise PageError(404, "There is no such item.", where="verdicts", fix="Go to the start page.")

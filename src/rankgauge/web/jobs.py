@@ -168,7 +168,7 @@ def _show(visit: Visit) -> Response:
             (number, _TITLES[command], reason)
             for number, (command, reason) in enumerate(_offered(runner.project).items())
         ],
-        retrievers=[*runner.project.file.value({}, "retrievers")],
+        retrievers=[*runner.live],
     )
 
 
@@ -177,7 +177,7 @@ def _start(visit: Visit) -> Response:
     offered = _offered(runner.project)
     command = {str(number): command for number, command in enumerate(offered)}.get(visit.form.get("command", ""))
     only = visit.form.get("only", "")
-    if command is None or offered[command] or only not in {"", *runner.project.file.value({}, "retrievers")}:
+    if command is None or offered[command] or only not in {"", *runner.live}:
         raise PageError(400, "This job cannot be started.", where="jobs", fix="Reload the page and choose again.")
     runner.add((*command, *(("--only", only) if only and command == _BENCH else ())), visit.judge.name)
     return see_other("/jobs")

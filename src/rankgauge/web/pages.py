@@ -25,7 +25,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from rankgauge.diagnosis.terms import shared, terms
+from rankgauge.core.terms import shared, terms
 from rankgauge.errors import InputError
 from rankgauge.judging import Document, Judge, JudgingProject, Settings, Transaction, hash_secret
 from rankgauge.project import Project
