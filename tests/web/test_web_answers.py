@@ -72,8 +72,12 @@ def test_a_corrected_verdict_is_stored_and_shows_what_it_changes(lead, evaluated
 def test_answers_judged_by_a_model_or_a_person_show_its_verdicts_only(lead, evaluated, prompt):
     number = saved(evaluated, judge="small", prompt=prompt)
     with VerdictStore(evaluated.file.store) as store:
-        store.add([Verdict(verdict.key, "contradicted", "other", "p") for verdict in store.verdicts()[:3]])
+        keys = [verdict.key for verdict in store.verdicts()]
+        store.add([Verdict(key, "contradicted", "other", "p") for key in keys])
+        store.add([Verdict(keys[-1], "supported", "small")])  # from a file, without the prompt
     page = lead.get(f"/evaluations/{number}/answers/q%2F1").text
+    assert "(<bdi>" not in page
+    assert "(<bdi>" not in lead.get(f"/evaluations/{number}/answers/q2").text
     assert "<td>contradicted</td>" not in page
     assert "<td>supported</td>" in page
 
