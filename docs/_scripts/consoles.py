@@ -3,8 +3,9 @@
 A session is a ``console`` block: a line that begins with ``$`` is a command, lines that begin with
 ``>`` continue it, and the other lines are its output (stdout and stderr). The sessions of a page
 share a folder with copies of the bundled sample: ``sample``, ``src/rankgauge/sample``, and
-``handbook``, which contains Markdown files and a table of questions. On a page that writes files in
-Python (see notebooks.py), the sessions run after its Python code in the same folder.
+``handbook``, which contains Markdown files and a table of questions. ``cd FOLDER`` holds for the rest
+of the page. On a page that writes files in Python (see notebooks.py), the sessions run after its
+Python code in the same folder.
 
     python docs/_scripts/consoles.py           list the pages that are out of date
     python docs/_scripts/consoles.py --write   update them
@@ -49,7 +50,8 @@ def run_again(text: str) -> str:
         _write_markdown(Collection.load(sample), Path(folder, "handbook"))
         if "\n# file: " in text:
             notebooks.run(text, folder)
-        return _BLOCK.sub(lambda block: _session(block["session"], folder), text)
+        places = [folder]  # the folder after each cd
+        return _BLOCK.sub(lambda block: _session(block["session"], places), text)
 
 
 def _write_markdown(collection: Collection, folder: Path) -> None:
@@ -65,10 +67,12 @@ def _write_markdown(collection: Collection, folder: Path) -> None:
             table.writerow([collection.queries[query].text, relevant])
 
 
-def _session(session: str, folder: str) -> str:
+def _session(session: str, places: list[str]) -> str:
     lines = []
     for found in _COMMAND.finditer(session):
-        lines += [found[0], printed(re.sub(r"(?m)^> ?", "", found["command"]), folder)]
+        lines += [found[0], printed(re.sub(r"(?m)^> ?", "", found["command"]), places[-1])]
+        if moved := re.fullmatch(r"cd (\S+)\n", found["command"]):
+            places.append(str(Path(places[-1], moved[1])))
     return f"```console\n{_times_as_before(session, ''.join(lines))}```"
 
 
