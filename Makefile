@@ -56,11 +56,11 @@ demo-serve: .venv/runtime.stamp ## open the pages of the bundled sample: retriev
 	.venv/bin/rankgauge bench build/demo-serve -q
 	cd build/demo-serve && export PATH="$(CURDIR)/.venv/bin:$$PATH" && \
 	rankgauge judge create --mode graded --questions queries.jsonl --title "Library help center" && \
-	rankgauge sensitivity deciding bm25#1 dense#2 --depth 10 --queue queue.run -q && \
+	rankgauge sensitivity deciding bm25#1 hashing#2 --depth 10 --queue queue.run -q && \
 	rankgauge judge pool --collection . --run queue.run -k 20 && \
 	rankgauge judge import judged.txt --judge "Judge 1" && \
 	rankgauge gate bm25#1 --update-baseline && \
-	(rankgauge gate dense#2 || true) && \
+	(rankgauge gate hashing#2 || true) && \
 	rankgauge answers evaluate -q && \
 	rankgauge serve --open
 

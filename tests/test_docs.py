@@ -330,7 +330,7 @@ def test_the_project_on_its_page_can_be_run(tmp_path):
     path.write_text(f"timed = 0\n{first}\n{space}", encoding="utf-8")
     plan = rankgauge.BenchmarkPlan.read(path)
     outcome = rankgauge.benchmark.run_plan(plan, progress=False)
-    assert list(outcome.bench.runs) == ["bm25", "dense", "hybrid", "passages"]
+    assert list(outcome.bench.runs) == ["bm25", "hashing", "hybrid", "passages"]
     assert not outcome.failed
     build = planning.PlanBuilder(plan, outcome.bench).named
     assert build("passages").settings["retriever"]["stemmer"] is None
@@ -479,7 +479,7 @@ def test_the_demo_fits_a_screen_and_ends_with_the_next_step(tmp_path):
     lines = printed.splitlines()
     assert len(lines) <= 40
     assert max(map(len, lines)) <= 100
-    for part in ("30 queries, 66 documents", "dense and bm25 by nDCG@10: cannot tell", "--full"):
+    for part in ("30 queries, 66 documents", "hashing and bm25 by nDCG@10: cannot tell", "--full"):
         assert part in " ".join(printed.split())
     assert lines[-1].startswith("• next step: ")
 

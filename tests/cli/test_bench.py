@@ -39,7 +39,7 @@ def planned(tmp_path, text):
 def test_retrievers_are_compared_by_quality_and_latency(bench):
     done = bench("--full")
     assert done.returncode == 0, done.stderr
-    for said in ("compared with bm25", "latency and cost", "p50 ms", "dense", "index s"):
+    for said in ("compared with bm25", "latency and cost", "p50 ms", "hashing", "index s"):
         assert said in done.stdout
     assert done.stderr == ""
     again = bench("--full")
@@ -52,7 +52,7 @@ def test_without_full_the_output_fits_a_screen_and_names_the_next_step(bench):
     lines = done.stdout.splitlines()
     assert len(lines) <= 25
     assert max(map(len, lines)) <= 100
-    assert "dense is worse than bm25" in done.stdout
+    assert "hashing is worse than bm25" in done.stdout
     assert "likely cause: unjudged at the top" in " ".join(done.stdout.split())
     assert " ".join(lines[-2:]).endswith("10 more tables, 2 more notes:   --full (full=True)")
 
@@ -66,7 +66,7 @@ def test_a_folder_needs_no_plan(bench, tmp_path):
     done = bench(plan=str(folder))
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("2 queries, 2 documents, k = 100\nmeasure")
-    assert done.stdout.splitlines()[1].split() == ["measure", "bm25", "dense"]
+    assert done.stdout.splitlines()[1].split() == ["measure", "bm25", "hashing"]
 
 
 def test_a_folder_without_questions_is_an_error_with_a_fix(bench, tmp_path):
@@ -89,7 +89,7 @@ def test_json_is_valid_by_its_schema_and_csv_has_a_line_per_run(bench):
     data = json.loads(bench("--as", "json").stdout)
     jsonschema.validate(data, strict("benchmark-1"))
     jsonschema.validate(data["comparison"], strict("comparison-1"))
-    assert [run["name"] for run in data["runs"]] == ["bm25", "dense"]
+    assert [run["name"] for run in data["runs"]] == ["bm25", "hashing"]
     lines = bench("--as", "csv").stdout.splitlines()
     assert lines[0].startswith("run,nDCG@10,R@5,P@5,RR,p50_seconds,")
     assert len(lines) == 3
@@ -108,8 +108,8 @@ def test_one_command_writes_runs_diagnosis_report_and_history(bench, tmp_path):
     files = ["--runs", "runs", "--report", "r.html"]
     done = bench("--diagnose", "--full", *files, "--save", "--store", "h.db", "--set", "label=first")
     assert done.returncode == 0, done.stderr
-    assert "Diagnosis of dense: quality" in done.stdout
-    assert sorted(p.name for p in (tmp_path / "runs").iterdir()) == ["bm25.run", "dense.run"]
+    assert "Diagnosis of hashing: quality" in done.stdout
+    assert sorted(p.name for p in (tmp_path / "runs").iterdir()) == ["bm25.run", "hashing.run"]
     assert (tmp_path / "runs" / "bm25.run").read_text().startswith("# ir_metadata.start\n")
     page = (tmp_path / "r.html").read_text()
     assert "Latency and cost" in page
@@ -132,7 +132,7 @@ def test_a_named_run_is_diagnosed(bench):
     done = bench("--diagnose", "bm52")
     assert done.returncode == 2
     assert "retrievers are: bm25" in done.stderr
-    done = bench("--diagnose", "bm25", "--only", "dense")
+    done = bench("--diagnose", "bm25", "--only", "hashing")
     assert "unknown run 'bm25'" in done.stderr
 
 
@@ -231,7 +231,7 @@ def test_a_retriever_that_cannot_be_built_changes_only_the_exit_code(bench, tmp_
         (("--only", "bm52"), "'bm52'"),
         (("--report", "no/such/r.html"), "no folder"),
         (("-m", "nDGC@10"), "nDGC"),
-        (("--baseline", "bm52"), "retrievers are: bm25, dense"),
+        (("--baseline", "bm52"), "retrievers are: bm25, hashing"),
         (("--diagnose", "bm52"), "'bm52'"),
         (("--repeat", "0"), "0"),
         (("--runs", PLAN), "cannot be created"),
@@ -269,10 +269,10 @@ def test_an_interrupted_command_names_its_store_and_resumes(tmp_path):
 
 
 def test_one_retriever_is_diagnosed_in_one_sentence_and_in_full(bench):
-    done = bench("--only", "dense", "--diagnose")
-    assert "27 of 30 queries of dense miss a relevant document in the top 5" in done.stdout
+    done = bench("--only", "hashing", "--diagnose")
+    assert "27 of 30 queries of hashing miss a relevant document in the top 5" in done.stdout
     assert len(done.stdout.splitlines()) <= 25
-    assert "Diagnosis of dense: quality" in bench("--only", "dense", "--diagnose", "--full").stdout
+    assert "Diagnosis of hashing: quality" in bench("--only", "hashing", "--diagnose", "--full").stdout
 
 
 def test_a_server_that_cannot_be_reached_has_no_numbers_and_hides_none(bench, tmp_path):

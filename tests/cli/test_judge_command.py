@@ -113,7 +113,7 @@ def test_a_pool_of_runs_and_searches_is_reported_and_a_second_time_adds_nothing(
         ("bm25", "run"),
         ("keyword", "run"),
         ("bm25", "search"),
-        ("dense", "search"),
+        ("hashing", "search"),
         ("random", "random"),
     }
     status = json.loads(run("judge", "status", "--store", project, "--as", "json").stdout)

@@ -311,6 +311,11 @@ def test_swapped_query_ids_are_found_in_all_queries_or_beside_undefined_values(s
         ({}, "add keyword search (dense) or check stemming and tokens (lexical)"),
         ({"type": "bm25"}, "check stemming and tokens of index and queries"),
         ({"type": "chunked", "of": {"type": "dense"}}, "add keyword search"),
+        ({"type": "dense", "encoder": {"type": "hashing"}}, "add keyword search"),
+        (
+            {"type": "hybrid", "of": [{"type": "bm25"}, {"type": "dense", "encoder": {"type": "hashing"}}]},
+            "check stemming and tokens of index and queries",
+        ),
         ({"type": "hybrid", "of": [{"type": "bm25"}, {"type": "dense"}]}, "more weight for keyword search"),
         (
             {"type": "elasticsearch", "body": {"knn": {}}},
@@ -325,7 +330,7 @@ def test_advice_fits_the_kind_of_the_retriever(settings, fix):
     first = found.first_causes[0]
     assert (first.cause.name, first.cause.fix) == ("terms ignored", fix)
     assert first.gain.measured
-    assert ("embedding model" in {fix.name for fix in found.fixes}) == (settings != {"type": "bm25"})
+    assert ("embedding model" in {fix.name for fix in found.fixes}) == (not fix.startswith("check"))
     evidence = [bool(fix.evidence) for fix in found.fixes]
     assert evidence == sorted(evidence, reverse=True)
 

@@ -71,23 +71,23 @@ def judgments_of_other_questions(folder):
 
 JUDGE = "rankgauge judge create --questions queries.jsonl --collection ."
 FOLDERS = {
-    markdown_with_questions: (2, 2, ".", ["bm25", "dense"], "rankgauge bench"),
-    beir: (66, 30, ".", ["bm25", "dense"], "rankgauge bench"),
+    markdown_with_questions: (2, 2, ".", ["bm25", "hashing"], "rankgauge bench"),
+    beir: (66, 30, ".", ["bm25", "hashing"], "rankgauge bench"),
     other_splits: (
         66,
         30,
         {"documents": "corpus.jsonl", "queries": "queries.jsonl", "qrels": "qrels/dev.tsv"},
-        ["bm25", "dense"],
+        ["bm25", "hashing"],
         "rankgauge bench",
     ),
     other_names: (
         3,
         2,
         {"source": ".", "documents": "pages.jsonl", "queries": "faq.csv"},
-        ["bm25", "dense"],
+        ["bm25", "hashing"],
         "rankgauge bench",
     ),
-    sample: (66, 30, ".", ["bm25", "dense", "runs/bm25.run", "runs/keyword.run"], "rankgauge bench"),
+    sample: (66, 30, ".", ["bm25", "hashing", "runs/bm25.run", "runs/keyword.run"], "rankgauge bench"),
     trec: (
         0,
         0,
@@ -95,9 +95,9 @@ FOLDERS = {
         ["bm25.run", "runs/bm25.run", "runs/keyword.run"],
         "rankgauge evaluate qrels.txt bm25.run runs/bm25.run runs/keyword.run",
     ),
-    no_judgments: (2, 1, ".", ["bm25", "dense"], JUDGE),
-    judgments_of_other_questions: (2, 1, ".", ["bm25", "dense"], JUDGE),
-    markdown: (2, 0, ".", ["bm25", "dense"], "add questions (questions.csv with the columns question and relevant)"),
+    no_judgments: (2, 1, ".", ["bm25", "hashing"], JUDGE),
+    judgments_of_other_questions: (2, 1, ".", ["bm25", "hashing"], JUDGE),
+    markdown: (2, 0, ".", ["bm25", "hashing"], "add questions (questions.csv with the columns question and relevant)"),
 }
 
 
@@ -142,7 +142,7 @@ def test_without_bm25s_the_file_says_how_to_install_it(tmp_path, monkeypatch):
     markdown_with_questions(tmp_path)
     monkeypatch.setattr("rankgauge.project.init.find_spec", lambda _: None)
     create_project(tmp_path)
-    assert [planned.name for planned in BenchmarkPlan.read(tmp_path).retrievers] == ["dense"]
+    assert [planned.name for planned in BenchmarkPlan.read(tmp_path).retrievers] == ["hashing"]
     assert "# Search by words needs another package: pip install 'rankgauge[bm25]'" in (
         tmp_path / "rankgauge.toml"
     ).read_text(encoding="utf-8")

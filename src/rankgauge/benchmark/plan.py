@@ -72,13 +72,13 @@ class BenchmarkPlan:
         type = "bm25"
         stemmer = "english"
 
-        [retrievers.dense]
+        [retrievers.hashing]
         type = "dense"
         encoder = { type = "hashing" }
 
         [retrievers.hybrid]
         type = "hybrid"
-        of = ["bm25", "dense"]
+        of = ["bm25", "hashing"]
 
     Attributes:
         file: The project file; empty for a folder of documents.
@@ -106,7 +106,7 @@ class BenchmarkPlan:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str] | None = None, *, trust: bool = False) -> BenchmarkPlan:
-        """Read the plan of a project, or create one for a folder: BM25 and hashed dense vectors.
+        """Read the plan of a project, or create one for a folder: BM25 and hashed vectors.
 
         No code is imported.
 
@@ -133,7 +133,7 @@ class BenchmarkPlan:
                 collection={"source": str(place)},
                 retrievers=(
                     PlannedRetriever("bm25", "bm25", {}),
-                    PlannedRetriever("dense", "dense", {"encoder": {"type": "hashing"}}),
+                    PlannedRetriever("hashing", "dense", {"encoder": {"type": "hashing"}}),
                 ),
                 measures=("nDCG@10", "R@5", "P@5", "RR"),
                 store=place.resolve().with_name(f"{place.resolve().name}.runs"),

@@ -75,14 +75,14 @@ def bench(
 
     PROJECT is a project file or its folder (default: the project of the current folder or of one
     above it; rankgauge init creates one), or a folder of documents and questions, on which BM25
-    (needs rankgauge[bm25]) and hashed dense vectors are run. Responses are stored as they arrive:
-    to resume after an interruption, repeat the command.
+    (needs rankgauge[bm25]) and hashing (vectors of words and character n-grams) are run. Responses
+    are stored as they arrive: to resume after an interruption, repeat the command.
 
     \b
     Examples:
       rankgauge bench
       rankgauge bench handbook --diagnose
-      rankgauge bench --only dense --fresh --diagnose
+      rankgauge bench --only hashing --fresh --diagnose
       rankgauge bench --runs runs --report report.html --save
     """
     if failed and resume is False:

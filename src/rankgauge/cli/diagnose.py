@@ -284,7 +284,7 @@ def reliability(
       rankgauge reliability qrels.txt bm25.run dense.run hybrid.run
       rankgauge reliability qrels.txt *.run -k 100 -m AP -m nDCG@10
       rankgauge reliability qrels.txt a1.run a2.run b.run --group a1.run=a --group a2.run=a
-      rankgauge reliability bm25#1 dense#2
+      rankgauge reliability bm25#1 hashing#2
     """
     inputs = read_inputs(paths)
     # Without arguments, the runs are known by their names.

@@ -82,7 +82,7 @@ def gate(
       rankgauge gate qrels.txt main.run --update-baseline
       rankgauge gate qrels.txt branch.run
       rankgauge gate qrels.txt branch.run --anchor release-1.json --strict --github
-      rankgauge gate dense
+      rankgauge gate hashing
       rankgauge gate @latest
       rankgauge gate --import gate.json
     """

@@ -268,7 +268,7 @@ def pool(
 
     searches: dict[str, Any] = {"bm25": retrievers.BM25()} if bm25 else {}
     if dense is not None:
-        searches["dense"] = retrievers.Dense(encoder_of(dense, "--dense"))
+        searches[dense.partition("@")[0]] = retrievers.Dense(encoder_of(dense, "--dense"))
     with chat.open() as model, working("building the pool"), judging.JudgingProject(store) as opened:
         result = judging.build_pool(
             opened,

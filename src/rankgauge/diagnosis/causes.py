@@ -190,12 +190,15 @@ _FIXES = {
     ("vocabulary gap", "lexical"): "add semantic search",
     ("vocabulary gap", "dense"): "another embedding model",
     ("vocabulary gap", "hybrid"): "another embedding model",
+    ("vocabulary gap", "hashing"): "add semantic search",
     ("terms ignored", "lexical"): "check stemming and tokens of index and queries",
     ("terms ignored", "dense"): "add keyword search",
+    ("terms ignored", "hashing"): "add keyword search",
     ("terms ignored", "hybrid"): "more weight for keyword search",
     ("not retrieved", "lexical"): "add semantic search",
     ("not retrieved", "dense"): "another embedding model",
     ("not retrieved", "hybrid"): "another embedding model",
+    ("not retrieved", "hashing"): "add semantic search",
 }
 _PLACE = {cause.name: place for place, cause in enumerate(CAUSES)}
 
@@ -359,7 +362,7 @@ class Examiner:
         k: The cut-off.
         queries: All queries, which show what is usual in these judgments.
         patterns: The properties common to all rankings.
-        retriever: ``lexical``, ``dense``, or ``hybrid``; empty if unknown.
+        retriever: ``lexical``, ``dense``, ``hashing``, or ``hybrid``; empty if unknown.
     """
 
     texts: Texts

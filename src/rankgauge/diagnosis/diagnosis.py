@@ -47,7 +47,11 @@ from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 
-_KINDS = {"lexical": ("bm25", "tantivy", "elasticsearch", "opensearch"), "dense": ("dense",)}
+_KINDS = {
+    "lexical": ("bm25", "tantivy", "elasticsearch", "opensearch"),
+    "dense": ("dense",),
+    "hashing": ("hashing",),
+}
 # Tolerance for values equal to the best value.
 _SAME = 1e-9
 # Number of top-ranked documents of each query that are looked up in the collection.
@@ -361,6 +365,11 @@ def _retriever(settings: Any) -> str:
     kinds = {_retriever(part) for part in parts} - {""}
     if isinstance(settings, Mapping) and "body" not in settings:
         kinds |= {kind for kind, types in _KINDS.items() if settings.get("type") in types}
+    # Hashed words and n-grams have no meaning: their advice is not that of an embedding model.
+    if "hashing" in kinds:
+        kinds -= {"dense"}
+        if kinds == {"hashing", "lexical"}:
+            return "lexical"
     return kinds.pop() if len(kinds) == 1 else "hybrid" if kinds else ""
 
 

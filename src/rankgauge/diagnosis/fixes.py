@@ -44,6 +44,7 @@ FIXES: Mapping[str, tuple[Cause, ...]] = {
 _FIXES_BY_KIND: Mapping[str, Mapping[str, tuple[Cause, ...]]] = {
     "lexical": {"embedding model": (), "text analysis": (IGNORED,), "hybrid search": (GAP, NOT_RETRIEVED)},
     "dense": {"embedding model": (NOT_RETRIEVED, GAP), "hybrid search": (IGNORED,)},
+    "hashing": {"embedding model": (NOT_RETRIEVED, GAP), "hybrid search": (IGNORED,)},
     "hybrid": {"embedding model": (NOT_RETRIEVED, GAP), "hybrid search": (IGNORED,)},
 }
 Kind: TypeAlias = Literal["noisy context", "missing information", "both are low", "both are high", "undefined"]
