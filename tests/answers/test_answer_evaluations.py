@@ -111,12 +111,12 @@ def test_a_judge_that_is_not_calibrated_has_numbers_and_no_verdict():
     assert (each.difference, each.low) == (with_people.difference, with_people.low)
     assert (each.verdict, found.difference("b", "TokenF1").verdict) == ("withheld", "identical")
     assert found.sentences[0].startswith(
-        "no verdict on b: the judge of Faithfulness is not calibrated: judged by rules"
+        "b cannot be compared: the judge of Faithfulness is not calibrated: judged by rules"
     )
     assert not any("highest" in text for text in found.sentences)
     assert "rankgauge answers calibrate" in render(found, "html")
     both = compare([doubted, replace(doubted, run_name="c")])
-    assert both.sentences[0].startswith("no verdict on b and c: the judge of")
+    assert both.sentences[0].startswith("b and c cannot be compared: the judge of")
     by_words = compare([trusted, doubted], tested="TokenF1")
     assert not by_words.withheld
     assert compare([trusted, evaluated("b", 1)]).difference("b").verdict != "withheld"

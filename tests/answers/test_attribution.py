@@ -140,12 +140,12 @@ def test_tied_stages_are_named_as_tied():
     lost, partly = SEEDED["not retrieved"], SEEDED["partly used"]
     tied = blame([lost, partly, SEEDED["unsupported claims"], lost, SEEDED["no fault"]])
     assert tied.limiting() == ("retrieval", "generation")
-    assert tied.summary() == "retrieval and generation limit 2 of 5 answers each"
+    assert tied.summary() == "retrieval is at fault in 2 of 5 answers, generation in 2"
     assert json.loads(tied.to_json())["limiting"] == ["retrieval", "generation"]
     more = blame([partly, lost, lost])
-    assert more.summary() == "retrieval limits the most answers, 2 of 3"
+    assert more.summary() == "retrieval is at fault in 2 of 3 answers, generation in 1"
     three = blame([lost, partly, SEEDED["not in the collection"]])
-    assert three.summary().startswith("retrieval, generation, and collection limit 1 of 3")
+    assert three.summary().startswith("retrieval is at fault in 1 of 3 answers, generation in 1, collection in 1")
     assert blame([SEEDED["no fault"]]).limiting() == ()
 
 

@@ -237,7 +237,7 @@ def test_a_pair_with_labels_on_different_questions_is_withheld_with_the_reason()
     new = judged("new", [1.0] * 100, list(labels.items())[50:90])
     found = compare([old, new])
     assert found.sentences == found.withheld_sentences
-    assert "no verdict on old and new: the judge of Faithfulness is not usable" in str(found)
+    assert "old and new cannot be compared: the judge of Faithfulness is not usable" in str(found)
     assert "people labeled only 0 questions with a value in both" in found.sentences[0]
     assert not found.table().best
 

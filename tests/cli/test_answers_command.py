@@ -63,7 +63,7 @@ def test_two_prompts_are_shown_in_one_table(both):
     found = [evaluate_answers(*_judged_by_rules(file), "AnswerCorrectness") for file in (FIRST, SECOND)]
     first, second = (each.mean()["AnswerCorrectness"] for each in found)
     assert re.search(rf"\nAnswerCorrectness \(by judge\) +{first:.3f} +{second:.3f}\n", shown)
-    assert shown.startswith("no verdict on prompt-1 and prompt-2: the judge of AnswerCorrectness is")
+    assert shown.startswith("prompt-1 and prompt-2 cannot be compared: the judge of AnswerCorrectness is")
     assert shown.count("judge: rules, not calibrated") == 1
 
 
@@ -71,8 +71,8 @@ def test_the_full_output_of_two_prompts_shows_the_causes_of_each(both):
     shown = answers("evaluate", both, "--reference", QUESTIONS, "--full").stdout
     for part in ("R@5", "nDCG@5", "Faithfulness", "Completeness", "TokenF1"):
         assert f"\n{part} " in shown
-    assert "prompt-1: generation limits the most answers, 13 of 20" in shown
-    assert "prompt-2: retrieval limits the most answers, 3 of 20" in shown
+    assert "prompt-1: generation is at fault in 13 of 20 answers" in shown
+    assert "prompt-2: retrieval is at fault in 3 of 20 answers" in shown
     assert re.search(r"answered though +generation +2 ", shown)
     assert re.search(r"used but contradicted +generation +3 ", shown)
     assert len(re.findall(r"(?m)^(?:retrieval +)?P@5 ", shown)) == 5  # the stages are in two parts

@@ -54,7 +54,7 @@ def test_without_full_the_output_fits_a_screen_and_names_the_next_step(bench):
     assert max(map(len, lines)) <= 100
     assert "hashing is worse than bm25" in done.stdout
     assert "likely cause: unjudged at the top" in " ".join(done.stdout.split())
-    assert " ".join(lines[-2:]).endswith("10 more tables, 2 more notes:   --full (full=True)")
+    assert " ".join(lines[-2:]).endswith("10 more tables, 2 more notes   hidden; show with --full (full=True)")
 
 
 def test_a_folder_needs_no_plan(bench, tmp_path):

@@ -304,7 +304,7 @@ def bench(folder):
     diagnosed = folder("bench sample/rankgauge.toml --diagnose")
     assert "latency" in folder("bench sample/rankgauge.toml --diagnose --full")
     assert "likely cause" in diagnosed
-    assert "--full (full=True)" in " ".join(diagnosed.split())
+    assert "with --full (full=True)" in " ".join(diagnosed.split())
     return text, {}
 
 
@@ -313,7 +313,7 @@ _ANSWERS = "answers evaluate sample/answers/prompt-1.jsonl --reference sample/an
 
 def answers_evaluate(folder):
     text = folder(_ANSWERS)
-    assert "limit" in folder(f"{_ANSWERS} --full").lower()
+    assert "at fault" in folder(f"{_ANSWERS} --full").lower()
     return text, {}
 
 
@@ -340,7 +340,7 @@ def report_of_answers(folder):
     step = command_in(NEXT_STEPS["report of answers"])
     reference = "--reference sample/answers/questions.jsonl"
     step = step.replace("FILE", f"sample/answers/prompt-1.jsonl {reference}")
-    assert "limit" in folder(step).lower()
+    assert "at fault" in folder(step).lower()
     return text, {}
 
 

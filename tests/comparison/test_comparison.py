@@ -443,7 +443,7 @@ def test_judgments_of_relevant_documents_only_give_no_note_on_unjudged_ones():
     holes = {q: {f"{k}x": v for k, v in d.items()} for q, d in RUNS["s1"].items()}
     runs = {"a": RUNS["s0"], "b": holes | {"q0": RUNS["s1"]["q0"]}}
     blind, seeing = (compare(qrels, runs, "nDCG@10").warnings for qrels in (only, QRELS))
-    assert any("name relevant documents only" in text for text in blind)
+    assert any("list only relevant documents" in text for text in blind)
     assert not any("Judged@10 differs" in text for text in blind)
     assert any("Judged@10 differs" in text for text in seeing)
 

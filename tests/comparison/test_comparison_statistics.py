@@ -177,7 +177,7 @@ def test_the_best_of_several_runs_is_compared_with_all_others():
     near["q0"] = dict(reversed(list(near["q1"].items())))
     found = compare(QRELS, {"s0": RUNS["s0"], "s1": near, "s2": RUNS["s2"]}, "nDCG@10")
     assert "; not distinguishable from " in found.sentences[0]
-    assert "by max-T over all pairs of runs" in found.sentences[0]
+    assert "other pairs: max-T over all pairs of runs" in found.sentences[0]
 
 
 def _near() -> dict:

@@ -99,7 +99,7 @@ def test_a_query_of_function_words_has_no_gap_but_says_so():
 def test_terms_that_the_ranking_ignored_are_found():
     texts = {"d": "Error code E4711 on the printer", "a": "printer problems", "b": "printers"}
     found = finding(["a", "b", "d"], {"d": 1}, texts, "printer error E4711")
-    assert found.primary == "terms ignored"
+    assert found.primary == "ignored query terms"
     assert found.missed[0].evidence[0] == ("has 3 of 3 terms of the query; documents ranked above it have at most 1")
 
 
@@ -113,14 +113,14 @@ def test_terms_that_the_ranking_ignored_are_found():
     ],
 )
 def test_terms_do_not_count_as_ignored_if_other_documents_have_as_many_or_few(texts, query):
-    assert "terms ignored" not in claimed(["a", "f2", "d"], {"d": 1}, texts, query)
+    assert "ignored query terms" not in claimed(["a", "f2", "d"], {"d": 1}, texts, query)
 
 
 def test_two_ignored_terms_are_enough_and_the_ranking_may_have_three_in_four():
     two, four = "lost umbrella", "lost blue umbrella station"
-    assert "terms ignored" in claimed(["f1", "f2", "d"], {"d": 1}, {"d": two}, two)
+    assert "ignored query terms" in claimed(["f1", "f2", "d"], {"d": 1}, {"d": two}, two)
     texts = {"d": four, "a": "lost blue umbrella here"}
-    assert "terms ignored" in claimed(["a", "f2", "d"], {"d": 1}, texts, four)
+    assert "ignored query terms" in claimed(["a", "f2", "d"], {"d": 1}, texts, four)
 
 
 def test_one_term_in_five_is_no_gap_in_a_run_that_retrieves_such_documents():
@@ -130,7 +130,7 @@ def test_one_term_in_five_is_no_gap_in_a_run_that_retrieves_such_documents():
 
 def test_an_unknown_text_in_its_place_leaves_ignored_terms_open():
     texts = {"d": "printer error E4711"}
-    assert "terms ignored" not in claimed(["x", "f2", "d"], {"d": 1}, texts, "printer error E4711")
+    assert "ignored query terms" not in claimed(["x", "f2", "d"], {"d": 1}, texts, "printer error E4711")
 
 
 def lengths(missed_long: int, missed_usual: int):
@@ -328,7 +328,7 @@ def test_advice_fits_the_kind_of_the_retriever(settings, fix):
     texts = Collection.of({"d": "apples pears", "x": "one", "y": "two"}, dict.fromkeys(run, "apples pears"))
     found = diagnose({query: {"d": 1} for query in run}, Run.of(run, settings=settings), texts, k=2)
     first = found.first_causes[0]
-    assert (first.cause.name, first.cause.fix) == ("terms ignored", fix)
+    assert (first.cause.name, first.cause.fix) == ("ignored query terms", fix)
     assert first.gain.measured
     assert ("embedding model" in {fix.name for fix in found.fixes}) == (not fix.startswith("check"))
     evidence = [bool(fix.evidence) for fix in found.fixes]
@@ -422,14 +422,14 @@ def test_negative_grades_count_as_unjudged():
 )
 def test_suspicious_judgments_are_reported_first(run, judged, texts, said):
     found = finding(run, judged, texts)
-    assert found.primary == "judgments suspicious"
+    assert found.primary == "suspicious judgments"
     assert said in found.evidence
 
 
 def test_sound_judgments_are_not_suspected():
     texts = {"d": "one text", "e": "another text", "g": COPY, "h": COPY}
     judged = {"d": 1, "e": 0, "g": 1, "h": 1}
-    assert "judgments suspicious" not in claimed(["f1", "f2", "d"], judged, texts)
+    assert "suspicious judgments" not in claimed(["f1", "f2", "d"], judged, texts)
 
 
 def test_a_query_whose_documents_all_have_one_grade_is_suspected_where_others_differ():
@@ -438,10 +438,10 @@ def test_a_query_whose_documents_all_have_one_grade_is_suspected_where_others_di
     run = {"q1": ["x", "y"], "q2": ["x", "y"], "q3": ["x", "y"]}
     found = diagnose({"q1": same, "q2": mixed, "q3": mixed}, run, k=2)
     assert found.of("q1").evidence[0] == "all 5 judged documents have grade 1"
-    assert found.of("q1").primary == "judgments suspicious"
-    assert "judgments suspicious" not in found.of("q2").causes
+    assert found.of("q1").primary == "suspicious judgments"
+    assert "suspicious judgments" not in found.of("q2").causes
     usual = diagnose({"q1": same, "q2": same, "q3": mixed}, run, k=2)
-    assert "judgments suspicious" not in usual.of("q1").causes
+    assert "suspicious judgments" not in usual.of("q1").causes
 
 
 def test_without_texts_only_ranks_and_judgments_are_checked():
@@ -457,9 +457,11 @@ def test_without_texts_only_ranks_and_judgments_are_checked():
     }
     (said,) = found.not_checked
     assert said.endswith(": no texts of documents were given")
-    assert said.startswith("judgments suspicious (except for equal grades), query ids swapped, duplicates")
+    assert said.startswith("suspicious judgments (except for equal grades), query ids swapped, duplicates")
     half = diagnose({"q": {"d": 1, "e": 0}}, {"q": ["e", "d"]}, Collection.of({"d": "a"}), k=1)
-    assert half.not_checked == ("query ids swapped, vocabulary gap, terms ignored: no texts of queries were given",)
+    assert half.not_checked == (
+        "query ids swapped, vocabulary gap, ignored query terms: no texts of queries were given",
+    )
 
 
 def test_totals_count_queries_and_documents():
@@ -490,7 +492,7 @@ def test_half_of_the_first_k_unjudged_is_enough():
 def test_terms_count_as_ignored_regardless_of_documents_below_k():
     texts = {"d": "printer error E4711", "a": "other", "b": "words", "low": "printer error E4711 x"}
     given = (["a", "b", "low", "d"], {"d": 1}, texts, "printer error E4711")
-    assert "terms ignored" in claimed(*given)
+    assert "ignored query terms" in claimed(*given)
 
 
 def test_documents_of_a_lower_grade_do_not_choose_the_primary_cause():

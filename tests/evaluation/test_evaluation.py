@@ -227,11 +227,8 @@ def test_an_unknown_measure_or_query_has_no_value():
 
 def test_the_first_ranks_are_shown_with_a_mean_of_rr():
     ev = evaluate({"q1": {"a"}, "q2": {"a"}}, {"q1": ["a"], "q2": ["x", "a"]}, "RR")
-    note = next(note for note in ev.notes if note.startswith("first relevant document"))
-    assert note == (
-        "first relevant document: at rank 1 for 1, at 2-3 for 1, at 4-10 for 0, below 10 for 0, "
-        "not retrieved for 0 queries"
-    )
+    note = next(note for note in ev.notes if note.startswith("first hit"))
+    assert note == ("first hit: rank 1 in 1 query, 2-3 in 1, 4-10 in 0, after 10 in 0, not retrieved in 0")
 
 
 def test_a_grade_above_the_top_of_err_is_an_error():
@@ -316,8 +313,8 @@ def test_weights_come_as_a_series_too_and_every_query_needs_a_group():
 
 def test_each_level_of_relevance_has_its_first_ranks():
     ev = evaluate(QRELS, RUN, ["RR", "RR(rel=2)", "RR@1"])
-    notes = [note for note in ev.notes if note.startswith("first relevant")]
-    assert [note.partition(":")[0] for note in notes] == ["first relevant document", "first relevant document (rel=2)"]
+    notes = [note for note in ev.notes if note.startswith("first hit")]
+    assert [note.partition(":")[0] for note in notes] == ["first hit", "first hit (rel=2)"]
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"schema": 3}'])

@@ -85,7 +85,7 @@ def test_removed_is_a_policy_that_is_noted_and_saved(made: Batch) -> None:
     # The first ranks are those of the same lists.
     firsts = column(evaluate(made.qrels, made.run, "FirstRel", unjudged="removed"), parse("FirstRel"))
     at_1 = sum(rank == 1 for rank in firsts.values())
-    assert any(f"first relevant document: at rank 1 for {at_1}," in note for note in found.notes)
+    assert any(f"first hit: rank 1 in {at_1} quer" in note for note in found.notes)
 
 
 def test_different_policies_of_unjudged_documents_are_not_compared(made: Batch) -> None:

@@ -111,7 +111,7 @@ def test_values_that_are_the_same_pass_whatever_the_margin():
     found = gate(QRELS, RUNS["s1"], {"measures": {"nDCG@10": {"margin": 1e-9}}}, baseline=OLD)
     assert found.verdict == "IDENTICAL"
     assert found.exit_code(strict=True) == 0
-    assert "up to 4.9% of all queries could still differ" in found.checks[0].sentence
+    assert "up to 4.9% of unseen queries could still differ" in found.checks[0].sentence
     assert found.checks[0].numbers.p_worse == 1.0
 
 
@@ -599,7 +599,7 @@ def test_small_moves_of_few_queries_pass_only_unless_rare_queries_collapse():
     assert f"{-bounds.lower_unless_rare:.3f} worse and {bounds.upper:.3f} better" in text
     data = json.loads(found.to_json())["checks"][0]["numbers"]
     assert data["lower_unless_rare"] == bounds.lower_unless_rare
-    share = float(re.search(r"up to ([\d.]+)% of all queries could", text)[1])
+    share = float(re.search(r"up to ([\d.]+)% of unseen queries could", text)[1])
     # None of 50 queries has a share of this size with a probability of 5%.
     assert (1 - share / 100) ** 50 == pytest.approx(0.05, rel=0.02)
     assert found.checks[0].numbers.queries_needed == 93

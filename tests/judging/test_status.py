@@ -60,7 +60,7 @@ def test_many_judges_are_listed_in_full_only(project):
         project.add_judge(f"Judge {number}")
     found = judging_status(project)
     short, full = str(found), rankgauge.reports.render(found, options=Options(full=True))
-    assert "16 more judges: --full" in short
+    assert "16 more judges hidden; show with --full" in short
     assert len(short.splitlines()) <= 20
     assert full.count("person Judge") == 20
 

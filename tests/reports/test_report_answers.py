@@ -61,7 +61,7 @@ def tied():
 
 def test_every_format_names_tied_stages_and_the_next_step_of_each():
     found = tied()
-    sentence = "etrieval and generation limit 1 of 2 answers each"
+    sentence = "etrieval is at fault in 1 of 2 answers, generation in 1"
     steps = "; ".join(
         f"{CAUSES[cause][1]} ({cause}: 1 answer)" for cause in ("not retrieved", "in the context but not used")
     )

@@ -64,7 +64,7 @@ def test_a_warning_is_short_unless_everything_is_wanted():
     assert (short.count("effect  "), full.count("effect  ")) == (1, 1)
     assert "judge more" in full
     assert "judge more" not in short
-    assert "1 more line, 1 more note: --full" in short
+    assert "1 more line, 1 more note hidden; show with --full" in short
 
 
 def test_problems_are_sorted_by_input_and_severity():
@@ -106,7 +106,7 @@ def test_effects_name_their_run_where_there_are_several():
     assert "effect     a: nDCG@10" in render(found)
     assert "effect     b: nDCG@10" in render(found, "table", Options(full=True))
     many = tuple(effect(f"r{n}") for n in range(10))
-    assert "4 more lines, 1 more note: --full" in render(result(problem(effects=many)))
+    assert "4 more lines, 1 more note hidden; show with --full" in render(result(problem(effects=many)))
 
 
 def test_effects_on_measures_are_columns_without_unchanged_ones():

@@ -38,7 +38,7 @@ def test_a_terminal_shows_the_queries_then_both_rankings():
 def test_a_short_report_of_many_queries_has_no_rankings():
     text = render(FOUND)
     assert "--query ID shows both rankings" in text
-    assert "q23, q26, 2 more tables, 1 more note: --full" in " ".join(text.split())
+    assert "q23, q26, 2 more tables, 1 more note hidden; show with --full" in " ".join(text.split())
     assert not any(line.startswith("rank") for line in text.splitlines())
     assert text.count("\n") <= 20
 

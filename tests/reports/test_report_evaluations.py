@@ -71,7 +71,7 @@ def test_notes_that_differ_name_their_run():
     message = "• less: 2 queries: all judged queries; 1 of them not in the run"
     assert message in render(both, "table", Options(full=True))
     assert message not in render(both)
-    assert "more notes: --full" in render(both)
+    assert "more notes hidden; show with --full" in render(both)
 
 
 def test_an_unknown_form_and_no_evaluation_are_refused():
@@ -106,7 +106,7 @@ def test_the_best_of_several_runs_has_a_star_on_a_terminal_and_a_line_says_so():
     head, _, *rows = [line.split() for line in render([one, two]).splitlines()]
     assert head == ["run", "P@2", "R@2", "RR"]
     assert rows[:2] == [["one", "0.2500*", "0.5000*", "0.5000*"], ["two", "0.2500*", "0.5000*", "0.2500"]]
-    assert "• P@1, R@1, 4 more notes: --full (full=True)" in render([one, two])
+    assert "• P@1, R@1, 4 more notes hidden; show with --full (full=True)" in render([one, two])
     assert "*" not in render(one)
     assert "best run" not in render([one, two], "latex")
     assert render([one, one]).count("0.5000*") == 4

@@ -572,9 +572,9 @@ def test_scores_that_look_like_distances_withhold_the_verdict_and_the_diagnosis(
     assert comparison.withheld
     page = html_report(qrels, {"good": good, "bad": distances}, "RR", diagnosed="bad", plots=False)
     text = Page(page).text
-    assert "Result no verdict on bad: the scores look like distances" in text
+    assert "Result bad cannot be compared: the scores look like distances" in text
     assert "Next step Fix the input first: " in text
     assert "likely cause" not in text
     assert "no diagnosis of bad" in text
     alone = Page(html_report(qrels, {"bad": distances}, "RR", plots=False)).text
-    assert "Result no verdict on bad: the scores look like distances" in alone
+    assert "Result bad cannot be evaluated: the scores look like distances" in alone

@@ -33,7 +33,7 @@ def test_the_page_begins_with_the_limiting_stage_and_leads_to_each_answer(lead, 
     assert f"/evaluations/{number}/answers" in lead.get(f"/evaluations/{number}").text
     assert "How old is it?" in lead.get(f"/evaluations/{number}").text
     page = lead.get(f"/evaluations/{number}/answers").text
-    assert "Generation limits" in page
+    assert "Generation is at fault in" in page
     assert "abstained though answerable" in page
     assert "rankgauge diagnose" not in page  # commands are for the command line
     assert f"/evaluations/{number}/answers/q%2F1" in page

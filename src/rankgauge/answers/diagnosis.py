@@ -13,7 +13,7 @@ from rankgauge.answers.evaluation import AnswerEvaluation, mean_intervals, span
 from rankgauge.answers.scores import JudgedAnswer, score
 from rankgauge.core.arguments import number
 from rankgauge.core.recommendations import next_step
-from rankgauge.core.text import Ratio, either, inflect, keep, lower_first, many
+from rankgauge.core.text import Ratio, inflect, keep, lower_first, many
 from rankgauge.diagnosis.quality import Bands, Quality, qualities
 from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import evaluate
@@ -184,16 +184,13 @@ class Blame(Result):
         )
 
     def summary(self) -> str:
-        """Return a sentence about the stages that limit the most questions."""
-        stages, first, answers = self.stages(), self.limiting(), many(len(self.answers), "answer")
+        """Return a sentence about the stages at fault, most questions first."""
+        stages, answers = self.stages(), many(len(self.answers), "answer")
+        first = next(iter(stages), "")
         if not first:
             return f"no fault was found in {answers}"
-        count = stages[first[0]]
-        if len(first) > 1:
-            return f"{either(first, 'and')} limit {count} of {answers} each"
-        return f"{first[0]} limits " + (
-            f"the most answers, {count} of {len(self.answers)}" if len(stages) > 1 else f"{count} of {answers}"
-        )
+        rest = "".join(f", {stage} in {stages[stage]}" for stage in list(stages)[1:])
+        return f"{first} is at fault in {stages[first]} of {answers}{rest}"
 
     def _data(self) -> dict[str, Any]:
         gain = {cause: self.gain(cause) for cause in CAUSES}

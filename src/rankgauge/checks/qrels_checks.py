@@ -94,7 +94,7 @@ ONLY_RELEVANT = FindingKind(
     "J108",
     "only-relevant",
     "info",
-    "the judgments name relevant documents only",
+    "the judgments list only relevant documents",
     "unjudged documents may be relevant: a new retriever that finds other good documents gets no credit",
     "keep documents that were judged not relevant, with grade 0",
 )

@@ -88,7 +88,7 @@ def withheld_runs(
 def no_verdicts(withheld: Iterable[tuple[str, Finding]]) -> list[str]:
     """Return one sentence for each reason to withhold verdicts, with the runs it applies to."""
     runs = group_values((finding, run) for run, finding in withheld)
-    return [f"no verdict on {_listed(names)}: {finding}" for finding, names in runs.items()]
+    return [f"{_listed(names)} cannot be compared: {finding}" for finding, names in runs.items()]
 
 
 def sentences(work: Computation, differences: Sequence[Difference]) -> Iterator[str]:
@@ -147,7 +147,7 @@ def best_sentence(
     if untested and indistinct is not None:
         # The best run was selected from the data, so only a test over all runs is valid for it.
         untested = untested.difference(indistinct(best[0]))
-        how = " (others than the baseline by max-T over all pairs of runs)"
+        how = " (other pairs: max-T over all pairs of runs)"
     listed = [name for name in rest if name in near - untested]
     return f"{text}; not distinguishable from {_listed(listed)}{how}" if listed else text
 

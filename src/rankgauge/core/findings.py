@@ -360,7 +360,7 @@ COMPARISON_KINDS: Mapping[str, FindingKind] = MappingProxyType(
                 "C107",
                 "relevant-documents-only",
                 "warning",
-                "the judgments name relevant documents only",
+                "the judgments list only relevant documents",
                 "the share of unjudged documents in each run is unknown",
                 "also record documents judged not relevant",
             ),

@@ -43,7 +43,7 @@ class Cause:
 
 
 SUSPICIOUS = Cause(
-    "judgments suspicious",
+    "suspicious judgments",
     "query",
     "documents",
     "a relevant document is not in the collection or has no text; a document in the top k is not "
@@ -134,7 +134,7 @@ GAP = Cause(
     "add semantic search (lexical) or change the embedding model (dense)",
 )
 IGNORED = Cause(
-    "terms ignored",
+    "ignored query terms",
     "document",
     "documents and queries",
     "the document has at least 3 in 4 terms of the query, at least 2, and each document in the "
@@ -191,10 +191,10 @@ _FIXES = {
     ("vocabulary gap", "dense"): "another embedding model",
     ("vocabulary gap", "hybrid"): "another embedding model",
     ("vocabulary gap", "hashing"): "add semantic search",
-    ("terms ignored", "lexical"): "check stemming and tokens of index and queries",
-    ("terms ignored", "dense"): "add keyword search",
-    ("terms ignored", "hashing"): "add keyword search",
-    ("terms ignored", "hybrid"): "more weight for keyword search",
+    ("ignored query terms", "lexical"): "check stemming and tokens of index and queries",
+    ("ignored query terms", "dense"): "add keyword search",
+    ("ignored query terms", "hashing"): "add keyword search",
+    ("ignored query terms", "hybrid"): "more weight for keyword search",
     ("not retrieved", "lexical"): "add semantic search",
     ("not retrieved", "dense"): "another embedding model",
     ("not retrieved", "hybrid"): "another embedding model",

@@ -502,7 +502,7 @@ def _not_checked(examiner: Examiner, diagnoses: tuple[QueryDiagnosis, ...]) -> t
         documents and not queries and f"{without}: no texts of queries were given",
         documents and queries and silent and f"terms of {many(silent, 'query')}: no text, or only function words",
         UNJUDGED.name not in examiner.checked
-        and f"{UNJUDGED.name}: the judgments name relevant documents only, so unjudged "
+        and f"{UNJUDGED.name}: the judgments list only relevant documents, so unjudged "
         "documents may be irrelevant or overlooked",
         documents and bare and f"terms and length of {many(bare, 'missed document')}: no text",
     )

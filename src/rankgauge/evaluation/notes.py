@@ -167,13 +167,14 @@ def origins_of(findings: Iterable[Finding]) -> list[Finding]:
 
 def _first_ranks_note(first: Measure, ranks: Values) -> Finding:
     """Return a note on the ranks of the first relevant documents, which the mean of RR hides."""
-    names = ("at rank 1", "at 2-3", "at 4-10", "below 10")
     # Queries without a relevant document in the ranking (NaN) come last.
     places = np.searchsorted((1.0, 3.0, 10.0, math.inf), ranks)
-    *numbers, nowhere = np.bincount(places, minlength=len(names) + 1).tolist()
-    parts = [f"{name} for {number}" for name, number in zip(names, numbers, strict=True)]
+    one, three, ten, more, nowhere = np.bincount(places, minlength=5).tolist()
     level = "" if first.rel == 1 else f" (rel={first.rel})"
-    return info(f"first relevant document{level}: {', '.join(parts)}, not retrieved for {many(nowhere, 'query')}")
+    return info(
+        f"first hit{level}: rank 1 in {many(one, 'query')}, 2-3 in {three}, 4-10 in {ten}, after 10 in {more}, "
+        f"not retrieved in {nowhere}"
+    )
 
 
 def _undefined_notes(measured: Measured, context: Context) -> Iterator[Finding]:

@@ -568,7 +568,7 @@ def _these(queries: int, unit: str) -> str:
 
 def _unseen(queries: int, unit: str) -> str:
     """Return the 95% bound of a share with no observed case (Clopper and Pearson)."""
-    return f"up to {100 * (1 - 0.05 ** (1 / queries)):.2g}% of all {_plural(unit)}"
+    return f"up to {100 * (1 - 0.05 ** (1 / queries)):.2g}% of unseen {_plural(unit)}"
 
 
 def _between(n: GateNumbers) -> str:

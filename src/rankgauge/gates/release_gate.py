@@ -493,6 +493,7 @@ def _notes(references: list[Reference], new: Baseline, rules: GateRules, noise: 
             stored.version != metadata.version("rankgauge") and f"made by rankgauge {stored.version}",
             unknown and stored.unit == "query" and "without judgments and rankings, comparability was not checked",
             not unknown and stored.depth != new.depth and f"longest ranking {stored.depth}, now {new.depth}",
+            "bounds are one-sided (lower 95%, upper 99%), unlike the 95% CI of a comparison",
         )
         yield "; ".join(parts)
     empty = new.empty()

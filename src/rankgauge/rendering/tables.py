@@ -191,7 +191,7 @@ def short_tables(parts: Iterable[Table | str]) -> list[Table | str]:
 
     Example:
         >>> short_tables([Table(("run", Detail("depth")), (("a", 5),), notes=("kept", Detail("why")))])[0].notes
-        ('kept', 'depth, 1 more note: --full (full=True)')
+        ('kept', 'depth, 1 more note hidden; show with --full (full=True)')
     """
     titles: list[str] = []  # omitted tables
     kept: list[Table | str] = []
@@ -227,7 +227,7 @@ def short_tables(parts: Iterable[Table | str]) -> list[Table | str]:
     }
     names = [*columns[:_NAMED], *titles[:_NAMED], *(many(n, f"more {noun}") for noun, n in counts.items() if n)]
     if names:
-        closing = f"{', '.join(filter(None, names))}: --full (full=True)"
+        closing = f"{', '.join(filter(None, names))} hidden; show with --full (full=True)"
         last = shown[-1]
         if isinstance(last, Table):
             shown[-1] = replace(last, notes=(*last.notes, closing))

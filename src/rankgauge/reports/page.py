@@ -418,7 +418,7 @@ class _Report:
             return comparison_result(self.comparison)
         (evaluation,) = self.evaluations
         if self._withheld:
-            return f"no verdict on {evaluation.run_name}: {self._withheld[0][1].message}"
+            return f"{evaluation.run_name} cannot be evaluated: {self._withheld[0][1].message}"
         mean, interval, by_judge = evaluation.mean()[str(self.primary)], evaluation.mean_interval(self.primary), ""
         if isinstance(evaluation, AnswerEvaluation):
             best, interval, _ = evaluation.estimates()[str(self.primary)]
