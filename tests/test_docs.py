@@ -6,6 +6,7 @@ import importlib
 import inspect
 import json
 import os
+import pkgutil
 import re
 import shlex
 import shutil
@@ -145,6 +146,32 @@ def test_every_command_and_option_is_on_the_page_of_the_command_line(path, comma
         names = parameter.opts if shown else []
         for name in names:
             assert name in page
+
+
+@pytest.mark.parametrize("path", [README, *written().values()], ids=lambda p: p.stem)
+def test_the_commands_and_calls_that_a_page_names_exist(path):
+    page = re.sub(r"(?ms)^```.*?^```$", "", path.read_text(encoding="utf-8"))
+    known = dict(commands(cli))
+    for span in re.findall(r"`(rankgauge\s[^`]+)`", page):
+        words = span.split()
+        command = next(known[name] for n in range(len(words), 0, -1) if (name := " ".join(words[:n])) in known)
+        assert not isinstance(command, click.Group) or words[-1] == "--help" or " ".join(words) in known, span
+        options = {name for parameter in command.params for name in parameter.opts}
+        assert {word for word in words if word.startswith("--")} <= options | {"--help"}, span
+    for name in re.findall(r"`(rankgauge\.[\w.]+)\(", page):
+        assert callable(pkgutil.resolve_name(name))
+
+
+def test_every_command_is_on_the_map():
+    assert [name for name in cli.commands if f"`rankgauge {name}" not in text("map.md")] == []
+
+
+def test_the_glossary_gives_measures_their_names():
+    table = text("reference", "words.md").partition("\n## Terms\n")[0]
+    online = {metric.name for metric in rankgauge.production.METRICS.values()}
+    for cell in re.findall(r"(?m)^\| [^|]+ \| ([^|]+) \|", table):
+        for name in set(re.findall(r"`(.+?)`", cell)) - online:
+            assert rankgauge.parse(name.replace("@k", "@10"))
 
 
 def test_every_public_name_is_on_the_page_of_python():
