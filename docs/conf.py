@@ -20,6 +20,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
+    "sphinx_copybutton",
 ]
 exclude_patterns = ["_ext", "_scripts"]
 source_suffix = {".md": "markdown", ".markdown": "markdown"}  # .markdown: written by the build
@@ -129,6 +130,11 @@ html_title = f"rankgauge {release}"
 html_static_path = ["_static", "../src/rankgauge/reports/templates/theme.css"]
 html_css_files = ["rankgauge.css"]
 html_copy_source = False
+# The button copies commands without prompts and output; blocks of text, such as output, have none.
+copybutton_prompt_text = r"\$ |> |>>> |\.\.\. "
+copybutton_copy_empty_lines = False
+copybutton_prompt_is_regexp = True
+copybutton_selector = "div:not(.highlight-text) > div.highlight pre"
 html_show_sphinx = False
 
 # A glob may match no pages (the warning has no type, so suppress_warnings cannot name it)

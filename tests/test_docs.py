@@ -386,6 +386,17 @@ def test_the_configuration_files_of_the_pages_can_be_read():
     assert set(read) == set(readers)
 
 
+def test_the_copy_button_copies_what_was_typed_and_no_output():
+    (prompt,) = re.findall(r'(?m)^copybutton_prompt_text = r"(.+)"$', text("conf.py"))
+    for path in [README, *written().values()]:
+        page = path.read_text(encoding="utf-8")
+        for block in re.findall(r"(?ms)^```(?:console|shell-session)\n(.*?)^```$", page):
+            typed = "".join(re.findall(r"(?m)^\$ .*\n(?:> .*\n)*", block))
+            assert "".join(re.findall(rf"(?m)^(?:{prompt}).*\n", block)) == typed, path
+        for block in re.findall(r"(?ms)^```(?:text|sh)\n(.*?)^```$", page):
+            assert not re.search(r"(?m)^(\$|>>>) ", block), path
+
+
 def test_every_page_can_be_reached():
     names = set(written()) | {f"reference/measures/{name}" for name in generated.pages()}
     reached, todo = {"index"}, ["index"]

@@ -142,7 +142,7 @@ def sessions() -> dict[str, str]:
         for name, commands in SESSIONS.items():
             filled_in = [command.format(**words) for command in commands]
             lines = [f"$ {command}\n{printed(command, folder)}" for command in filled_in]
-            found[name] = f"<!-- session: {name} -->\n```text\n{''.join(lines)}```"
+            found[name] = f"<!-- session: {name} -->\n```shell-session\n{''.join(lines)}```"
         return found
 
 

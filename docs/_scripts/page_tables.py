@@ -10,7 +10,7 @@ from rankgauge.rendering.tables import Table, to_markdown
 
 __all__ = ["fill_sessions", "write_section", "write_tables"]
 
-_SESSION = re.compile(r"(?ms)^<!-- session: (?P<name>[\w-]+) -->\n```text\n.*?^```$")
+_SESSION = re.compile(r"(?ms)^<!-- session: (?P<name>[\w-]+) -->\n```shell-session\n.*?^```$")
 
 
 def write_tables(tables: Callable[[Path], Iterator[tuple[str, Table]]], path: Path) -> None:

@@ -147,7 +147,7 @@ def sessions() -> dict[str, str]:
         found = {}
         for name, commands in SESSIONS.items():
             lines = [f"$ {command}\n{printed(command, folder)}" for command in commands]
-            found[name] = f"<!-- session: {name} -->\n```text\n{''.join(lines)}```"
+            found[name] = f"<!-- session: {name} -->\n```shell-session\n{''.join(lines)}```"
         return found
 
 
