@@ -81,6 +81,7 @@ def bench(
     \b
     Examples:
       rankgauge bench
+      rankgauge bench handbook
       rankgauge bench handbook --diagnose
       rankgauge bench --only hashing --fresh --diagnose
       rankgauge bench --runs runs --report report.html --save

@@ -422,7 +422,7 @@ def logs() -> None:
 
     \b
     Examples:
-      rankgauge logs import ubi_queries.jsonl.gz ubi_events.jsonl.gz log
+      rankgauge logs import traces.jsonl log
       rankgauge logs show log
       rankgauge logs metrics log --by week
       rankgauge logs drift queries.jsonl log -o drift.html
@@ -462,8 +462,9 @@ def import_(
 
     \b
     Examples:
-      rankgauge logs import --dry-run ubi_queries.jsonl.gz ubi_events.jsonl.gz log
+      rankgauge logs import traces.jsonl log
       rankgauge logs import traces.jsonl log --users hash --scrub
+      rankgauge logs import --dry-run ubi_queries.jsonl.gz ubi_events.jsonl.gz log
       rankgauge logs import --mapping mapping.toml searches.csv log
     """
     from rankgauge.production import import_log

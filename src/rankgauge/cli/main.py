@@ -10,6 +10,7 @@ import os
 import re
 import sys
 import warnings
+from contextlib import suppress
 
 import click
 
@@ -81,37 +82,52 @@ _MODULES = {
 }
 
 
-# By name in other tools: the equivalent option or command, and the fix that names it.
+# By name in other tools: the option, command, argument, or value that is needed (empty: none), and the fix; {} is the
+# command.
 _CUTOFF = ("--measure", "write the cut-off in the name of the measure: -m nDCG@10")
+_LEVEL = ("--measure", "write the relevance level in the measure: -m 'RR(rel=2)'")
 _MEASURE = ("--measure", "write -m NAME, such as -m nDCG@10")
+_FILES = ("QRELS", "name the files without options, the judgments first: {} qrels.txt bm25.run")
 _RULES = (
     "--rules",
-    'write it in rankgauge.toml: the lines [gate.measures] and "nDCG@10" = { margin = 0.02 }',
+    'write it in rankgauge.toml: the lines [gate.measures] and "nDCG@10" = { margin = 0.02, floor = 0.5 }',
 )
+_START = ("judge", "to evaluate a run, write rankgauge evaluate QRELS RUN; to run retrievers, rankgauge bench FOLDER")
+_SERVE = ("create", "write rankgauge judge create --questions FILE, then rankgauge serve")
+_DATA = ("--as", "write the format and the file: --as csv > FILE")
 _OTHER_NAMES = {
-    "-k": _CUTOFF,
-    "--k": _CUTOFF,
-    "--top-k": _CUTOFF,
-    "--cutoff": _CUTOFF,
-    "--metric": _MEASURE,
-    "--metrics": _MEASURE,
-    "--margin": _RULES,
-    "--floor": _RULES,
-    "--threshold": _RULES,
-    "-m": _RULES,
-    "--measure": _RULES,
+    **dict.fromkeys(("-k", "--k", "--top-k", "--topk", "--cutoff"), _CUTOFF),
+    **dict.fromkeys(("-l", "--level", "--rel", "--relevance-level"), _LEVEL),
+    **dict.fromkeys(("--metric", "--metrics"), _MEASURE),
+    **dict.fromkeys(("--qrels", "--qrel", "--judgments", "--truth", "--run", "--runs", "--results"), _FILES),
+    **dict.fromkeys(("--margin", "--floor", "--min", "--threshold", "--fail-under", "-m", "--measure"), _RULES),
+    **dict.fromkeys(("run", "test", "score"), _START),
+    **dict.fromkeys(("start", "serve", "open"), _SERVE),
+    **dict.fromkeys(("-o", "--output", "--out", "--format", "--save-csv"), _DATA),
+    **dict.fromkeys(("--history", "--project", "--verdicts"), ("--store", "write --store FILE")),
+    **dict.fromkeys(("-v", "--verbose", "--all", "--details"), ("--full", "write --full")),
+    **dict.fromkeys(("version", "-V"), ("--version", "write rankgauge --version")),
+    **{f"--{name}": ("--as", f"write --as {name}") for name in ("csv", "html", "json", "latex", "markdown")},
+    **dict.fromkeys(
+        ("--retriever", "--retrievers"), ("PROJECT", "choose them in rankgauge.toml: rankgauge init FOLDER")
+    ),
+    "help": ("", "write {} --help, or rankgauge COMMAND --help"),
     "metrics": ("measures", "write rankgauge measures"),
     "--tie-report": ("--ties", "write rankgauge sensitivity ties QRELS RUN"),
     "--unjudged-report": ("--unjudged", "write rankgauge sensitivity unjudged QRELS RUN"),
     "--engine": ("--memory", "write rankgauge spark QRELS RUN"),
+    "--plot": ("--as", "write rankgauge report QRELS RUN, a page with plots"),
     "--for": ("--measure", "write the use case as a measure: -m rag"),
-    **dict.fromkeys(("--history", "--project", "--verdicts"), ("--store", "write --store FILE")),
     "--label": ("--set", "write --set label=TEXT"),
-    **{f"--{name}": ("--as", f"write --as {name}") for name in ("csv", "html", "json", "latex")},
+    "excel": ("csv", "write --as csv, which spreadsheets open"),
+    "xlsx": ("csv", "write --as csv, which spreadsheets open"),
+    "yaml": ("json", "write --as json"),
+    "ttest": ("t", "write --test t"),
+    "permutation": ("randomization", "write --test randomization"),
 }
 _ARGUMENTS = ("--per-query", "write the measures without -m: rankgauge sql nDCG@10 RR")
 _OF_SQL = {"-m": _ARGUMENTS, "--measure": _ARGUMENTS}
-_UNKNOWN = re.compile(r"No such (option|command):? '?(.*?)'?\.?$")
+_UNKNOWN = re.compile(r"No such (option|command):? '?(.*?)'?\.?$|'(.*?)' is not one of ")
 
 
 class _LazyGroup(click.Group):
@@ -181,24 +197,59 @@ def _run() -> int:
 
 
 def _suggestion(error: click.UsageError) -> str:
-    """Return a line with the fix for an unknown option or command; "" for other errors."""
-    unknown = _UNKNOWN.match(error.message)
-    if unknown is None or error.ctx is None:
+    """Return a line with the fix of a wrong command line: the name or value that was meant, or else an example."""
+    if error.ctx is None:
         return ""
-    kind, got = unknown.groups()
     path, command = error.ctx.command_path, error.ctx.command
+    unknown = _UNKNOWN.match(error.message)
+    option = getattr(error, "param", None)
+    if unknown is None and isinstance(option, click.Option) and not isinstance(error, click.MissingParameter):
+        return f"\nfix: {' '.join(': '.join(option.get_help_record(error.ctx) or ()).split())}"
+    # The first example in the help of the command.
+    named = path.rpartition("rankgauge")[2]
+    found = re.search(rf"^ *(rankgauge{named} .*)", command.help or "", re.MULTILINE)
+    example = found[1] if found else "rankgauge evaluate qrels.txt bm25.run"
+    if unknown is None:
+        return f"\nfix: write it as in {example}"
+    kind, name, value = unknown.groups()
+    got = name or value
     commands = getattr(command, "commands", {})
-    options = [name for option in command.params for name in option.opts if name[0] == "-"]
-    known = [*commands] if kind == "command" else options
-    names = _OTHER_NAMES | (_OF_SQL if command.name == "sql" else {})
-    needed, fix = names.get(got, ("", ""))
-    below = [name for name, entry in commands.items() if got in getattr(entry, "commands", {})]
-    close = difflib.get_close_matches(got, known, n=1)
-    if needed not in known:
+    options = [option for parameter in command.params for option in parameter.opts if option[0] == "-"]
+    known = {"command": [*commands], "option": options}.get(
+        kind, [*getattr(getattr(option, "type", None), "choices", ())]
+    )
+    arguments = " ".join(
+        str(parameter.metavar) for parameter in command.params if parameter.param_type_name != "option"
+    )
+    needed, fix = (_OTHER_NAMES | (_OF_SQL if command.name == "sql" else {})).get(got, ("", ""))
+    starts = [each for each in known if each.startswith(got) and len(got) > 2]
+    close = starts or difflib.get_close_matches(got, known, n=1, cutoff=0.7)
+    below = [each for each, entry in commands.items() if got in getattr(entry, "commands", {})]
+    if fix and (not needed or needed in {*known, *options} or needed in arguments):
+        fix = fix.replace("{}", path)
+    elif close:
+        fix = f"did you mean {close[0]}?"
+    elif below:
+        fix = f"write {path} {below[0]} {got}"
+    elif kind == "command" and got in _COMMANDS:
+        fix = f"write rankgauge {got}"
+    elif kind == "command" and (os.path.exists(got) or "." in got):  # noqa: PTH110 - pathlib is slow to load
+        files = [word for word in example.split()[2 + bool(named) :] if word[0] != "-"]
+        fix = f"name the command: {example.replace(files[0], got)}"
+    elif kind:
         fix = f"{path} --help lists the {kind}s"
-        if below or close:
-            fix = f"did you mean {close[0]}?" if close else f"write {path} {below[0]} {got}"
+    else:
+        return ""
     return f"\nfix: {for_terminal(fix)}"
+
+
+def _missing_file(error: rankgauge.RankgaugeError) -> None:
+    """Correct the fix for a missing file whose name is a measure or "help"."""
+    if error.what == "there is no such file":
+        with suppress(rankgauge.RankgaugeError):
+            error.fix = f"separate measures by commas: -m nDCG@10,{rankgauge.parse(error.where)}"
+        if error.where == "help":
+            error.fix = "write --help"
 
 
 def _print_error(error: Exception) -> int:
@@ -208,11 +259,14 @@ def _print_error(error: Exception) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     if isinstance(error, click.ClickException):
-        fix = _suggestion(error) if isinstance(error, click.UsageError) else ""
-        # Final only for type checkers; click itself suggests only similar names.
-        vars(error).update(message=for_terminal(error.message) + fix, possibilities=None)
+        # A group without a command shows its help.
+        if not isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
+            fix = _suggestion(error) if isinstance(error, click.UsageError) else ""
+            # Final only for type checkers; click itself suggests only similar names.
+            vars(error).update(message=for_terminal(error.message) + fix, possibilities=None)
         error.show()
     elif isinstance(error, rankgauge.RankgaugeError):
+        _missing_file(error)
         click.echo(f"error: {error}", err=True)
     elif isinstance(error, OSError):
         # Faults of inputs are our own errors, so this error is from the output.

@@ -207,7 +207,10 @@ class Measure:
         """The kernel, its parameters, and whether unjudged documents are removed."""
         declared = self.declaration
         if declared.kernel is None:
-            raise InputError(f"{self} is not computed from a run: it reads {declared.reads}", fix="omit it here")
+            raise InputError(
+                f"{self} is not computed from a run: it reads {declared.reads}",
+                fix="compute it from answers: rankgauge answers evaluate FILE",
+            )
         words = self.arguments
         judged_only = bool(words.pop("judged_only", False))
         return declared.kernel, words, judged_only
