@@ -26,21 +26,46 @@ _WRONG = [
     ("-V", "-V", "write rankgauge --version", "--version"),
     ("help evaluate", "help", "rankgauge COMMAND --help", "evaluate --help"),
     ("evaluate help", "help", "write --help", "evaluate --help"),
-    ("judge start", "start", "write rankgauge judge create --questions FILE, then", "judge create --questions queries.jsonl"),
+    (
+        "judge start",
+        "start",
+        "write rankgauge judge create --questions FILE, then",
+        "judge create --questions queries.jsonl",
+    ),
     ("judge serve", "serve", "then rankgauge serve", "judge create --questions queries.jsonl"),
     ("judge queries.jsonl", "queries.jsonl", "rankgauge judge create --questions queries.jsonl", ""),
-    ("answers answers.jsonl", "answers.jsonl", "rankgauge answers evaluate answers.jsonl", "answers evaluate answers.jsonl"),
+    (
+        "answers answers.jsonl",
+        "answers.jsonl",
+        "rankgauge answers evaluate answers.jsonl",
+        "answers evaluate answers.jsonl",
+    ),
     ("logs events.csv", "events.csv", "rankgauge logs import events.csv log", "logs import events.csv log"),
     ("collection docs", "docs", "rankgauge collection info docs", "collection info docs"),
-    ("sensitivity qrels.txt bm25.run", "qrels.txt", "rankgauge sensitivity ties qrels.txt", "sensitivity ties qrels.txt bm25.run"),
+    (
+        "sensitivity qrels.txt bm25.run",
+        "qrels.txt",
+        "rankgauge sensitivity ties qrels.txt",
+        "sensitivity ties qrels.txt bm25.run",
+    ),
     # files: one, in the wrong order, missing, or a folder
     ("evaluate bm25.run", "bm25.run", "evaluate QRELS RUN", _RUN),
     ("evaluate", "QRELS RUN", _RUN, _RUN),
     ("evaluate bm25.run qrels.txt", "bm25.run, line 1", "pass the judgments first, then the run", _RUN),
     ("compare bm25.run keyword.run", "bm25.run, line 1", "pass the judgments first, then the run", _PAIR),
     ("compare qrels.txt bm25.run", "got 1 run", "pass at least one more", _PAIR),
-    ("diff bm25.run keyword.run", "QRELS RUN", "rankgauge diff qrels.txt old.run new.run", "diff qrels.txt bm25.run keyword.run"),
-    ("explain qrels.txt bm25.run", "QRELS RUN", "rankgauge explain qrels.txt bm25.run nDCG@10", "explain qrels.txt bm25.run nDCG@10"),
+    (
+        "diff bm25.run keyword.run",
+        "QRELS RUN",
+        "rankgauge diff qrels.txt old.run new.run",
+        "diff qrels.txt bm25.run keyword.run",
+    ),
+    (
+        "explain qrels.txt bm25.run",
+        "QRELS RUN",
+        "rankgauge explain qrels.txt bm25.run nDCG@10",
+        "explain qrels.txt bm25.run nDCG@10",
+    ),
     ("evaluate qrels.txt docs", "docs: this is a folder", "name a file in it", _RUN),
     ("evaluate qrels.txt bm26.run", "bm26.run", "check the path", _RUN),
     ("bench empty", "empty: there are neither documents", "use corpus.jsonl and queries.jsonl", ""),
@@ -66,7 +91,12 @@ _WRONG = [
     (f"{_PAIR} --baseline bm24", "'bm24'", "runs are: bm25, keyword", f"{_PAIR} --baseline bm25"),
     (f"{_PAIR} --test ttest", "'ttest'", "write --test t", f"{_PAIR} --test t"),
     ("gate qrels.txt bm25.run --min nDCG@10=0.5", "--min", '"nDCG@10" = { margin = 0.02, floor = 0.5 }', ""),
-    ("gate qrels.txt bm25.run", "there is no baseline yet", "--update-baseline", "gate qrels.txt bm25.run --update-baseline"),
+    (
+        "gate qrels.txt bm25.run",
+        "there is no baseline yet",
+        "--update-baseline",
+        "gate qrels.txt bm25.run --update-baseline",
+    ),
     ("bench docs --retriever bm25", "--retriever", "rankgauge init FOLDER", ""),
     ("serve --port http", "--port", "The port to listen on", ""),
     ("serve --port 80", "there is no store yet", "rankgauge judge create --questions FILE", ""),
@@ -74,7 +104,7 @@ _WRONG = [
     (f"{_RUN} -m recall", "R needs k", "write R@10", f"{_RUN} -m R@10"),
     (f"{_RUN} -m nDGC@10", "'nDGC'", "did you mean nDCG", f"{_RUN} -m nDCG@10"),
     (f"{_RUN} -m faithfulness", "Faithfulness", "rankgauge answers evaluate FILE", "answers evaluate answers.jsonl"),
-]  # fmt: skip
+]
 
 
 @pytest.fixture

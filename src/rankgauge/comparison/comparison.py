@@ -168,6 +168,13 @@ class PairedComparison(Result):
             fix=f"compared: {runs}, by {', '.join(map(str, self.measures))}",
         )
 
+    def _reading(self, name: str = "") -> str:  # noqa: ARG002 - of another class
+        run, measure = next(reversed(self.means())), str(self.primary)
+        return (
+            f"comparison.means()[{run!r}][{measure!r}] is a mean, comparison.difference({run!r}, {measure!r}) has "
+            "difference, low, high, p, corrected, and verdict, and comparison.to_frame() has all"
+        )
+
     def table(self, *, transposed: bool = False) -> Table:
         """Return the means, one row for each measure; the best value is marked.
 

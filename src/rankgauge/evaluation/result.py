@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from rankgauge.core.lazy import registered
 from rankgauge.core.policies import Policies
 from rankgauge.core.text import many
 from rankgauge.data.judged_run import BoolArray, Values
-from rankgauge.errors import InputError
+from rankgauge.errors import InputError, UnknownName
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
 
@@ -129,7 +130,7 @@ class Evaluation(Frozen, Result):
             """Compute coverage and findings when read; most evaluations only need the means."""
             make = self.__dict__.get("_describe")
             if name not in _DESCRIBED or (make is None and name not in self.__dict__):
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+                return super().__getattr__(name)
             if name not in self.__dict__:
                 coverage, findings = make()
                 self.__dict__.update(coverage=MappingProxyType(coverage), findings=findings)
@@ -214,14 +215,58 @@ class Evaluation(Frozen, Result):
         """Findings of the input checks, each with its fix."""
         return tuple(finding for finding in self.findings if finding.fix)
 
-    def mean(self) -> dict[str, float]:
-        """Return the mean of each measure over the queries, by name of the measure.
+    def __getitem__(self, measure: Any) -> float:
+        """Return the mean of a measure.
+
+        Raises:
+            InputError: If the measure was not evaluated.
+
+        Example:
+            >>> Evaluation.from_values("bm25", ["q1", "q2"], {"RR": [1.0, 0.5]})["mrr"]
+            0.75
+        """
+        if not isinstance(measure, str | Measure) or measure in self._rows:
+            raise InputError(f"{measure!r:.60} is not a measure", where="evaluation[...]", fix=self._reading())
+        return self._means(None)[str(self._evaluated(measure))]
+
+    def keys(self) -> list[str]:
+        """Return the names of the measures, so that ``dict(evaluation)`` has their means."""
+        return list(map(str, self.measures))
+
+    def _reading(self, name: str = "") -> str:
+        shown = str(self.measures[0])
+        with suppress(UnknownName, InputError):
+            shown = str(self._like(parse(name))[0])
+        query = self.query_ids[0] if self.query_ids else "q1"
+        return (
+            f"evaluation[{shown!r}] is a mean, evaluation.value({query!r}, {shown!r}) the value of a query, "
+            "evaluation.mean() a dict, and evaluation.to_frame() has all values"
+        )
+
+    def _like(self, measure: Measure) -> Sequence[Measure]:
+        """Return the measures of this name with any parameters, or else all."""
+        return [each for each in self.measures if each.name == measure.name] or self.measures
+
+    def _evaluated(self, measure: str | Measure) -> Measure:
+        """Return the evaluated measure of this name."""
+        wanted = parse(measure)
+        if wanted not in self.measures:
+            names = ", ".join(map(str, self._like(wanted)))
+            raise InputError(f"{wanted} was not evaluated", fix=f"evaluated: {names}")
+        return wanted
+
+    @overload
+    def mean(self) -> dict[str, float]: ...
+    @overload
+    def mean(self, measure: str | Measure) -> float: ...
+    def mean(self, measure: str | Measure | None = None) -> dict[str, float] | float:
+        """Return the mean of each measure over the queries, by name of the measure, or that of one measure.
 
         The mean is arithmetic unless the measure declares a geometric mean (GMAP) or a sum
         (counts). Undefined values count as 0, or are excluded if the policy or the measure is
         ``skip``. With weights, the mean is ``fsum(w * v) / fsum(w)``. NaN if no query remains.
         """
-        return self._means(None)
+        return self._means(None) if measure is None else self[measure]
 
     def by_group(self) -> dict[str, dict[str, float]]:
         """Return the mean of each measure in each group, by group and measure.
@@ -251,13 +296,10 @@ class Evaluation(Frozen, Result):
         Raises:
             InputError: If the query or the measure was not evaluated.
         """
-        wanted = parse(measure)
-        if wanted not in self.measures:
-            raise InputError(f"{wanted} was not evaluated", fix=f"evaluated: {', '.join(map(str, self.measures))}")
         row = self._rows.get(query_id)
         if row is None:
-            raise InputError(f"query {query_id!r} was not evaluated")
-        return float(self.per_query[row, self.measures.index(wanted)])
+            raise InputError(f"query {query_id!r} was not evaluated", fix=self._reading(query_id))
+        return float(self.per_query[row, self.measures.index(self._evaluated(measure))])
 
     def column(self, measure: Measure) -> Values:
         """Return the value of each query, NaN if undefined."""

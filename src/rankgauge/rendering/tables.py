@@ -30,6 +30,7 @@ WIDTH = 80
 _LEAST = 8  # minimum width of a truncated column
 _PROSE = 24  # width above which a text is wrapped, and minimum width of a wrapped column
 _NAMED = 2  # columns or tables that the last note of a short output names
+_COLUMN = 45  # characters of a column of a page with two columns
 _GAPS = (3, 2)  # spaces between columns; fewer if a table is too wide
 # Colors of cells on a terminal.
 _STYLES = {"error": "31;1", "warning": "33;1", "info": "36;1", "FAIL": "31;1", "PASS": "32;1"}
@@ -449,8 +450,10 @@ def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) ->
     return "| " + " | ".join(placed) + " |"
 
 
-# LaTeX: print box 0, scaled to the page if it is larger.
+# LaTeX: print the table in smaller type if it is wider than the column, then scaled if it is larger than the page.
 _FITTED = (
+    "  \\sbox0{\\shown}%",
+    "  \\ifdim\\wd0>\\linewidth\\sbox0{\\footnotesize\\setlength{\\tabcolsep}{3pt}\\shown}\\fi",
     "  \\ifdim\\dimexpr\\ht0+\\dp0\\relax>0.8\\textheight",
     "    \\sbox0{\\resizebox*{!}{0.8\\textheight}{\\usebox0}}%",
     "  \\fi",
@@ -462,25 +465,29 @@ def to_latex(table: Table) -> str:
     r"""Return a LaTeX table: ``\usepackage{booktabs,graphicx}``.
 
     Best values are bold, marks are superscripts of zero width (so that decimals are aligned), and
-    notes are below. A table that is wider than the text, or higher than most of the page, is
-    scaled. Every text is escaped; non-Latin characters need LuaLaTeX or XeLaTeX.
+    notes are one paragraph below. To fit a column of a page with two, a wide table states cells that
+    are equal in all rows in its caption; it is set in smaller type, and scaled if it is still wider
+    than the column, or higher than most of the page. Every text is escaped; non-Latin characters
+    need LuaLaTeX or XeLaTeX.
     """
+    if sum(_widths(table)) > _COLUMN and len(table.rows) > 1:
+        cells = dict(enumerate(map(set, zip(*table.rows, strict=True))))
+        same = {n: cell for n, (cell, *more) in cells.items() if isinstance(cell, str) and not more}
+        title = "; ".join(keep(table.title, *(f"{table.columns[n]}: {cell}" for n, cell in same.items())))
+        table = replace(table.part(columns=[n for n in cells if n not in same]), title=title)
     table = table.escaped(for_latex, _latex_code)
+    notes = [f"    \\textbullet~{note}" for note in table.notes]
+    below = "\n".join(["    {\\footnotesize\\raggedright", *notes, "    \\par}"])
     if not table.columns:
-        items = (f"  \\item {note}" for note in table.notes)
-        lines = keep(
-            table.title and f"\\noindent {table.title}\\par",
-            table.notes and "\n".join(["\\begin{itemize}", *items, "\\end{itemize}"]),
-        )
+        lines = keep(table.title and f"\\noindent {table.title}\\par", notes and f"\\noindent\n{below}")
         return "\n".join(lines) + "\n"
     kinds = "".join("r" if table.numeric(n) else "l" for n in range(len(table.columns)))
     rows = [[_latex_cell(table, place, n) for n in range(len(row))] for place, row in enumerate(table.rows)]
-    below = ("\n  \\smallskip", "  \\begin{minipage}{\\linewidth}", "    \\footnotesize\\raggedright")
     lines = keep(
         "\\begin{table}",
         "  \\centering",
         table.title and f"  \\caption{{{table.title}}}",
-        f"  \\sbox0{{\\begin{{tabular}}{{{kinds}}}",
+        f"  \\def\\shown{{\\begin{{tabular}}{{{kinds}}}",
         "    \\toprule",
         f"    {' & '.join(table.columns)} \\\\",
         "    \\midrule",
@@ -488,7 +495,7 @@ def to_latex(table: Table) -> str:
         "    \\bottomrule",
         "  \\end{tabular}}%",
         *_FITTED,
-        table.notes and "\n".join([*below, *(f"    {note}\\par" for note in table.notes), "  \\end{minipage}"]),
+        notes and f"\n  \\smallskip\n{below}",
         "\\end{table}",
     )
     return "\n".join(lines) + "\n"
