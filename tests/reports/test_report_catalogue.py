@@ -1,17 +1,41 @@
 """The list of measures, and the description of one."""
 
+import csv
+import io
+
 import pytest
+from command import run
 
 import rankgauge
 from rankgauge import UnknownName
+from rankgauge.production.metrics import METRICS
 from rankgauge.rendering import render_table
 from rankgauge.reports import describe, measures_table
 
 
 def test_every_measure_is_listed():
     text = render_table(measures_table(), "table")
-    for measure in rankgauge.list_measures():
-        assert measure.name in text
+    for reads in ("", "verdicts", "answers"):
+        for measure in rankgauge.list_measures(reads):
+            assert measure.name in text
+    for name in METRICS:
+        assert name in text
+
+
+def test_an_online_metric_is_explained_with_its_command():
+    text = describe("idk_rate")
+    assert text.startswith("idk_rate: abstentions (I don't know) / all answers")
+    assert text.endswith("Computed by: rankgauge logs metrics LOG -m idk_rate\n")
+
+
+def test_the_list_of_the_command_line_is_grouped_by_command():
+    lines = run("measures").stdout.splitlines()
+    titles = [line for line in lines if line.startswith("computed by")]
+    assert titles == [f"computed by rankgauge {name}" for name in ("evaluate", "answers evaluate", "logs metrics")]
+    rows = list(csv.DictReader(io.StringIO(run("measures", "--as", "csv").stdout)))
+    by_name = {row["measure"]: row["computed by"] for row in rows}
+    assert by_name["ContextRelevance"] == by_name["TokenF1"] == "answers evaluate"
+    assert (by_name["nDCG"], by_name["thumbs_ratio"]) == ("evaluate", "logs metrics")
 
 
 @pytest.mark.parametrize("name", [measure.name for measure in rankgauge.list_measures()])

@@ -38,6 +38,8 @@ DEFAULT_MEASURES = (
     "ContextPrecision",
     "Abstention",
 )
+# Names that people look for in the table of these measures.
+_NAMES = "hallucination: Contradicted + NotStated; of contexts: -m ContextRelevance"
 # Measures without a judge, computed if the records have the required fields.
 OVERLAP_MEASURES = ("TokenF1", "RougeL", "KPrecision", "QuotePrecision", "ContextIdPrecision", "ContextIdRecall")
 
@@ -140,7 +142,10 @@ class AnswerEvaluation(Evaluation):
                 ("questions", np.count_nonzero(~np.isnan(self.per_query), axis=0).tolist()),
             ),
             title=f"{self.run_name}: {many(len(self.query_ids), 'question')}",
-            notes=tuple(note if note.startswith(("WARNING", "judge: ")) else Detail(note) for note in self.notes),
+            notes=(
+                *(note if note.startswith(("WARNING", "judge: ")) else Detail(note) for note in self.notes),
+                *((_NAMES,) if {"Contradicted", "NotStated"} <= means.keys() else ()),
+            ),
             digits=3,
         )
 

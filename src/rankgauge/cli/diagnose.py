@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Annotated, Any
 
 import click
@@ -309,15 +310,22 @@ def measures(
     name: str | None = argument("[NAME]"),
     out: Output = output_format("Show details, sources, and names in other tools."),
 ) -> None:
-    """List all measures, or explain the measure NAME.
+    """List the measures of rankings and answers, and the online metrics, or explain the measure NAME.
 
     \b
     Examples:
       rankgauge measures
       rankgauge measures nDCG
       rankgauge measures ndcg_cut_10
+      rankgauge measures idk_rate
     """
     if name is None:
-        out.print_table(rankgauge.reports.measures_table(full=out.full or out.format != "table"))
+        table = rankgauge.reports.measures_table()
+        if out.full or out.format != "table":
+            out.print_table(table)
+            return
+        for command, rows in groupby(range(len(table.rows)), lambda row: table.rows[row][-1]):
+            part = table.part(rows=[*rows], columns=(0, 1))
+            out.print_table(replace(part, title=f"computed by rankgauge {command}", notes=table.notes[:1]))
     else:
         print_text(rankgauge.reports.describe(name, full=out.full))

@@ -54,6 +54,8 @@ class Result:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{self._offered(name)}")
 
         def __getitem__(self, key: Any) -> Any:
+            if isinstance(self, tuple):
+                return tuple.__getitem__(self, key)
             raise TypeError(f"{type(self).__name__}[{key!r:.60}] is not possible{self._offered(str(key))}")
 
     def _offered(self, name: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Container, Iterator
-from dataclasses import replace
 from itertools import groupby
 
 from rankgauge.core.grammar import VOCABULARY, plain_key
@@ -14,35 +13,41 @@ from rankgauge.measures.compiled import COMPILED_MEASURES
 from rankgauge.measures.declaration import NAMES, Declaration
 from rankgauge.measures.measure import Measure, list_measures as all_measures, parse_all
 from rankgauge.measures.translation import tool_names
+from rankgauge.production.metrics import METRICS, OnlineMetric
 from rankgauge.rendering.tables import Table, wrapped
 
 
-def measures_table(*, full: bool = True) -> Table:
-    """Return all measures, one per row.
-
-    Args:
-        full: Whether to include the better direction and the name in trec_eval.
+def measures_table() -> Table:
+    """Return all measures of rankings and of answers, and all online metrics, one per row.
 
     Example:
         >>> measures_table().columns
-        ('measure', 'description', 'better', 'in trec_eval')
+        ('measure', 'description', 'better', 'in trec_eval', 'computed by')
     """
-    table = Table(
-        ("measure", "description", "better", "in trec_eval"),
-        tuple(
-            (str(example(m)), summary(m.declaration), m.declaration.better, _trec_names(m.declaration))
-            for m in all_measures()
+    inputs = {"": "evaluate", "verdicts": "answers evaluate", "answers": "answers evaluate"}
+    return Table(
+        ("measure", "description", "better", "in trec_eval", "computed by"),
+        (
+            *(
+                (str(example(m)), summary(m.declaration), m.declaration.better, _trec_names(m.declaration), command)
+                for reads, command in inputs.items()
+                for m in all_measures(reads)
+            ),
+            *((m.name, _defined(m), m.better or "neither", "", "logs metrics") for m in METRICS.values()),
         ),
         notes=(
             "rankgauge measures NAME explains one; write Name(param=value)@k",
             "in trec_eval: the name of the measure with the same values there",
         ),
     )
-    return table if full else replace(table.part(columns=(0, 1)), notes=table.notes[:1])
+
+
+def _defined(metric: OnlineMetric) -> str:
+    return metric.definition.format(minutes=10, similarity=0.5)
 
 
 def describe(name: str | Measure, *, full: bool = True) -> str:
-    """Describe a measure: definition, range, parameters, name in trec_eval, and source.
+    """Describe a measure or online metric: definition, range, parameters, name in trec_eval, and source.
 
     Args:
         name: Name of a measure, with or without parameters.
@@ -55,6 +60,10 @@ def describe(name: str | Measure, *, full: bool = True) -> str:
         >>> describe("RR").startswith("RR: Reciprocal rank of the first relevant document")
         True
     """
+    if name in METRICS:
+        metric = METRICS[str(name)]
+        about = f"{name}: {_defined(metric)}", "", f"Unit: {metric.unit}; better: {metric.better or 'neither'}."
+        return "\n".join([*about, f"Computed by: rankgauge logs metrics LOG -m {name}", ""])
     bare = _declared(name)
     return "\n".join(_described(bare.declaration, full=full)) + "\n"
 
@@ -71,7 +80,7 @@ def _declared(name: str | Measure) -> Measure:
 
 def example(measure: Measure) -> Measure:
     """Return the measure with example values for its required parameters."""
-    needed = {"k": 10, "mult": 0.4, "recall": 0.1}
+    needed = {"k": 10, "mult": 0.4, "recall": 0.1, "name": "polite"}
     return measure(**{word: needed[word] for word in measure.declaration.required})
 
 
