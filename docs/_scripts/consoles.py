@@ -2,10 +2,10 @@
 
 A session is a ``console`` block: a line that begins with ``$`` is a command, lines that begin with
 ``>`` continue it, and the other lines are its output (stdout and stderr). The sessions of a page
-share a folder with copies of the bundled sample: ``sample``, ``src/rankgauge/sample``, and
-``handbook``, which contains Markdown files and a table of questions. ``cd FOLDER`` holds for the rest
-of the page. On a page that writes files in Python (see notebooks.py), the sessions run after its
-Python code in the same folder.
+share a folder with copies of the bundled sample: ``sample``, which is a project, and ``handbook``,
+which contains Markdown files and a table of questions. ``cd FOLDER`` holds for the rest of the page.
+On a page that writes files in Python (see notebooks.py), the sessions run after its Python code in
+the same folder.
 
     python docs/_scripts/consoles.py           list the pages that are out of date
     python docs/_scripts/consoles.py --write   update them
@@ -45,8 +45,7 @@ def run_again(text: str) -> str:
     """Return a page with the current output of its sessions."""
     with tempfile.TemporaryDirectory() as folder:
         sample = sample_path("qrels.txt").parent
-        for place in ("sample", "src/rankgauge/sample"):
-            shutil.copytree(sample, Path(folder, place))
+        shutil.copytree(sample, Path(folder, "sample"))
         _write_markdown(Collection.load(sample), Path(folder, "handbook"))
         if "\n# file: " in text:
             notebooks.run(text, folder)
