@@ -9,7 +9,7 @@ PARALLEL := --numprocesses auto --dist worksteal
 NOT_LOWEST := tests/benchmarks tests/tools tests/test_docs.py tests/test_fuzz.py \
 	tests/test_oracle_files.py tests/test_other_tools_page.py
 # The extras of the demos; a variable, because a comma would end an argument of $(call).
-DEMO := '.[bm25,plots,web]'
+DEMO := '.[bm25,plots,vectors,web]'
 # Arguments of the benchmarks and of the fuzzer, as in: make bench-peers BENCH=--large
 BENCH ?=
 FUZZ ?=
@@ -56,11 +56,11 @@ demo-serve: .venv/runtime.stamp ## open the pages of the bundled sample: retriev
 	.venv/bin/rankgauge bench build/demo-serve -q
 	cd build/demo-serve && export PATH="$(CURDIR)/.venv/bin:$$PATH" && \
 	rankgauge judge create --mode graded --questions queries.jsonl --title "Library help center" && \
-	rankgauge sensitivity deciding bm25#1 hashing#2 --depth 10 --queue queue.run -q && \
+	rankgauge sensitivity deciding bm25#1 use-multilingual#2 --depth 10 --queue queue.run -q && \
 	rankgauge judge pool --collection . --run queue.run -k 20 && \
 	rankgauge judge import judged.txt --judge "Judge 1" && \
 	rankgauge gate bm25#1 --update-baseline && \
-	(rankgauge gate hashing#2 || true) && \
+	(rankgauge gate use-multilingual#2 || true) && \
 	rankgauge answers evaluate -q && \
 	rankgauge serve --open
 

@@ -517,7 +517,7 @@ def test_the_demo_fits_a_screen_and_ends_with_the_next_step(tmp_path):
     lines = printed.splitlines()
     assert len(lines) <= 40
     assert max(map(len, lines)) <= 100
-    for part in ("30 queries, 66 documents", "hashing and bm25 by nDCG@10: cannot tell", "--full"):
+    for part in ("30 queries, 66 documents", "use-multilingual is better than bm25 by nDCG@10", "--full"):
         assert part in " ".join(printed.split())
     assert lines[-1].startswith("• next step: ")
 

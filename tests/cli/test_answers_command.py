@@ -389,7 +389,7 @@ def test_embeddings_of_a_server_are_requested_once(tmp_path):
 
 
 WRONG = {
-    "--encoder magic": "choose hashing, model2vec:NAME",
+    "--encoder magic": "choose hashing, use-multilingual, model2vec:NAME",
     "--encoder openai-embeddings:small": "openai-embeddings:NAME@URL",
     "--encoder openai-embeddings:s@http://127.0.0.1:1": "127.0.0.1:1",
     "--criterion polite": "expected NAME=WORDING|@FILE",
@@ -405,7 +405,7 @@ WRONG = {
     "--search bm25 --collection x": "--search need a model",
     "--url http://localhost:1/v1 --model m --store v.db --search bm25": "--collection FOLDER",
     "--url http://localhost:1/v1 --model m --store v.db --collection "
-    f"{sample_path('qrels.txt').parent} --search bm": "fix: choose bm25, hashing, model2vec:NAME",
+    f"{sample_path('qrels.txt').parent} --search bm": "fix: choose bm25, hashing, use-multilingual, model2vec:NAME",
     "--url http://localhost:1/v1": "needs both --url URL and --model NAME",
     "--url http://localhost:1/v1 --model m --verdicts v.jsonl": "a model adds verdicts to the store",
     "-m nDCG@10": "is not a measure of answers",

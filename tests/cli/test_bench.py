@@ -15,6 +15,7 @@ import pytest
 from schemas import strict
 
 import rankgauge
+from rankgauge.retrievers.encoders import installed_encoder
 
 PLAN = str(rankgauge.sample_path("rankgauge.toml"))
 FOLDER = str(rankgauge.sample_path("qrels.txt").parent)
@@ -66,7 +67,7 @@ def test_a_folder_needs_no_plan(bench, tmp_path):
     done = bench(plan=str(folder))
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("2 queries, 2 documents, k = 100\nmeasure")
-    assert done.stdout.splitlines()[1].split() == ["measure", "bm25", "hashing"]
+    assert done.stdout.splitlines()[1].split() == ["measure", "bm25", installed_encoder()[0]]
 
 
 def test_a_folder_without_questions_is_an_error_with_a_fix(bench, tmp_path):

@@ -124,7 +124,7 @@ def test_a_pool_of_runs_and_searches_is_reported_and_a_second_time_adds_nothing(
 def test_an_unknown_encoder_is_refused(project):
     done = run("judge", "pool", "--store", project, "--collection", SAMPLE, "--dense", "magic")
     assert done.returncode == 2
-    assert "choose hashing, model2vec:NAME" in done.stderr
+    assert "choose hashing, use-multilingual" in done.stderr
 
 
 def test_hidden_tests_are_added_from_a_file(project, tmp_path):

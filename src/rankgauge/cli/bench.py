@@ -75,8 +75,9 @@ def bench(
 
     PROJECT is a project file or its folder (default: the project of the current folder or of one
     above it; rankgauge init creates one), or a folder of documents and questions, on which BM25
-    (needs rankgauge[bm25]) and hashing (vectors of words and character n-grams) are run. Responses
-    are stored as they arrive: to resume after an interruption, repeat the command.
+    (needs rankgauge[bm25]) and vector search are run: with the best model on this machine
+    (rankgauge[vectors] has one), or hashing without a model. Responses are stored as they arrive:
+    to resume after an interruption, repeat the command.
 
     \b
     Examples:
@@ -105,7 +106,8 @@ def bench(
         measured = plan.measures or None
         shown = _PrintedResult.of(benchmark, measured, baseline or plan.baseline, errors, jobs=jobs)
     shown.print(out, None if diagnosed is None else _diagnosis(benchmark, diagnosed, shown, errors))
-    for note in benchmark.notes:
+    hints = () if plan.file.data or "hashing" not in benchmark.runs else (options.NO_MODEL,)
+    for note in (*benchmark.notes, *hints):
         print_message(note)
     if repeat > 1:
         with working(f"running {repeat} times"):

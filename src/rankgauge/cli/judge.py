@@ -237,7 +237,7 @@ def pool(
     runs: tuple[str, ...] = option("A run; repeat for more.", "--run FILE"),
     bm25: bool = option("Search the collection with BM25."),
     dense: str | None = option(
-        "Search it with vectors: hashing (the default: words and character n-grams), "
+        "Search it with vectors: hashing (the default: words and character n-grams), use-multilingual, "
         "model2vec:NAME, sentence-transformers:NAME, or openai-embeddings:NAME@URL.",
         "[ENCODER]",
         is_flag=False,

@@ -355,7 +355,7 @@ def drift(
     evaluation: str | None = argument("[EVAL]"),
     log: str = options.log,
     encoder: str = option(
-        "The encoder of questions: tfidf, hashing, model2vec:NAME, or sentence-transformers:NAME.",
+        "The encoder of questions: tfidf, hashing, use-multilingual, model2vec:NAME, or sentence-transformers:NAME.",
         "NAME",
         default="tfidf",
     ),

@@ -16,6 +16,7 @@ from rankgauge.cli.output import print_message
 from rankgauge.cli.parameters import argument, option
 
 _MARK = '"rankgauge/evaluation/'
+NO_MODEL = "hashing compares words and their parts; a model also compares meaning: pip install 'rankgauge[vectors]'"
 UNNAMED = "name the judgments and the run: QRELS RUN; or a saved evaluation of a project, such as bm25#3"
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 
@@ -210,7 +211,8 @@ def encoder_of(text: str, option: str, *, key_env: str | None = None, cache: str
         raise rankgauge.UnknownName(
             f"unknown {what} {text!r:.80}",
             where=option,
-            fix=f"choose {others}hashing, model2vec:NAME, sentence-transformers:NAME, or openai-embeddings:NAME@URL",
+            fix=f"choose {others}hashing, use-multilingual, model2vec:NAME, sentence-transformers:NAME, or "
+            "openai-embeddings:NAME@URL",
         ) from None
 
 

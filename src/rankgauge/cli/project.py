@@ -35,6 +35,8 @@ def init(*, folder: str | None = argument("[FOLDER]")) -> None:
         project = rankgauge.project.create_project(folder or ".")
     print_message(f"wrote {project.path}")
     runs = [f"{counted(len(project.runs), 'saved run')}, such as {name}." for name in project.runs[:1]]
+    if project.encoder == "hashing":
+        runs.append(options.NO_MODEL)
     lines = (project.info.summary(), *runs, f"Next step: {project.next_step}")
     print_text("".join(f"{for_terminal(line)}\n" for line in lines))
 

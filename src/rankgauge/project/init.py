@@ -22,6 +22,7 @@ from rankgauge.formats.contents import content_of, kinds_named
 from rankgauge.formats.folders import files_in_folder
 from rankgauge.formats.registry import unpacked
 from rankgauge.formats.texts import TextSource
+from rankgauge.retrievers.encoders import installed_encoder
 
 _DATA = {".csv", ".json", ".jsonl", ".ndjson", ".parquet", ".qrels", ".run", ".sgml", ".trec", ".tsv", ".xml"}
 _QUESTIONS = "questions (questions.csv with the columns question and relevant)"
@@ -35,12 +36,14 @@ class NewProject:
         path: The project file.
         info: Description of the collection.
         runs: The saved runs, relative to the folder.
+        encoder: The name of the encoder in the project file; empty without documents.
         next_step: The recommended next step.
     """
 
     path: Path
     info: CollectionInfo
     runs: tuple[str, ...]
+    encoder: str
     next_step: str
 
 
@@ -81,6 +84,7 @@ def create_project(folder: str | os.PathLike[str] = ".") -> NewProject:
     info = describe_collection(collection)
     logs = [file.parent.name for file in place.glob("*/manifest.json") if b'"segments"' in file.read_bytes()]
     source = ", ".join(f"{key} = {_quoted(value)}" for key, value in arguments.items())
+    name, encoder = installed_encoder()
     template = Path(__file__).with_name("rankgauge.toml.jinja").read_text("utf-8")
     data_folder(place)
     with path.open("x", encoding="utf-8") as stream:
@@ -89,6 +93,8 @@ def create_project(folder: str | os.PathLike[str] = ".") -> NewProject:
                 collection=_quoted(".") if arguments == {"source": "."} else f"{{ {source} }}",
                 documents=documents,
                 bm25=find_spec("bm25s"),
+                name=name,
+                encoder=encoder,
                 log=_quoted(min(logs)) if logs else "",
                 runs=map(_quoted, runs),
             )
@@ -107,7 +113,7 @@ def create_project(folder: str | os.PathLike[str] = ".") -> NewProject:
         runs=shell(runs),
         missing=_QUESTIONS if documents else "documents (.md, .txt, or corpus.jsonl)",
     )
-    return NewProject(path, info, tuple(runs), step)
+    return NewProject(path, info, tuple(runs), name if documents else "", step)
 
 
 def _quoted(text: str) -> str:

@@ -37,6 +37,7 @@ TYPES: dict[str, str] = {
     "sentence-transformers": "SentenceTransformersEncoder",
     "tantivy": "Tantivy",
     "token": "TokenChunker",
+    "use-multilingual": "UniversalSentenceEncoder",
 }
 __all__ = ["TYPES"]
 
@@ -59,6 +60,7 @@ with lazy_imports(globals()):
         HashingEncoder as HashingEncoder,
         Model2VecEncoder as Model2VecEncoder,
         SentenceTransformersEncoder as SentenceTransformersEncoder,
+        UniversalSentenceEncoder as UniversalSentenceEncoder,
         named_encoder as named_encoder,
     )
     from rankgauge.retrievers.frameworks import (

