@@ -77,6 +77,7 @@ def run(text: str, folder: str) -> list[str]:
     code = [cell.source for cell in cells(text) if cell.kind == "code"]
     for source in code:
         if found := _FILE.match(source):
+            Path(folder, found[1]).parent.mkdir(exist_ok=True)
             Path(folder, found[1]).write_text(source[found.end() :], encoding="utf-8")
     sources = ["" if _FILE.match(source) else source for source in code]
     done = subprocess.run(  # noqa: S603 - the code is that of our own pages
