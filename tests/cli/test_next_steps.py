@@ -267,16 +267,30 @@ def tasks_left(folder):
     return text, {"flag": ""}
 
 
-def done_judging(folder):
+def _judged(folder, people):
     _pooled(folder)
     with JudgingProject(folder.path / ".rankgauge/store.db") as project:
-        for name in map(str, range(20)):
+        for name in map(str, range(people)):
             judge = project.add_judge(name)[0]
             while (task := project.next_task(judge.id)) is not None:
                 shown = task.presentation
                 best = (min(shown.documents),)
                 project.record(Choice(shown.id, shown.id, judge.id, "chosen", best))
-    text = folder("judge status")
+    return folder("judge status")
+
+
+def more_people(folder):
+    text = _judged(folder, 1)
+    first, last = re.findall(r"rankgauge ([^;]+)", next_step("judge: more people", flag=""))
+    folder(last)
+    assert (folder.path / "qrels.txt").is_file()
+    folder(first)
+    assert "next step: judge: rankgauge serve" in folder("judge status")
+    return text, {"flag": ""}
+
+
+def done_judging(folder):
+    text = _judged(folder, 20)
     folder(command_in(next_step("judge: done", flag="")))
     assert (folder.path / "qrels.txt").is_file()
     return text, {"flag": ""}
@@ -504,6 +518,7 @@ _SCENARIOS = dict(
             no_questions,
             no_candidates,
             tasks_left,
+            more_people,
             done_judging,
             dry_run,
             imported,

@@ -98,7 +98,12 @@ def test_grades_follow_the_places_of_rankings_and_documents_not_ranked_stay_unju
     assert wanted["q1", "a"] == 1
     assert wanted["q2", "d"] == 3
     assert {"d", "e"}.isdisjoint(export.judgments["q1"])
-    assert [each["means"] for each in export.about["scale"]] == ["none is appropriate", "place 3", "place 2", "place 1"]
+    assert [each["means"] for each in export.about["scale"]] == [
+        "none of these answers it",
+        "place 3",
+        "place 2",
+        "place 1",
+    ]
     assert "5 documents shown but never ranked: unjudged" in export.about["notes"]
     # All rules and the relevance agree on which documents are judged.
     for rule in ("share", "fit"):

@@ -1,5 +1,6 @@
 """The judging pages in a real browser: keys, the outbox, no script, accessibility."""
 
+import re
 import socket
 import subprocess
 import sys
@@ -210,7 +211,7 @@ def test_everything_works_without_a_script(served):
     site = served()
     page = site.sign_in(java_script_enabled=False)
     page.get_by_role("link", name="Start").click()
-    for name in ("Document 2", "None is appropriate", "Can't tell"):
+    for name in ("Document 2", "None of these answers it", "Can't tell"):
         page.get_by_label("more detail").check()
         page.get_by_role("button", name=name).click()
     page.get_by_role("button", name="Undo").click()
@@ -265,7 +266,7 @@ def test_two_people_racing_for_tasks_both_finish(served):
             page.wait_for_timeout(_GUARD)
             finished += 1
     for page in pages:
-        assert page.get_by_text("Nothing is left to judge").is_visible()
+        assert page.get_by_role("heading", name=re.compile("Nothing is left (for you )?to judge")).is_visible()
     made = site.project.judgments()
     sets = [(each.presentation.question, each.presentation.items) for each in made]
     assert all(each.choice is not None for each in made)
@@ -280,10 +281,11 @@ EVIL = (
 )
 
 
-def test_documents_cannot_run_or_load_anything(served, tmp_path):
+@pytest.mark.parametrize("suffix", ["", ".md"])
+def test_documents_cannot_run_or_load_anything(served, tmp_path, suffix):
     project = JudgingProject.create(tmp_path / "evil.db", Settings(title=EVIL, link="url"))
     project.add_questions([Question("q", EVIL, need=EVIL)])
-    names = ["a", "b", "c"]
+    names = [f"{name}{suffix}" for name in "abc"]
     project.add_candidates(
         [Candidate("q", name, (Source("run"),)) for name in names],
         [Document(name, {"title": EVIL, EVIL: EVIL, "text": EVIL, "url": "javascript:alert(1)"}) for name in names],
@@ -298,7 +300,37 @@ def test_documents_cannot_run_or_load_anything(served, tmp_path):
         assert page.locator("h1").is_visible()
     assert page.locator("iframe, img, svg, a[href^=javascript]").count() == 0
     assert page.locator(".pane .text").first.inner_text().endswith("    indented")
+    assert page.locator(".pane .markdown").count() == (3 if suffix else 0)
     assert (site.foreign, page.errors) == ([], [])
+
+
+def test_on_a_phone_the_guideline_is_folded_after_the_first_task(served):
+    site = served()
+    page = site.sign_in(viewport={"width": 390, "height": 844})
+    page.goto("/judge")
+    guideline, summary = page.locator("#guideline"), page.locator("#guideline summary")
+    assert guideline.get_attribute("open") is not None
+    press(page, "1")
+    assert guideline.get_attribute("open") is None
+    page.reload()
+    page.locator("html.script [data-task]").wait_for()
+    assert guideline.get_attribute("open") is None
+    summary.focus()
+    page.keyboard.press("Enter")
+    assert page.locator("#guideline .text").is_visible()
+    page.keyboard.press("g")
+    assert not page.locator("#guideline .text").is_visible()
+    page.keyboard.press("g")
+    press(page, "2")
+    assert guideline.get_attribute("open") is None
+    # A new version is shown once.
+    site.project.change_guideline("# New rules")
+    press(page, "1")
+    assert page.get_by_role("heading", name="New rules").is_visible() == (guideline.get_attribute("open") is not None)
+    wide = site.sign_in("Bob")
+    wide.goto("/judge")
+    press(wide, "1")
+    assert wide.locator("#guideline").get_attribute("open") is not None
 
 
 def test_axe_finds_nothing_serious(served, tmp_path):

@@ -13,7 +13,7 @@ from judging_pages import ORIGIN, sign_in, token_of
 from sqlalchemy import Engine, event
 from starlette.testclient import TestClient
 
-from rankgauge import Run, compare, diagnose, evaluate
+from rankgauge import Project, Run, compare, diagnose, evaluate
 from rankgauge.comparison import deciding_documents
 from rankgauge.data import PreferenceQrels, SubtopicQrels
 from rankgauge.judging import Choice, export_judgments
@@ -391,3 +391,105 @@ def test_possible_grades_are_those_of_the_evaluated_queries(evaluated):
     assert some.qrels == every.qrels
     workbench = Workbench(evaluated)
     assert (workbench.possible_grades(some), workbench.possible_grades(every)) == ({1}, {1, 3})
+
+
+# ---- images of documents
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>'
+
+
+@pytest.fixture
+def pictures(evaluated, tmp_path):
+    """The folder of a collection with images and other files."""
+    folder = evaluated.file.folder
+    (folder / "img").mkdir()
+    (folder / ".git").mkdir()
+    (tmp_path / "outside.png").write_bytes(PNG)
+    (folder / "img" / "link.png").symlink_to(tmp_path / "outside.png")
+    for name, data in (
+        ("img/a b.png", PNG),
+        ("img/photo.JPG", b"\xff\xd8\xff\xe0 photo"),
+        ("img/x.gif", b"GIF89a x"),
+        ("img/x.webp", b"RIFF\x00\x00\x00\x0aWEBPVP8 "),
+        ("img/sound.webp", b"RIFF\x00\x00\x00\x0aWAVEfmt "),
+        ("img/x.svg", SVG),
+        ("img/svg.png", SVG),
+        ("img/page.png", b"<html><script>alert(1)</script>"),
+        ("img/empty.png", b""),
+        ("img/.hidden.png", PNG),
+        (".git/x.png", PNG),
+        ("secret.txt", b"secret"),
+    ):
+        (folder / name).write_bytes(data)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("a%20b.png", "image/png"), ("photo.JPG", "image/jpeg"), ("x.gif", "image/gif"), ("x.webp", "image/webp")],
+)
+def test_raster_images_of_the_collection_are_sent(lead, pictures, name, kind):
+    answer = lead.get(f"/images/img/{name}")
+    assert (answer.status_code, answer.headers["content-type"]) == (200, kind)
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("img/x.svg", "img/svg.png", "img/page.png", "img/empty.png", "img/sound.webp", "img", "", "secret.txt"),
+        *("img/.hidden.png", ".git/x.png", ".rankgauge/store.db", "rankgauge.toml", "img/none.png", "img/link.png"),
+        *("..%2Foutside.png", "img/..%2F..%2F..%2Foutside.png", "%2e%2e/outside.png", "..%5Coutside.png"),
+        *("%2Fetc%2Fpasswd", "/etc/passwd", "a%00.png", "x" * 5_000, "C:%5Cx.png", "file:%2F%2F%2Fetc%2Fpasswd"),
+    ],
+)
+def test_no_other_file_is_sent(lead, pictures, path):
+    answer = lead.get(f"/images/{path}", follow_redirects=False)
+    assert answer.status_code == 404
+    assert "no such" in answer.text
+
+
+def test_images_are_for_people_who_signed_in(evaluated, pictures):
+    client = TestClient(evaluation_app(evaluated), base_url=ORIGIN)
+    assert client.get("/images/img/x.gif").status_code == 401
+    for role in ("judge", "reader"):
+        sign_in(client, evaluated.judging, role, role)
+        assert client.get("/images/img/x.gif").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "collection", ['collection = "corpus.jsonl"', 'collection = "none"', "", 'collection = { source = "." }']
+)
+def test_images_need_a_folder_of_documents(evaluated, pictures, collection):
+    path = evaluated.file.path
+    path.write_text(path.read_text().replace('collection = "."', collection))
+    project = Project(path)
+    with project.judging, project.evaluations:
+        client = TestClient(evaluation_app(project), base_url=ORIGIN)
+        sign_in(client, project.judging, "Ann", "judge")
+        assert client.get("/images/img/x.gif").status_code == (200 if "source" in collection else 404)
+
+
+def test_a_document_in_markdown_is_displayed_as_html_on_pages_of_evaluations(tmp_path):
+    folder = tmp_path / "handbook"
+    folder.mkdir()
+    for number in range(3):
+        (folder / f"ties-{number}.md").write_text(
+            f"# Ties {number}\n\n**Ties** are broken\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
+        )
+    (folder / "questions.csv").write_text("question,relevant\nhow are ties broken,ties-1.md\nties,ties-2.md\n")
+    (folder / "rankgauge.toml").write_text(
+        'collection = "."\n[retrievers.a]\ntype = "bm25"\n[retrievers.b]\ntype = "bm25"\nk1 = 0.5\n'
+    )
+    project = Project(folder)
+    project.bench()
+    with project.open_judging(), project.evaluations:
+        client = TestClient(evaluation_app(project), base_url=ORIGIN)
+        sign_in(client, project.judging, "Lea", "lead")
+        query = project.evaluations.load(1).query_ids[0]
+        for path in (f"/documents/ties-1.md?query={query}", f"/compare/{query}?a=1&b=2&doc=ties-1.md"):
+            page = client.get(path).text
+            assert "<p><strong><mark>Ties</mark></strong> are <mark>broken</mark></p>" in page
+            assert "<td>1</td>" in page

@@ -57,7 +57,7 @@ def shown(page):
 
 def test_without_results_the_page_says_what_adds_one(reader):
     page = reader.get("/gates").text
-    assert "Gate a run in this project" in page
+    assert "when the person who runs this server compares a run with the baseline" in page
     assert "rankgauge gate" not in page
 
 

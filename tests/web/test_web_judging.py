@@ -4,8 +4,10 @@ import contextlib
 import re
 import sqlite3
 import sys
+import time
 import uuid
 from datetime import UTC, datetime, timedelta
+from html.parser import HTMLParser
 
 import pytest
 from judging_pages import ORIGIN, filled, sign_in
@@ -13,6 +15,7 @@ from starlette.testclient import TestClient
 
 from rankgauge.judging import Candidate, Document, JudgingProject, Question, Settings, Source
 from rankgauge.web import judging_app
+from rankgauge.web.pages import markdown_html
 
 
 def field(page, name):
@@ -395,3 +398,119 @@ def test_pages_that_do_not_exist_say_so(client):
     assert answer.status_code == 404
     assert "There is no such page" in answer.text
     assert client.post("/judge").status_code == 405
+
+
+# ---- documents in Markdown
+
+
+MARKDOWN = """
+Refunds take **5 days**, see [the terms](https://example.org/terms?a=1&b) and [more](other.md).
+
+| Method | Days |
+|--------|-----:|
+| card   | 5 <b>ties</b> |
+
+```python
+refund(order)  # <script>
+```
+
+![A plan](../img/plan%20b.png) ![remote](https://evil.example/x.png)
+"""
+
+
+def shown_document(tmp_path, name, text, question="How long do refunds take?"):
+    """Return the page of a task with one document of this name."""
+    project = JudgingProject.create(tmp_path / "documents.db", Settings(mode="yes-no"))
+    project.add_questions([Question("q", question)])
+    project.add_candidates([Candidate("q", name, (Source("run"),))], [Document(name, {"title": "T", "text": text})])
+    client = TestClient(judging_app(project), base_url=ORIGIN)
+    sign_in(client, project)
+    return client.get("/judge").text
+
+
+@pytest.mark.parametrize("name", ["guide/refunds.md", "guide/refunds.MD", "guide/refunds.markdown#0003"])
+def test_a_document_in_markdown_is_displayed_as_html_with_marked_terms(tmp_path, name):
+    page = shown_document(tmp_path, name, MARKDOWN)
+    assert "<p><mark>Refunds</mark> <mark>take</mark> <strong>5 days</strong>" in page
+    assert (
+        '<a href="https://example.org/terms?a=1&amp;b" target="_blank" rel="noopener noreferrer">the terms</a>' in page
+    )
+    assert "<a>more</a>" in page
+    assert '<td class="right">5 &lt;b&gt;ties&lt;/b&gt;</td>' in page
+    assert "<pre><code><mark>refund</mark>(order)  # &lt;script&gt;" in page
+    assert '<img src="/images/img/plan%20b.png" alt="A plan" loading="lazy">' in page
+    assert "[image: remote]" in page
+    assert "evil.example" not in page
+    assert "style=" not in page
+
+
+@pytest.mark.parametrize("name", ["guide/refunds.txt", "d7", "refunds.md.txt", "guide.md/d7"])
+def test_other_documents_are_displayed_as_they_are(tmp_path, name):
+    page = shown_document(tmp_path, name, MARKDOWN)
+    assert "**5 days**" in page
+    assert "| card   | 5 &lt;b&gt;ties&lt;/b&gt; |" in page
+    assert "<img" not in page
+
+
+class Found(HTMLParser):
+    """The elements and attributes of a page."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.elements, self.attributes = set(), []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.add(tag)
+        self.attributes += [(tag, *each) for each in attributes]
+
+
+TAGS = {"p", "em", "strong", "a", "s", "ul", "ol", "li", "blockquote", "pre", "code", "br", "hr", "img", "mark"}
+TAGS |= {"h3", "h4", "h5", "h6", "div", "table", "thead", "tbody", "tr", "th", "td"}
+ATTACKS = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>\n\n<svg onload=alert(1)>\n<iframe src=//evil.example>",
+    "[a](javascript:alert(1)) [b](JaVaScRiPt:alert(1)) [c](data:text/html,x) [d](vbscript:x) [e](//evil.example)",
+    "[a](java&#115;cript:alert(1)) [b](&#x6A;avascript:x) [c](\tjavascript:x) [d](<javascript:alert(1)>)",
+    '<javascript:alert(1)> <https://a.example/"onclick=alert(1)> [x](https://e.example "a\\" onclick=alert(1)")',
+    "![x](javascript:alert(1)) ![y](data:image/svg+xml,<svg>) ![z](//evil.example/x.png) ![w](http://evil.example/x)",
+    '![" onerror="alert(1)](x.png) ![x](x.png "" onload=alert(1))',
+    "![x](../../../../etc/passwd) ![x](%2e%2e/%2e%2e/etc/passwd) ![x](/../x) ![x](..\\..\\x.png) ![x](\\\\evil\\x.png)",
+    '```"><script>alert(1)</script>\nx\n```\n\n~~~ x onclick=alert(1)\n<b>\n~~~',
+    "| a | b |\n|:-:|--:|\n| <script> | `<i>` |",
+    "[ref]: javascript:alert(1)\n[ref] ![ref]",
+    "[ref]: https://e.example\n\n[ref][ref] # x\n\n# head <b>\n\n###### six",
+    "&lt;script&gt; &amp;lt; \\<script> &#60;script&#62;",
+    "> " * 400 + "a",
+    "- " * 300 + "a",
+    "[http://[](http://[) ![x](http://[)",
+    "\x00 \u202e right",
+]
+
+
+@pytest.mark.parametrize("text", ATTACKS)
+def test_markdown_from_anywhere_has_only_harmless_html(text):
+    html = markdown_html(text, "script alert head", "a/b.md")
+    found = Found(html)
+    assert found.elements <= TAGS
+    for tag, name, value in found.attributes:
+        allowed = {"a": "href target rel title", "img": "src alt loading", "div": "class tabindex role aria-label"}
+        assert name in allowed.get(tag, "class start").split(), (tag, name)
+        assert name != "src" or (value.startswith("/images/") and "/../" not in value)
+        assert name != "href" or value.startswith(("https://", "http://"))
+
+
+WIDE = "|a" * 400 + "|\n" + "|-" * 400 + "|\n" + "|x\n" * 20_000
+
+
+@pytest.mark.parametrize("part", ["![", "[", "*_", "- a\n", "> ", "~~a", "`a", "[a](b)", WIDE])
+def test_markdown_that_is_slow_to_read_takes_seconds_at_most(part):
+    begun = time.perf_counter()
+    html = markdown_html((part * 50_000)[:50_000], "what is a")
+    assert time.perf_counter() - begun < 20
+    assert len(html) < 2_000_000
+
+
+def test_a_long_document_in_markdown_is_displayed_as_it_is():
+    html = markdown_html("**ties** " * 10_000, "ties")
+    assert html.startswith("<pre><code>**<mark>ties</mark>**")

@@ -10,6 +10,7 @@ import pytest
 from judging_pages import filled
 
 import rankgauge
+from rankgauge.judging import JudgingProject
 from rankgauge.web import serve
 
 PROGRAM = """
@@ -23,13 +24,15 @@ with JudgingProject(sys.argv[1]) as project:
 
 @pytest.mark.slow
 def test_the_link_signs_in_and_an_interrupt_ends_the_server(tmp_path):
-    filled(tmp_path / "judging.db").close()
+    JudgingProject.create(tmp_path / "judging.db", author="Ann Lee").close()
     arguments = [sys.executable, "-c", PROGRAM, str(tmp_path / "judging.db")]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
         link = server.stdout.readline().strip()
         assert link.startswith("http://127.0.0.1:")
         with urllib.request.urlopen(link, timeout=20) as page:
-            assert "Sign in" in page.read().decode()
+            text = page.read().decode()
+            assert "Sign in" in text
+            assert "Ann Lee" in text
         # A proxy on this computer says that the browser uses HTTPS, as the documentation configures it.
         answer = httpx.post(link, headers={"X-Forwarded-Proto": "https"})
         assert "Secure" in answer.headers["set-cookie"]

@@ -75,6 +75,7 @@ EVALUATIONS = {
     ("GET", "/deciding"): READERS,
     ("POST", "/deciding"): LEADS,
     ("GET", "/queries/{query:path}"): READERS,
+    ("GET", "/images/{image:path}"): ("judge", *READERS),
     ("GET", "/documents/{document:path}"): READERS,
     ("GET", "/explain/{id}/{query:path}"): READERS,
     ("GET", "/evaluations/{id}/answers"): READERS,

@@ -58,7 +58,7 @@ def test_a_lead_gives_a_verdict_with_the_script_and_without(served, tmp_path):
         page.get_by_role("button", name="verdict").click()
         page.wait_for_url("**/judge/*")
         page.wait_for_timeout(_GUARD)
-        page.get_by_role("button", name="None is appropriate").click()
+        page.get_by_role("button", name="None of these answers it").click()
         page.wait_for_url("**/disagreements")
         assert f"by lead {script}" in page.locator("main").inner_text()
     verdicts = [each for each in site.project.judgments() if each.status == "counted"]

@@ -219,4 +219,4 @@ def test_names_and_origins_are_text(project, client):
 def test_settings_are_shown_to_leads(lead):
     page = lead.get("/settings").text
     assert "overlap" in page
-    assert "rankgauge judge settings --help" in page
+    assert "The person who runs this server changes them" in page

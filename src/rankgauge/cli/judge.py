@@ -173,7 +173,7 @@ def create(
     collection: str | None = _collection,
     draw: _Draw,
     guideline: str | None = option("The guideline for judges, in Markdown.  [default: built in]", "FILE"),
-    author: str = option("Your name.", "NAME", default=""),
+    author: str = option("Your name, with which serve signs you in.  [default: that of the user]", "NAME", default=""),
     settings: _Settings,
     store: str | None = options.store,
 ) -> None:
@@ -285,7 +285,10 @@ def pool(
 
 @judge.command(short_help="Show or change the settings of a project.")
 def settings(
-    *, author: str = option("Your name.", "NAME", default=""), settings: _Settings, store: str | None = options.store
+    *,
+    author: str = option("The author of the change.", "NAME", default=""),
+    settings: _Settings,
+    store: str | None = options.store,
 ) -> None:
     """Print the settings, after changing those given as options.
 
@@ -311,7 +314,7 @@ def settings(
 def guideline(
     *,
     file: str | None = argument("[FILE]"),
-    author: str = option("Your name.", "NAME", default=""),
+    author: str = option("The author of the change.", "NAME", default=""),
     store: str | None = options.store,
 ) -> None:
     """Print the guideline; with FILE, first store its text as the next version.

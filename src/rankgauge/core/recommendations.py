@@ -56,6 +56,10 @@ NEXT_STEPS = {
         "add candidates for {questions}: rankgauge judge pool --collection FOLDER --run RUN{flag}"
     ),
     "judge: tasks left": "judge: rankgauge serve{flag}",
+    "judge: more people": (
+        "invite another judge: rankgauge judge invite NAME{flag}; or export the judgments: "
+        "rankgauge judge export qrels.txt{flag}"
+    ),
     "judge: done": "export the judgments: rankgauge judge export qrels.txt{flag}",
     "logs import: dry run": "run the same command without --dry-run",
     "logs import: imported": "rankgauge logs metrics {log}",

@@ -118,11 +118,23 @@ class Settings:
                 fix="give each criterion a unique lower-case letter other than b, g, l, u, or z",
             )
 
+    @property
+    def workload(self) -> str:
+        """The number of tasks for a question, and its reason."""
+        if self.budget is not None:
+            return f"each question has at most {many(self.budget, 'task')}"
+        if self.shown == 1:
+            return "each document has one task"
+        return (
+            f"each document is shown up to {_VIEWS} times, {self.shown} at a time, because one choice says little "
+            "about a document; a question ends when its documents are clear"
+        )
+
     def tasks(self, documents: int) -> int:
         """Return the largest number of tasks for a question with this many documents."""
         if self.budget is not None:
             return self.budget
-        views = 1 if self.mode in {"graded", "yes-no"} else _VIEWS
+        views = 1 if self.shown == 1 else _VIEWS
         return -(-views * documents // min(self.shown or 1, max(documents, 1)))
 
 

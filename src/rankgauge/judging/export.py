@@ -35,13 +35,13 @@ _RULES = {
     "grade 0, from 0.5 grade 1, from 0.8 grade 2, from 0.95 grade 3",
     "grade": "the median of the grades that people gave; for an even number of grades, the lower "
     "of the two middle grades. In a ranking, the first place has the highest grade and each "
-    "further place 1 less; documents that were not ranked get no grade; if none is appropriate, "
+    "further place 1 less; documents that were not ranked get no grade; if none answers the question, "
     "all get 0",
 }
 _PREFERENCES = (
     "each choice is a group: a chosen document is preferred to all others shown with it; in a "
     "ranking, each document is preferred to those ranked below it and those not ranked. Grade 1: "
-    "not chosen; grade 0: none is appropriate"
+    "not chosen; grade 0: none of these answers it"
 )
 _FIT_SCALE = (
     "none is preferred to it",
@@ -195,7 +195,7 @@ def export_judgments(
             "in_sight": [],
             "graded": [],
             "unsure": [],
-            "scale": _scale(grades, ("none is appropriate", "shown, not chosen", "chosen")),
+            "scale": _scale(grades, ("none of these answers it", "shown, not chosen", "chosen")),
         }
         return JudgmentExport(PreferenceQrels.of(preferences), about, grades, texts)
     judged = [document for document in relevances if document.judged]
@@ -364,7 +364,7 @@ def _labels(project: JudgingProject, rule: Rule, judgments: Iterable[Judgment]) 
         if not choices or any(choice.grades for choice in choices):
             return project.settings.grades
         places = range(max(len(choice.documents) for choice in choices), 0, -1)
-        return ("none is appropriate", *(f"place {place}" for place in places))
+        return ("none of these answers it", *(f"place {place}" for place in places))
     return _FIT_SCALE if rule == "fit" else ("never chosen", "chosen, by ascending share")
 
 

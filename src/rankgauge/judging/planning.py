@@ -17,7 +17,7 @@ from rankgauge.errors import InputError
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.judging.events import Judgment, Settings
 from rankgauge.judging.pools import pool_warning
-from rankgauge.judging.project import JudgingProject
+from rankgauge.judging.project import JudgingProject, Progress
 from rankgauge.judging.questions import advice
 from rankgauge.rendering import Result, Table
 from rankgauge.rendering.tables import first_rows
@@ -63,6 +63,7 @@ class JudgingStatus(Result):
         candidates: The number of pairs of question and candidate document.
         judged: The number of finished tasks that count.
         left: Largest number of remaining tasks; questions may be resolved earlier.
+        blocked: The number of these tasks that need more people: nobody judges the same documents twice.
         complete: The number of questions with candidates that are resolved or have used up their
             budget.
         split: The number of questions on whose documents judges are split (:func:`split_documents`).
@@ -70,6 +71,7 @@ class JudgingStatus(Result):
         seconds: Median seconds per task of people, or None if unknown.
         judges: The work of each judge.
         next_step: The next step.
+        workload: The number of tasks for a question, and its reason.
         warning: Warning if a language model chose some of the documents, else empty.
     """
 
@@ -84,23 +86,28 @@ class JudgingStatus(Result):
     candidates: int
     judged: int
     left: int
+    blocked: int
     complete: int
     split: int
     statuses: dict[str, int]
     seconds: float | None
     judges: tuple[JudgeStatus, ...]
     next_step: str
+    workload: str
     warning: str = ""
 
     def table(self) -> Table:
         """Return one row for each part of the project and each judge; most judges are details."""
         time = _duration(self.left * self.seconds) if self.seconds and self.left else ""
+        blocked = f"; {self.blocked:,} need more people" if self.blocked else ""
+        # Sets that several people share can exceed the largest number.
+        people = sum(judge.kind == "person" and not judge.revoked for judge in self.judges)
         rows = (
             ("questions", self.questions, ""),
             ("with candidates", self.pooled, many(self.candidates, "pair") + " to judge"),
             ("complete", self.complete, ""),
             ("tasks judged", self.judged, ""),
-            ("tasks left", self.left, f"at most{time}" if self.left else ""),
+            ("tasks left", self.left, f"{'about' if people > 1 else 'at most'}{time}{blocked}" if self.left else ""),
         )
         judges = sorted(self.judges, key=lambda judge: -judge.finished) if len(self.judges) > _JUDGES else self.judges
         listed = ((f"{judge.kind} {judge.name}", judge.finished, ", ".join(_described(judge))) for judge in judges)
@@ -111,6 +118,7 @@ class JudgingStatus(Result):
             title=self._heading(),
             subtitle=f"{self.title} ({self.mode}): {self.where}",
             notes=keep(
+                self.left and self.workload,
                 self.split and f"{many(self.split, 'question')} with a split document: rankgauge judge relevance",
                 other and f"not counted: {', '.join(other)}",
                 advice(self.questions) and f"{many(self.questions, 'question')}: {advice(self.questions)}",
@@ -165,6 +173,7 @@ def judging_status(project: JudgingProject) -> JudgingStatus:
         candidates=sum(map(len, pools.values())),
         judged=progress.finished,
         left=progress.left,
+        blocked=progress.left - progress.available,
         complete=progress.complete,
         split=sum(bool(question.split) for question in project.question_progress()),
         statuses=dict(Counter(judgment.status for judgment in judgments)),
@@ -176,17 +185,20 @@ def judging_status(project: JudgingProject) -> JudgingStatus:
             for name, judge in judges.items()
         ),
         warning=pool_warning(source.kind for candidate in candidates for source in candidate.sources),
-        next_step=_next_step(project.flag, len(questions), len(pools), progress.left),
+        next_step=_next_step(project.flag, len(questions), len(pools), progress),
+        workload=settings.workload,
     )
 
 
-def _next_step(flag: str, questions: int, pooled: int, left: int) -> str:
+def _next_step(flag: str, questions: int, pooled: int, progress: Progress) -> str:
     if not questions:
         return next_step("judge: no questions", flag=flag)
     if pooled < questions:
         missing = many(questions - pooled, "question") if pooled else "the questions"
         return next_step("judge: no candidates", flag=flag, questions=missing)
-    return next_step("judge: tasks left" if left else "judge: done", flag=flag)
+    if progress.available:
+        return next_step("judge: tasks left", flag=flag)
+    return next_step("judge: more people" if progress.left else "judge: done", flag=flag)
 
 
 def _median(judgments: Sequence[Judgment]) -> float | None:
@@ -206,7 +218,7 @@ def _described(judge: JudgeStatus) -> list[str]:
 
 
 def _duration(seconds: float) -> str:
-    return f", about {seconds / 3600:.1f} h" if seconds >= 3600 else f", about {seconds / 60:.0f} min"
+    return f" {seconds / 3600:.1f} h" if seconds >= 3600 else f" {seconds / 60:.0f} min"
 
 
 # Agreement expected between judges: docs/explain/judging-simulations.md.

@@ -72,6 +72,9 @@ class Progress:
         own: Number of tasks finished by this judge.
         finished: Number of tasks finished by people.
         left: Largest number of remaining tasks of all judges; questions may be resolved earlier.
+        available: Largest number of these tasks that this judge can get: others need another judge, who has
+            not seen their documents, or are reserved. Without a judge, those that the people of the project
+            can get, or a first judge.
         seconds: Median seconds per task of this judge, or None before the first task.
         questions: The number of questions.
         complete: Number of questions with candidates that are resolved or have used up their
@@ -82,6 +85,7 @@ class Progress:
     own: int
     finished: int
     left: int
+    available: int
     seconds: float | None
     questions: int
     complete: int
@@ -512,10 +516,12 @@ class JudgingProject(Store):
             if votes:
                 answers = [answer for answer in state.answers.values() if answer.question in state.questions]
                 seen = {state.presentations[presentation].items for presentation in own}
+                left = sum(pair not in seen for pair in pairs_of(answers))
                 return Progress(
                     own=len(own),
                     finished=len(own),
-                    left=sum(pair not in seen for pair in pairs_of(answers)),
+                    left=left,
+                    available=left,
                     seconds=None,
                     questions=len({answer.question for answer in answers}),
                     complete=0,
@@ -527,10 +533,18 @@ class JudgingProject(Store):
                 if (seconds := state.latest[presentation].seconds) is not None
             )
             known = [state.known(question, now) for question in state.pools]
+            people = [
+                name
+                for name, each in state.judges.items()
+                if each.kind == "person" and each.role != "reader" and not each.revoked
+            ]
+            available = state.available([judge] if judge else people or [""], now)
             return Progress(
                 own=len(own),
                 finished=sum(len(question.state.judgments) for question in known),
-                left=sum(question.left for question in known),
+                # Shared sets are finished even if their question is resolved.
+                left=max(available, sum(question.left for question in known)),
+                available=available,
                 seconds=times[len(times) // 2] if times else None,
                 questions=len(state.questions),
                 complete=sum(not question.left for question in known),

@@ -53,7 +53,7 @@ class DocumentRelevance:
         split: Whether some judges choose it more often than others (:func:`split_documents`).
         grades: The grades by people, in the order of presentation. In a project of rankings, the
             last place that anybody filled is grade 1, the place before it 2, and so on, so that the
-            first place is highest; documents of which none is appropriate get 0.
+            first place is highest; documents of which none answers the question get 0.
         excluded: Presentations that do not count, by status: ``cannot tell``, ``expired``,
             ``repeat``, ``model``, ``not ranked``, and so on.
         in_sight: The grades by people who saw systems and ranks, which can bias them.

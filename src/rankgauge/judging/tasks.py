@@ -9,7 +9,7 @@ import math
 import random
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import combinations
@@ -402,6 +402,22 @@ class ProjectState:
             self._known[question] = KnownQuestion(state, split_documents(state), left)
         return self._known[question]
 
+    def available(self, people: Collection[str], now: datetime) -> int:
+        """Return the largest number of tasks that these people can still get: begun, shared, and new ones."""
+        reserved = self.reserved(now)
+        shared = Counter(shown.question for judge in people for shown in _unfinished_overlaps(self, judge, now))
+        begun = [shown for shown in self.unfinished.values() if shown.judge in people]
+        total = sum(shown.id in self.latest or not shown.expired(now) for shown in begun)
+        for question, pool in self.pools.items():
+            free = self.known(question, now).left - len(reserved.get(question, ()))
+            shown = min(self.settings.shown or 1, len(pool))
+            sets = math.comb(len(pool), shown) * len(people)
+            if free > 0:
+                seen = (items for judge in people for items in self.seen(question, judge))
+                sets -= sum(len(items) == shown and items <= {*pool} for items in seen)
+            total += max(shared[question], min(free, sets), 0)
+        return total
+
     def reserved(self, now: datetime) -> dict[str, list[frozenset[str]]]:
         """Return the sets of each question that are reserved for judges."""
         reserved: dict[str, list[frozenset[str]]] = defaultdict(list)
@@ -463,7 +479,7 @@ def next_presentation(state: ProjectState, judge: str, now: datetime) -> Present
         if old:
             again = rng.choice(old)
             return present(again.question, again.documents, "repeat")
-    shared = _unfinished_overlap(state, judge, now)
+    shared = next(_unfinished_overlaps(state, judge, now), None)
     if shared is not None:
         return present(shared.question, shared.documents, "overlap")
     purpose = "active" if rng.random() >= settings.random else "random"
@@ -485,14 +501,13 @@ def next_presentation(state: ProjectState, judge: str, now: datetime) -> Present
     return None
 
 
-def _unfinished_overlap(state: ProjectState, judge: str, now: datetime) -> Presentation | None:
-    """Return a shared set that needs more judges and that this judge has not seen."""
+def _unfinished_overlaps(state: ProjectState, judge: str, now: datetime) -> Iterator[Presentation]:
+    """Yield each shared set that needs more judges and that this judge has not seen."""
     for (question, _), shown in state.overlaps.items():
         same = [presentation for presentation in shown if state.finished(presentation) or not presentation.expired(now)]
         people = {presentation.judge for presentation in same}
         if question in state.pools and same and len(people) < state.settings.judges and judge not in people:
-            return same[0]
-    return None
+            yield same[0]
 
 
 def _by_need(state: ProjectState, reserved: Mapping[str, list[frozenset[str]]], now: datetime) -> list[str]:

@@ -30,7 +30,7 @@ from rankgauge.answers import (
 from rankgauge.errors import InputError
 from rankgauge.store import HistoryEntry
 from rankgauge.web.evaluations import saved_entry, workbench_of
-from rankgauge.web.pages import JUDGES, LEADS, READERS, PageError, Visit, address, see_other, visited
+from rankgauge.web.pages import JUDGES, LEADS, READERS, PageError, Visit, address, in_words, see_other, visited
 from rankgauge.web.workbench import Workbench
 
 # Question, and names of subject and target, by relation; the first two decide most causes.
@@ -140,7 +140,7 @@ def _show_all(visit: Visit) -> Response:
         diagnosis=diagnosis,
         judge_name=_judge_name(visit, diagnosis),
         causes=[
-            (name, stage, fix.partition(": rankgauge ")[0], count, diagnosis.blame.gain(name))
+            (name, stage, in_words(fix), count, diagnosis.blame.gain(name))
             for name, count in sorted(causes.items(), key=lambda cause: (cause[0] not in CAUSES, -cause[1]))
             for stage, fix in [CAUSES.get(name, ("", ""))]
         ],

@@ -120,7 +120,9 @@ class Headers:
 
         if scope["type"] == "http" and self._hosts and not self._is_own(scope):
             names = ", ".join(sorted(self._hosts))
-            refusal = PlainTextResponse(f"This server is known as {names}; add a name with --name.", status_code=421)
+            refusal = PlainTextResponse(
+                f"This server is known as {names}. The person who runs it can add a name.", status_code=421
+            )
             await refusal(scope, receive, answer)
         else:
             await self._app(scope, receive, answer)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -46,6 +48,13 @@ _LENGTHS = ((7, "7 and more words"), (4, "4 to 6 words"), (1, "1 to 3 words"))
 _ENOUGH = 8  # queries of a slice with an interval
 _DIAGNOSED = 500  # queries that are diagnosed together for the cause of one: a few seconds
 _MOST_TEXT = 100_000  # characters of a document
+_MOST_IMAGE = 20_000_000  # bytes
+_IMAGES = {  # types by the first bytes
+    rb"\x89PNG\r\n\x1a\n": "image/png",
+    rb"\xff\xd8\xff": "image/jpeg",
+    rb"GIF8[79]a": "image/gif",
+    rb"RIFF....WEBP": "image/webp",
+}
 
 
 def workbench_of(visit: Visit) -> Workbench:
@@ -534,6 +543,22 @@ def _document(visit: Visit) -> Response:
     )
 
 
+def _image(visit: Visit) -> Response:
+    """Send an image of a document: a raster image in the folder of the collection that is not hidden."""
+    file, data = workbench_of(visit).project.file, b""
+    source = file.data.get("collection", {})
+    with suppress(OSError, LookupError, ValueError):  # no folder, or no name of a file in it
+        folder = (file.folder / (source["source"] if isinstance(source, dict) else source)).resolve()
+        path = (folder / visit.request.path_params["image"]).resolve()
+        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts):
+            with path.open("rb") as stream:
+                data = stream.read(_MOST_IMAGE)
+    kind = next((kind for start, kind in _IMAGES.items() if re.match(start, data, re.DOTALL)), None)
+    if kind is None:
+        raise PageError(404, "There is no such image.", where="images", fix="Go to the start page.")
+    return Response(data, media_type=kind)
+
+
 def _explanation(visit: Visit) -> Response:
     """Show a value step by step."""
     workbench, entry = workbench_of(visit), saved_entry(visit, visit.request.path_params["id"])
@@ -570,6 +595,7 @@ routes = [
     Route("/compare/{query:path}", visited(_compared_query, roles=READERS)),
     Route("/compare/{query:path}", visited(_grade, roles=LEADS), methods=["POST"]),
     Route("/queries/{query:path}", visited(_query, roles=READERS)),
+    Route("/images/{image:path}", visited(_image, roles=("judge", *READERS), share=False)),
     Route("/documents/{document:path}", visited(_document, roles=READERS)),
     Route("/explain/{id}/{query:path}", visited(_explanation, roles=READERS)),
 ]

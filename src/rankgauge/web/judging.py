@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from rankgauge.errors import InputError, StorageError
 from rankgauge.judging import Choice, Task
-from rankgauge.web.pages import PageError, Visit, displayed, guideline_html, see_other, visited
+from rankgauge.web.pages import PageError, Visit, displayed, markdown_html, see_other, visited
 from rankgauge.web.teams import differing_choices
 
 _SPECIAL = {"none", "both good", "both bad", "cannot tell", "later", "undone"}
@@ -28,6 +28,7 @@ def start(visit: Visit) -> Response:
     return visit.render(
         "start.html",
         progress=visit.project.progress(visit.judge.id),
+        pooled=bool(visit.project.pools),
         settings=visit.project.settings,
         answers=None if workbench is None else workbench.latest_answers(),
     )
@@ -85,6 +86,7 @@ def _done_page(visit: Visit, *, votes: bool) -> Response:
     response = visit.render(
         "done.html",
         progress=visit.project.progress(visit.judge.id, votes=votes),
+        pooled=bool(visit.project.pools),
         choice=str(uuid.uuid4()),
         votes=votes,
     )
@@ -111,7 +113,7 @@ def _page(visit: Visit, task: Task) -> Response:
         picked=_previous_pick(task, choice),
         max_rank=min(settings.places or len(shown.documents), len(shown.documents)),
         documents=[displayed(document, fields, task.question.text) for document in task.documents],
-        guideline=guideline_html(task.guideline),
+        guideline=markdown_html(task.guideline),
         expired=task.choice is None and shown.expired(datetime.now(UTC)),
         progress=visit.project.progress(visit.judge.id, votes=votes),
         choice=str(uuid.uuid4()),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import math
+import posixpath
 import re
 import secrets
 import threading
@@ -16,7 +17,7 @@ from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
@@ -59,6 +60,7 @@ _NAVIGATION = (
         ("Settings", "/settings", LEADS),
     ),
 )
+_COMMAND = re.compile(r"\brankgauge [a-z]|(?<!\S)--[a-z]")
 _MOST_BODY = 1_000_000
 _MOST_FIELDS = 200
 _KEPT = 64  # results
@@ -131,7 +133,20 @@ def _title(request: Request, project: JudgingProject) -> str:
 
 def error_page(request: Request, what: str, *, where: str = "", fix: str = "", status: int = 400) -> Response:
     """Return a page with an error, its location, and its fix."""
+    fix = fix and (in_words(fix) or "Tell the person who runs this server.")
     return render(request, "error.html", status=status, title="Judging", what=what, where=where, fix=fix)
+
+
+def in_words(text: str) -> str:
+    """Return a sentence of the program without its commands, which visitors of a page cannot type.
+
+    Example:
+        >>> in_words("find the likely causes: rankgauge diagnose @latest; or judge more questions")
+        'find the likely causes, or judge more questions'
+    """
+    clauses = re.split(r"(?<=[.;:]) +|(?= \()", text)
+    kept = " ".join(part.strip() for part in clauses if not _COMMAND.search(part))
+    return re.sub(r"[:;](?= or )", ",", kept).rstrip(":;, ")
 
 
 def address(*path: object, **query: object) -> str:
@@ -159,7 +174,8 @@ def see_other(url: str) -> Response:
 @lru_cache(maxsize=1)
 def _templates() -> Any:
     templates = environment(Path(__file__).parent / "templates")
-    templates.globals |= {"address": address, "compared": compared}
+    templates.globals |= {"address": address, "compared": compared, "in_words": in_words}
+    templates.filters["in_words"] = in_words
     return templates
 
 
@@ -411,6 +427,18 @@ def visited(
 
 _WORD = re.compile(r"([^\W_]+)")
 _CODE = {"code", "source_code", "snippet"}
+# Documents in Markdown are known by the name of their file, which may be followed by the number of a chunk.
+_MARKDOWN = re.compile(r"\.(md|markdown|mdx)(#\d+)?$", re.IGNORECASE)
+_MOST_MARKDOWN = 50_000  # characters
+_WEB = re.compile(r"https?://[^/?#]", re.IGNORECASE)
+_LOCAL = re.compile(r"(?!//)[^:?#]+(?![^?#])")  # a path without a scheme
+_FORMS = {
+    "text": Markup("{}"),
+    "code_inline": Markup("<code>{}</code>"),
+    **dict.fromkeys(("fence", "code_block"), Markup("<pre><code>{}</code></pre>\n")),
+    "table_open": Markup('<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>\n'),
+    "table_close": Markup("</table></div>\n"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,38 +447,82 @@ class DisplayedDocument:
 
     Attributes:
         title: The field ``title``, if displayed.
-        parts: Name, text, and whether the text is code, for each other field.
+        parts: Name, text, and kind of text (``code``, ``markdown``, or empty), for each other field.
         image: The URL of an image, or None.
         link: The URL of the document, or None.
     """
 
     title: Markup
-    parts: tuple[tuple[str, Markup, bool], ...]
+    parts: tuple[tuple[str, Markup, str], ...]
     image: str | None
     link: str | None
 
 
 def displayed(document: Document, settings: Settings, question: str) -> DisplayedDocument:
-    """Return the displayed form of a document, with the terms of the question marked."""
+    """Return the displayed form of a document, with the terms of the question marked.
+
+    The text of a Markdown file is converted to HTML; other text is displayed as it is.
+    """
     names = settings.fields or [name for name in document.fields if name not in {settings.image, settings.link}]
     texts = {name: document.fields[name] for name in names if document.fields.get(name)}
     title = texts.pop("title", "")
+    parts = [
+        (name, markdown_html(text, question, document.id), "markdown")
+        if name == "text" and _MARKDOWN.search(document.id)
+        else (name, highlighted(text, question), "code" if name in _CODE else "")
+        for name, text in texts.items()
+    ]
     return DisplayedDocument(
         highlighted(title, question),
-        tuple((name, highlighted(text, question), name in _CODE) for name, text in texts.items()),
+        tuple(parts),
         _address(document, settings.image),
         _address(document, settings.link),
     )
 
 
+@lru_cache(maxsize=64)
+def markdown_html(text: str, question: str = "", document: str = "") -> Markup:
+    """Convert Markdown that nobody has checked to HTML, with the terms of a question marked.
+
+    HTML is escaped. Links lead to web addresses only, and images are files of the collection, with paths that
+    begin in the folder of a document. A text of more than 50,000 characters is displayed as it is.
+
+    Example:
+        >>> print(markdown_html("**Correct** <script>alert(1)</script>"))
+        <p><strong>Correct</strong> &lt;script&gt;alert(1)&lt;/script&gt;</p>
+    """
+    if len(text) > _MOST_MARKDOWN:
+        return _FORMS["fence"].format(highlighted(text, question))
+    reader = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    blocks = reader.parse(text)
+    for token in (part for block in blocks for part in (block, *(block.children or ()))):
+        if token.type in _FORMS:
+            token.content = str(_FORMS[token.type].format(highlighted(token.content, question)))
+            token.type = "html_inline"  # which is not escaped again
+        elif token.type == "image":
+            token.type, token.content = "html_inline", _image_html(document, str(token.attrs["src"]), token.content)
+        elif token.type == "link_open":
+            is_web = _WEB.match(str(token.attrs["href"]))
+            token.attrs = token.attrs | {"target": "_blank", "rel": "noopener noreferrer"} if is_web else {}
+        elif token.type.startswith("heading"):  # below the headings of the page
+            token.tag = f"h{min(6, int(token.tag[1]) + 2)}"
+        elif "style" in token.attrs:  # the alignment of a cell
+            token.attrs = {"class": str(token.attrs["style"]).removeprefix("text-align:")}
+    return Markup(reader.renderer.render(blocks, reader.options, {}).strip())  # noqa: S704 - the reader escapes HTML
+
+
+def _image_html(document: str, source: str, words: str) -> str:
+    """Return an image of the collection, whose path begins in the folder of a document; of others, the words."""
+    if not (local := _LOCAL.match(source)):
+        return str(Markup("[image: {}]").format(words))
+    path = posixpath.normpath(posixpath.join("/", posixpath.dirname(document), unquote(local[0])))
+    return str(Markup('<img src="/images{}" alt="{}" loading="lazy">').format(quote(path), words))
+
+
 def _address(document: Document, field: str | None) -> str | None:
     """Return the URL in a field if it is http or https, else None."""
     text = document.fields.get(field or "", "").strip()
-    try:
-        parts = urlsplit(text)
-    except ValueError:
-        return None
-    return text if parts.scheme in {"http", "https"} and parts.netloc else None
+    return text if _WEB.match(text) else None
 
 
 def highlighted(text: str, question: str) -> Markup:
@@ -470,15 +542,3 @@ def highlighted(text: str, question: str) -> Markup:
         (Markup("<mark>{}</mark>").format if found else escape)("".join(group))
         for found, group in groupby(parts, marked.__contains__)
     )
-
-
-@lru_cache(maxsize=32)
-def guideline_html(text: str) -> Markup:
-    """Convert a guideline from Markdown to HTML, escaping HTML and omitting images.
-
-    Example:
-        >>> print(guideline_html("**Correct** <script>alert(1)</script>"))
-        <p><strong>Correct</strong> &lt;script&gt;alert(1)&lt;/script&gt;</p>
-    """
-    reader = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
-    return Markup(reader.render(text).strip())  # noqa: S704 - the reader escapes HTML

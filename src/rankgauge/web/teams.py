@@ -28,7 +28,7 @@ from rankgauge.judging import (
 )
 from rankgauge.rendering import shorten
 from rankgauge.store import WholeStore
-from rankgauge.web.pages import ADMINS, LEADS, Visit, guideline_html, see_other, visited
+from rankgauge.web.pages import ADMINS, LEADS, Visit, markdown_html, see_other, visited
 
 
 def _people(visit: Visit, *, invited: Judge | None = None, secret: str = "") -> Response:
@@ -180,7 +180,7 @@ def _guideline(visit: Visit) -> Response:
         number=number,
         latest=latest,
         text=text,
-        shown=guideline_html(text),
+        shown=markdown_html(text),
         versions=versions,
         lead=visit.judge.role in LEADS,
     )

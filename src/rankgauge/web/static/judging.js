@@ -160,6 +160,9 @@
     if (sending || performance.now() - opened < GUARD_MS) return;
     if (hiddenSince !== null) away += performance.now() - hiddenSince;
     fields.set("seconds", ((performance.now() - opened - away) / 1000).toFixed(1));
+    // On a phone, the guideline hides the documents: it is open at the first task, and when the judge opens it.
+    const guideline = find("#guideline");
+    if (guideline && matchMedia("(max-width: 47.99rem)").matches) storeItem("rankgauge-guideline", guideline.dataset.version);
     all("button[name=pick]").forEach((button) => button.toggleAttribute("aria-pressed", false));
     if (submitter?.name === "pick") submitter.setAttribute("aria-pressed", "true");
     enqueue(path, fields);
