@@ -536,7 +536,11 @@ class JudgingProject(Store):
             people = [
                 name
                 for name, each in state.judges.items()
-                if each.kind == "person" and each.role != "reader" and not each.revoked
+                if each.kind == "person"
+                and each.role != "reader"
+                and not each.revoked
+                # Raters in imported files cannot judge here.
+                and {shown.purpose for shown in state.by_judge.get(name, ())} != {"import"}
             ]
             available = state.available([judge] if judge else people or [""], now)
             return Progress(
