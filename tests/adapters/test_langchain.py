@@ -13,7 +13,7 @@ from langchain_core.embeddings import Embeddings  # noqa: E402
 from langchain_core.retrievers import BaseRetriever  # noqa: E402
 from langchain_core.vectorstores import InMemoryVectorStore  # noqa: E402
 
-from rankgauge import Collection, InputError, Query, evaluate, read_qrels  # noqa: E402
+from rankgauge import Benchmark, Collection, InputError, Query, evaluate, read_qrels  # noqa: E402
 from rankgauge.retrievers import LangChain  # noqa: E402
 from rankgauge.sample import sample_path  # noqa: E402
 from rankgauge.testing import check_retriever  # noqa: E402
@@ -150,7 +150,69 @@ def test_a_page_without_an_id_is_an_error_that_names_its_keys():
     retriever = LangChain(Fixed(pages=[Page(page_content="", metadata={"source": "x", "page": 2})]))
     with pytest.raises(InputError, match=r"keys of its metadata: source, page") as caught:
         retriever.search([Query("q", "a")], 3)
-    assert "id_key='...'" in caught.value.fix
+    assert "id_key='source'" in caught.value.fix
+
+
+# ---- loader paths as ids
+
+PAGES = {f"{'loans' if n % 2 else 'house'}/{name}.md": f"# {name}\n\nAll about {name} in the library.\n" for n, name in
+         enumerate(["renewing", "fees", "hours", "borrowing", "reading", "printing", "parking", "wifi"])}  # fmt: skip
+
+
+@pytest.fixture
+def handbook(tmp_path):
+    """A folder of pages and questions, and a store of its chunks with the paths of a loader."""
+    folder = tmp_path / "handbook"
+    for page, text in PAGES.items():
+        (folder / page).parent.mkdir(parents=True, exist_ok=True)
+        (folder / page).write_text(text, encoding="utf-8")
+    rows = (f"what about {page.partition('/')[2][:-3]},{page}\n" for page in PAGES)
+    (folder / "questions.csv").write_text("question,relevant\n" + "".join(rows), encoding="utf-8")
+    store = InMemoryVectorStore(Words())
+    for path in sorted(folder.rglob("*.md")):
+        parts = path.read_text(encoding="utf-8").split("\n\n")
+        store.add_documents(
+            [Page(page_content=part, metadata={"source": str(path), "chunk": n}) for n, part in enumerate(parts)]
+        )
+    return folder, store.as_retriever()
+
+
+@pytest.mark.parametrize("options", [{"id_key": "source"}, {"id_key": "chunk"}, {}])
+def test_the_advice_makes_ids_of_loader_paths_match(handbook, options):
+    folder, retriever = handbook
+    bench = Benchmark(Collection.load(folder), k=8)
+    run = bench.run("mine", LangChain(retriever, **options), timed=0)
+    advice = f'LangChain(..., id_key="source", base="{folder}") would match 8 of 8 documents'
+    assert any(advice in note for note in run.notes)
+    evaluation = run.evaluate("R@8")
+    assert evaluation.mean()["R@8"] == 0
+    bench.run("other", lambda text: list(PAGES), timed=0)
+    for findings in (evaluation.input_findings, [one for _, one in bench.compare("R@8").comparison.withheld]):
+        assert [finding.fix for finding in findings if finding.code in {"P102", "P103", "T104"}] == [advice]
+        assert not any("rankgauge check" in finding.fix for finding in findings)
+    fixed = bench.run("fixed", LangChain(retriever, id_key="source", base=folder, depth=24), timed=0)
+    assert fixed.evaluate("R@8").mean()["R@8"] == 1
+
+
+def test_the_advice_for_ids_of_chunks_is_a_function(handbook):
+    folder, retriever = handbook
+    bench = Benchmark(Collection.load(folder), k=24)
+    for n, page in enumerate(sorted(retriever.vectorstore.store.values(), key=lambda page: page["metadata"]["source"])):
+        page["metadata"] = {"chunk_id": f"{page['metadata']['source']}#{n}"}
+    advice = bench.run("mine", LangChain(retriever, id_key="chunk_id"), timed=0).tally.id_advice
+    options = 'id=lambda doc: doc.metadata["chunk_id"].rsplit("#", 1)[0]'
+    assert advice.startswith(f'LangChain(..., base="{folder}", {options}) would match 16 of 16')
+    fixed = LangChain(retriever, base=folder, id=lambda doc: doc.metadata["chunk_id"].rsplit("#", 1)[0])
+    assert bench.run("fixed", fixed, timed=0).evaluate("R@24").mean()["R@24"] == 1
+
+
+def test_a_wrong_id_key_is_not_answered_with_a_repetition(handbook):
+    folder, retriever = handbook
+    bench = Benchmark(Collection.load(folder), k=8)
+    run = bench.run("mine", LangChain(retriever, id_key="path"), timed=0)
+    with pytest.raises(InputError, match="a document has no path; keys of its metadata: source, chunk") as caught:
+        run.evaluate("R@8")
+    assert caught.value.fix == "name the key of the document id: LangChain(..., id_key='source')"
 
 
 def test_indexing_keeps_earlier_documents_of_a_store():

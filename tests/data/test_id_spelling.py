@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from rankgauge.core.ids import Ids
-from rankgauge.data.id_spelling import _WAYS, matches, spelled, way_of
+from rankgauge.data.id_spelling import _WAYS, id_change, matches, spelled, way_of
 
 _BIT = st.sampled_from(
     [
@@ -123,3 +123,44 @@ def test_a_word_before_the_number_needs_bare_numbers_too():
     (way,) = (way for way in _WAYS if way.by == "without the word before the number")
     assert way.possible("DOC486\n486")
     assert not way.possible("DOC486\nDOC487")
+
+
+PATHS = ["loans/renewing.md", "loans/fees.md", "house/hours.md", "house/wifi.md", "readme.md"]
+
+
+@pytest.mark.parametrize(
+    ("spell", "arguments"),
+    [
+        ("/home/me/{}", 'base="/home/me"'),
+        ("docs/{}", 'base="docs"'),
+        ("https://a.example/{}", 'base="https://a.example"'),
+        ("{}#7", 'id=lambda doc: doc.id.rsplit("#", 1)[0]'),
+        ("{}_chunk_7", 'id=lambda doc: doc.id.rsplit("_chunk_", 1)[0]'),
+        ("/a/{}::7", 'base="/a", id=lambda doc: doc.id.rsplit("::", 1)[0]'),
+        ("/a/{}-7", 'base="/a", id=lambda doc: doc.id.rsplit("-", 1)[0]'),
+        ("page:{}", 'id=lambda doc: doc.id.removeprefix("page:")'),
+        ("{}.txt", 'id=lambda doc: doc.id.removesuffix(".txt")'),
+        ("/a/{}.txt", 'base="/a", id=lambda doc: doc.id.removesuffix(".txt")'),
+    ],
+)
+def test_the_change_of_ids_in_python_makes_them_match(spell, arguments):
+    ours = [spell.replace("7", str(number)).format(path) for number, path in enumerate(PATHS)]
+    assert id_change(ours, PATHS, "doc.id") == (arguments, len(PATHS))
+    code, matched = id_change(ours, PATHS)
+    assert [eval(code, {"doc_id": name}) for name in ours] == PATHS
+    assert matched == len(PATHS)
+
+
+def test_documents_of_another_folder_do_not_hide_the_change():
+    ours = ["/elsewhere/new.md", *(f"/home/me/{path}#{number}" for number, path in enumerate(PATHS))]
+    assert id_change(ours, PATHS, "doc.id") == ('base="/home/me", id=lambda doc: doc.id.rsplit("#", 1)[0]', 5)
+
+
+def test_ids_without_their_ending_are_completed():
+    ours = [path.removesuffix(".md") for path in PATHS]
+    assert id_change(ours, PATHS) == ('doc_id + ".md"', 5)
+
+
+@pytest.mark.parametrize("ours", [["1", "2"], ["renewing.md", "fees.md", "hours.md"], PATHS, []])
+def test_ids_that_no_single_change_makes_match_have_no_advice(ours):
+    assert id_change(ours, PATHS)[0] == ""

@@ -459,7 +459,8 @@ def ranking(query, k, *, close=True):
 
 RETRIEVERS = {
     "R104": lambda query: [(doc, -score) for doc, score in ranking(query, 10)],
-    "T104": lambda query: [(f"file/{doc}", score) for doc, score in ranking(query, 10)],
+    "P103": lambda query: [(f"file/{doc}", score) for doc, score in ranking(query, 10)],
+    "T104": lambda query: [(f"{query} {n}", -float(n)) for n in range(10)],
     "P104": lambda query: ranking(query, 10) if query.endswith("0") else [],
 }
 

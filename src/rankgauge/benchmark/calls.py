@@ -261,6 +261,8 @@ class _Calls:
             if wait is not None:
                 return [(wait, task)]
             outcomes = _InvalidResponse(describe_error(error), "error")
+            if isinstance(error, InputError):
+                outcomes = _InvalidResponse(f"{describe_error(error)}; fix: {error.fix}", "response")
             if isinstance(error, TimeLimit):
                 outcomes = _InvalidResponse(f"no response within {self.limits.timeout:g} s", "timeout")
         if isinstance(outcomes, _InvalidResponse):

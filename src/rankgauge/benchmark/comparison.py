@@ -185,8 +185,8 @@ def compare_runs(
     shown = make_plan(COMPARED if measures is None else measures).measures
     chosen = Design(shown[:1], baseline or runs[0].name) if design is None else design
     comparison = _compared(runs, shown, chosen, errors, jobs=jobs)
-    known = {evaluation.run_name: {f.code for f in evaluation.input_findings} for evaluation in comparison.evaluations}
-    findings = {run.name: [f for f in run.tally.findings() if f.code not in known[run.name]] for run in runs}
+    known = {evaluation.run_name: evaluation.input_findings for evaluation in comparison.evaluations}
+    findings = {run.name: run.tally.findings(known[run.name]) for run in runs}
     if any(findings.values()):
         comparison = comparison.with_findings(findings)
     lower = comparison.primary.declaration.better == "lower"

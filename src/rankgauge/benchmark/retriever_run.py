@@ -13,10 +13,11 @@ import time
 import types
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import blake2b
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -24,11 +25,12 @@ from rankgauge.benchmark.calls import Limits, TimeLimit, call_within, send_queri
 from rankgauge.benchmark.journal import Journal, Response, query_keys
 from rankgauge.benchmark.latency import Latency, measure_latency, measure_resources
 from rankgauge.benchmark.progress import show_activity, show_progress
-from rankgauge.benchmark.run import BenchmarkRun, IndexCost, tally_responses
+from rankgauge.benchmark.run import MOST_UNKNOWN, BenchmarkRun, IndexCost, tally_responses
 from rankgauge.core.arguments import is_number
 from rankgauge.core.provenance import versions
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection, Document, Query
+from rankgauge.data.id_spelling import id_change
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.subsets import drawn
 from rankgauge.errors import InputError, RankgaugeError
@@ -43,6 +45,8 @@ from rankgauge.retrievers.protocol import (
 )
 
 _MOST_IDS = 5_000_000
+# Number of retrieved ids, and of ids of a collection, above which no change of ids is searched for.
+_ADVISED, _MOST_ADVISED = 5_000, 200_000
 _RECORD_EVERY = 1.0  # seconds
 
 
@@ -196,6 +200,8 @@ class Session:
             # Earlier responses count, too, and a failed query that was sent again counts once.
             responses = journal.responses(query_keys(queries))
             tally, failures = tally_responses(responses, self.corpus.ids, queries=len(queries), reused=reused)
+            if tally.unknown > MOST_UNKNOWN * tally.hits and len(self.corpus.ids or ()) <= _MOST_ADVISED:
+                tally = replace(tally, id_advice=self._id_advice())
             # A run with failures is incomplete: its responses are reused.
             finished = not (tally.failed or tally.missing)
             journal.note(finished=finished)
@@ -221,6 +227,17 @@ class Session:
             queries=queries,
             stamp=head["stamp"],
         )
+
+    def _id_advice(self) -> str:
+        """Return how the retriever can return ids of the collection; empty if unknown."""
+        responses = self._journal.responses(query_keys(self.queries))
+        hits = (response.hits.ids for response in responses if response.hits is not None)
+        ids, known = dict.fromkeys(islice(chain.from_iterable(hits), _ADVISED)), self.corpus.ids or ()
+        advise = attribute_of(self.retriever, "id_advice")
+        if callable(advise):
+            return str(advise(ids, known))
+        code, matched = id_change(ids, known)
+        return f"return {code}: it would match {matched} of {many(len(ids), 'document')}" if code else ""
 
     def _decide_reuse(self, journal: Journal, rerun: Rerun) -> None:
         """Decide whether the responses in an open journal can be reused, and set the others aside.
@@ -334,6 +351,7 @@ class Session:
             "collection": {
                 "name": collection.name,
                 "documents": len(collection.documents),
+                "queries": len(collection.queries),
                 "fingerprint": self.corpus.fingerprints[0],
             },
             "limits": dict(head.get("limits", {})),

@@ -7,7 +7,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
@@ -33,7 +33,7 @@ Errors: TypeAlias = Literal["raise", "empty"]
 _BLOCK = 10_000
 _LISTED = 1000
 # Above this share of responses, a fault determines the mean.
-_MOST = 0.5
+MOST_UNKNOWN = 0.5
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,7 @@ class Tally:
             relevant.
         ascending: Queries whose scores ascend in the original order.
         hits: Hits in the final rankings.
+        id_advice: How to return ids of the collection, if most hits are not in it; empty if unknown.
     """
 
     queries: int = 0
@@ -82,20 +83,27 @@ class Tally:
     unknown: int = 0
     ascending: int = 0
     hits: int = 0
+    id_advice: str = ""
 
-    def findings(self) -> tuple[Finding, ...]:
-        """Return findings about the responses, independent of the judgments."""
+    def findings(self, known: Iterable[Finding] = ()) -> tuple[Finding, ...]:
+        """Return findings about the responses, and those of an evaluation whose fix is `id_advice`.
+
+        Args:
+            known: The findings of an evaluation of the run; they are not repeated.
+        """
         answered = self.queries - self.failed - self.missing - self.empty
-        return keep(
-            self.unknown > _MOST * self.hits
+        same = [finding for finding in known if finding.code in {"P102", "P103"}]
+        codes = {finding.code for finding in known} | ({"T104"} if same and self.id_advice else set())
+        found = keep(
+            self.unknown > MOST_UNKNOWN * self.hits
             and Finding(
                 "T104",
                 "error",
                 f"{self.unknown} of {many(self.hits, 'hit')} are documents that are not in the collection",
                 INPUT_KINDS["T104"].effect,
-                "return the ids of the documents passed to index()",
+                self.id_advice or "return the ids of the documents passed to index()",
             ),
-            self.ascending > _MOST * answered
+            self.ascending > MOST_UNKNOWN * answered
             and Finding(
                 "R104",
                 "error",
@@ -105,6 +113,8 @@ class Tally:
                 "negate them",
             ),
         )
+        advised = [replace(finding, fix=self.id_advice) for finding in same if self.id_advice]
+        return (*advised, *(finding for finding in found if finding.code not in codes))
 
     def notes(self) -> tuple[str, ...]:
         """Return notes on interpretation."""
@@ -112,7 +122,9 @@ class Tally:
             self.empty and f"no results for {many(self.empty, 'query')}",
             self.repeated and f"WARNING: {many(self.repeated, 'hit')} removed: a higher-ranked document repeated",
             self.beyond and f"{many(self.beyond, 'hit')} removed: ranked below k",
-            self.unknown and f"WARNING: {many(self.unknown, 'hit')} not in the collection; they count as not relevant",
+            self.unknown
+            and f"WARNING: {many(self.unknown, 'hit')} not in the collection; they count as not relevant"
+            + f"; {self.id_advice}" * bool(self.id_advice),
             self.ascending
             and f"WARNING: the scores of {many(self.ascending, 'query')} increase with rank; "
             "if they are distances, the rankings are reversed: negate them",
@@ -242,11 +254,15 @@ class BenchmarkRun(Result):
         known_name("errors", errors, get_args(Errors))
         lost = self.tally.failed + self.tally.missing
         if lost and (errors == "raise" or lost == self.tally.queries):
+            # An invalid response does not change when it is requested again, unless the retriever does.
+            kinds = {failure.kind for failure in self.failures}
+            own = self.failures[0].error.partition("; fix: ")[2] if kinds == {"response"} else ""
             others = ', or count them as empty rankings (errors="empty", --errors empty)'
             raise InputError(
                 self._failure_text(),
                 where=f"run {self.name!r}",
-                fix='run them again (rerun="failed", --failed)' + others * (lost < self.tally.queries),
+                fix=(own if own and not self.tally.reused else 'run them again (rerun="failed", --failed)')
+                + others * (lost < self.tally.queries),
             )
 
     @cached_property
@@ -302,7 +318,9 @@ class BenchmarkRun(Result):
         Raises:
             InputError: As for :meth:`ranked`.
         """
-        return evaluate(self.qrels, self.blocks(errors), COMPARED if measures is None else measures)
+        evaluation = evaluate(self.qrels, self.blocks(errors), COMPARED if measures is None else measures)
+        found = self.tally.findings(evaluation.input_findings) if self.tally.id_advice else ()
+        return evaluation.with_findings(found) if found else evaluation
 
     def _responses(self) -> Iterator[Response]:
         if self.journal is None:
@@ -347,7 +365,7 @@ def tally_responses(
         counts["hits"] += len(hits)
         if documents is not None and not documents.issuperset(hits.ids):
             counts["unknown"] += sum(name not in documents for name in hits.ids)
-    return Tally(queries=queries, reused=reused, **counts), tuple(failures)
+    return Tally(queries=queries, reused=reused, id_advice="", **counts), tuple(failures)
 
 
 # ---- a run as a file

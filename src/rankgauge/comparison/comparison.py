@@ -320,10 +320,9 @@ class Comparison(PairedComparison):
         return bool(withheld) or str(measure) in self._by_judge
 
     def with_findings(self, found: Mapping[str, Iterable[Finding]]) -> Comparison:
-        """Return the comparison with more findings about the input, given by name of the run."""
+        """Return the comparison with more findings about the input, by name of the run."""
         evaluations = [
-            replace(e, findings=(*e.findings, *more)) if (more := found.get(e.run_name)) else e
-            for e in self.evaluations
+            e.with_findings(more) if (more := tuple(found.get(e.run_name, ()))) else e for e in self.evaluations
         ]
         return _compared(evaluations, self.design, self._inputs, earlier=self._work.flips)
 

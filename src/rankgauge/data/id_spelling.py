@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from urllib.parse import unquote
 
 import numpy as np
@@ -22,6 +24,8 @@ _HEAD = re.compile(rb".*[_:/#|\-\s.]", re.DOTALL)
 _SUFFIX = re.compile(r"(?<=[^_:/#|\-\s.])[_:/#|\-\s.][^_:/#|\-\s.]+$")
 # Chunk numbers: 12_chunk_5, 12.md::5, 12#5, 12-5.
 _CHUNK = re.compile(r"(?<=.)(?:\.[A-Za-z]\w{0,4})?(?:[_:/#|\-.]chunk[_:#|\-.]?|::|#|-)\d+$")
+_PART = re.compile(r"(?<=.)(?:[_:/#|\-.]+(?:chunk|part)[_:#|\-.=]?|::|#|-)\d+$")
+_NUMBER = re.compile(r"(?<=[^\d])\d+$")
 # A word directly before a number: DOC486.
 _WORD = re.compile(r"^[A-Za-z]+(?=[0-9]+$)")
 # Patterns that ids, one per line, must contain for a transformation to change any of them.
@@ -57,16 +61,61 @@ class Spelling:
     one_to_one: bool
 
 
+def id_change(run_ids: Iterable[str], known: Iterable[str], item: str = "") -> tuple[str, int]:
+    """Return how to change ids so that most match known ids, in Python, and the number that match.
+
+    Args:
+        run_ids: The ids to change.
+        known: The ids to match.
+        item: The id of a document in Python, to return arguments of an adapter; else an expression
+            is returned.
+
+    Example:
+        >>> ids = ["/home/a/x.md#1", "/home/a/b/y.md#2"]
+        >>> id_change(ids, ["x.md", "b/y.md"], "doc.id")
+        ('base="/home/a", id=lambda doc: doc.id.rsplit("#", 1)[0]', 2)
+    """
+    ours, theirs = ({text.encode("utf-8", "surrogateescape") for text in ids} for ids in (run_ids, known))
+    way = way_of(ours, theirs)
+    pairs = [] if way is None else list(matches(way, sorted(ours), theirs))
+    text = in_python(pairs, item)
+    return text, len(pairs) if text else len(ours & theirs)
+
+
+def in_python(pairs: Iterable[tuple[bytes, bytes]], item: str = "") -> str:
+    """Return how to turn the first id of each pair into the second, as for `id_change`; empty if it varies."""
+    changes = [_difference(_text(ours), _text(theirs)) for ours, theirs in pairs]
+    # Ids without a part are not changed by its removal.
+    parts = [{change[place] for change in changes} - {""} for place in range(4)]
+    if not changes or max(map(len, parts)) != 1 or (any(parts[:2]) and any(parts[2:])):
+        return ""
+    before, behind, start, end = (part.pop() if part else "" for part in parts)
+    based = bool(item) and len(before) > 1 and before.endswith("/")
+    code = item or "doc_id"
+    code += f'.removeprefix("{before}")' if before and not based else ""
+    cut = f'.rsplit("{behind[:-1]}", 1)[0]' if behind.endswith("\0") else f'.removesuffix("{behind}")'
+    code = (f'"{start}" + ' if start else "") + code + (cut if behind else "") + (f' + "{end}"' if end else "")
+    if not item:
+        return code
+    changed = "" if code == item else f"id=lambda {item.partition('.')[0]}: {code}"
+    return ", ".join(filter(None, [f'base="{before[:-1]}"' if based else "", changed]))
+
+
+def _difference(ours: str, theirs: str) -> tuple[str, str, str, str]:
+    """Return what one id has before and behind the other, and what it lacks; numbers of chunks as NUL."""
+    before, found, behind = ours.rpartition(theirs)
+    if found:
+        return before, _NUMBER.sub("\0", behind), "", ""
+    before, found, behind = theirs.rpartition(ours)
+    # Ids that differ otherwise vary.
+    return ("", "", before, behind) if found else (ours, theirs, ours, theirs)
+
+
 def _strip(text: str) -> str:
     return text.strip().strip("\"'").strip()
 
 
-def _zeros(text: str) -> str:
-    return _ZEROS.sub("", text)
-
-
-def _point(text: str) -> str:
-    return _POINT.sub(r"\1", text)
+_zeros, _point = partial(_ZEROS.sub, ""), partial(_POINT.sub, r"\1")
 
 
 def _all(text: str) -> str:
@@ -92,10 +141,11 @@ _WAYS = (
     Way("without .0 at the end", _point, _POINTS.search, sure=True),
     Way("without %-escapes", unquote, re.compile("%").search, sure=True),
     Way("without spaces, case, leading zeros, .0, and %-escapes", _all, _is_varied),
-    Way("without the prefix", lambda text: _PREFIX.sub("", text), _MARKS.search, both=False),
-    Way("without the word before the number", lambda text: _WORD.sub("", text), _is_numbered, both=False),
-    Way("without the chunk number", lambda text: _CHUNK.sub("", text), _MARKS.search, both=False),
-    Way("without the suffix", lambda text: _SUFFIX.sub("", text), _MARKS.search, both=False),
+    Way("without the prefix", partial(_PREFIX.sub, ""), _MARKS.search, both=False),
+    Way("without the word before the number", partial(_WORD.sub, ""), _is_numbered, both=False),
+    Way("without the chunk number", partial(_CHUNK.sub, ""), _MARKS.search, both=False),
+    Way("without the chunk number", partial(_PART.sub, ""), _MARKS.search, both=False),
+    Way("without the suffix", partial(_SUFFIX.sub, ""), _MARKS.search, both=False),
     Way("without prefix and suffix", lambda text: _SUFFIX.sub("", _PREFIX.sub("", text)), _MARKS.search, both=False),
 )
 
@@ -116,7 +166,7 @@ def way_of(
     every = "\n".join(map(_text, ours | theirs))
     of_both = [way for way in _WAYS if way.both]
     of_one = [way for way in _WAYS if not way.both]
-    for way in (*of_both, *_shared(ours, theirs), *of_one):
+    for way in (*of_both, *_shared(ours, theirs), *_folders(ours, theirs), *of_one):
         if not way.possible(every):
             continue
         if worth is not None:
@@ -152,17 +202,34 @@ def _shared(ours: Collection[bytes], theirs: Collection[bytes]) -> Iterator[Way]
             yield _without(prefix, suffix)
 
 
+def _folders(ours: Collection[bytes], theirs: Collection[bytes]) -> Iterator[Way]:
+    """Yield the removal of the most common folder of the run, with and without chunk numbers."""
+    known = {_text(value) for value in theirs}
+    for part in (None, _PART, _CHUNK):
+        heads: Counter[str] = Counter()
+        for text in map(_text, ours):
+            tail = whole = part.sub("", text) if part else text
+            while tail and tail not in known:
+                tail = tail.partition("/")[2]
+            heads[whole.removesuffix(tail)] += bool(tail)
+        ((folder, found),) = heads.most_common(1)
+        if folder and found:
+            yield _without(folder, "", part)
+
+
 def _head(ids: Collection[bytes]) -> bytes:
     """Return the part up to the last separator of the prefix that all ids share."""
     head = _HEAD.match(os.path.commonprefix([*ids]) or b"")  # noqa: RUF071 - not of paths
     return head[0] if head else b""
 
 
-def _without(prefix: str, suffix: str) -> Way:
-    parts = [f"the prefix '{prefix}'"] if prefix else []
+def _without(prefix: str, suffix: str, part: re.Pattern[str] | None = None) -> Way:
+    parts = ["the chunk number"] if part else []
+    parts += [f"the prefix '{prefix}'"] if prefix else []
     parts += [f"the suffix '{suffix}'"] if suffix else []
 
     def turn(text: str) -> str:
+        text = text if part is None else part.sub("", text)
         rest = text.removeprefix(prefix).removesuffix(suffix)
         return rest if len(rest) == len(text) - len(prefix) - len(suffix) and rest else text
 

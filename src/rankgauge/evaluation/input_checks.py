@@ -245,13 +245,14 @@ class InputChecks:
         spelling = document_way(self.pairs, self.qrels)
         if spelling is None:
             return None
-        from rankgauge.data.id_spelling import named
+        from rankgauge.data.id_spelling import in_python, named
 
         way, met = spelling
         now = sum(map(self.judged.has, self.pairs))
-        fix = self._copy_command()
+        code = in_python(met) if self._paths[1] == "RUN" else ""
+        fix = f"use {code} as the document id" if code else self._copy_command()
         if len({doc for _, doc in met}) < len({doc for doc, _ in met}):
-            fix = "write ids of documents instead of chunks, each at its best rank"
+            fix = "write ids of documents instead of chunks, each at its best rank" + f": {code}" * bool(code)
         only = "" if now * _BETTER > len(met) else "only "
         return _finding(
             "P103",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
@@ -214,6 +214,12 @@ class Evaluation(Frozen, Result):
     def input_findings(self) -> tuple[Finding, ...]:
         """Findings of the input checks, each with its fix."""
         return tuple(finding for finding in self.findings if finding.fix)
+
+    def with_findings(self, more: Iterable[Finding]) -> Evaluation:
+        """Return the evaluation with more findings; they replace those with the same codes."""
+        new = {finding.code: finding for finding in more}
+        kept = [new.pop(finding.code, finding) for finding in self.findings]
+        return replace(self, findings=(*kept, *new.values()))
 
     def __getitem__(self, measure: Any) -> float:
         """Return the mean of a measure.

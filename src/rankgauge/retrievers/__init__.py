@@ -64,6 +64,7 @@ with lazy_imports(globals()):
         named_encoder as named_encoder,
     )
     from rankgauge.retrievers.frameworks import (
+        DocumentAdapter as DocumentAdapter,
         Haystack as Haystack,
         LangChain as LangChain,
         LlamaIndex as LlamaIndex,

@@ -4,27 +4,38 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from importlib import metadata
 from typing import Any, ClassVar
 
 from rankgauge.core.arguments import choice, integer, of_kind
 from rankgauge.core.libraries import library
+from rankgauge.core.text import many
 from rankgauge.corpus.collection import Document, Query
+from rankgauge.data.id_spelling import id_change
 from rankgauge.errors import InputError
 from rankgauge.retrievers.base import batches, indexed
+from rankgauge.retrievers.hits import relative_id
 from rankgauge.retrievers.protocol import has_parameter
 
 _IDS = ("id", "doc_id", "_id", "docno", "document_id", "docid")
 _BATCH = 256
 _SCORES = ("similarity", "distance")
+# Number of hits whose metadata is kept for advice on ids.
+_KEPT = 500
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class FrameworkRetriever:
     """Base of adapters for framework objects, whose indexes are used unchanged.
 
     Empty queries have no results and are not passed on. Framework objects do not report their
     configuration, so settings are those passed by the caller, if any.
+
+    Args:
+        settings: Settings that identify this retriever; without them, results are not reused.
     """
 
     TYPE: ClassVar[str]
@@ -33,29 +44,26 @@ class FrameworkRetriever:
     METHODS: ClassVar[tuple[str, ...]]
     WANTED: ClassVar[str]
 
-    def __init__(
-        self, source: Any, *, settings: Mapping[str, Any] | None, options: Mapping[str, Any], depth: int | None = None
-    ) -> None:
+    settings: Mapping[str, Any] | None = None
+
+    def _set_up(self, source: Any, options: Mapping[str, Any]) -> None:
+        """Store the framework object, and complete the settings with the options."""
         name = type(self).__name__
         if not any(hasattr(source, method) for method in self.METHODS):
             raise InputError(
                 f"got {type(source).__name__}, which has no {self.METHODS[0]}()", where=name, fix=f"pass {self.WANTED}"
             )
         self._source = source
-        self._id_key = options.get("id_key")
-        self._depth = 0 if depth is None else integer("depth", depth)
-        self.settings: Mapping[str, Any] | None = None
-        if settings is None:
+        if self.settings is None:
             return
         fix = 'pass settings that identify it: settings={"model": "..."}'
-        of_kind("the settings", settings, Mapping, fix, where=name)
+        of_kind("the settings", self.settings, Mapping, fix, where=name)
         try:
             version = metadata.version(self.LIBRARY)
         except metadata.PackageNotFoundError:
             version = "unknown"
         parameters = {key: value for key, value in options.items() if value is not None}
-        parameters |= {} if depth is None else {"depth": depth}
-        self.settings = {"type": self.TYPE, **parameters, **settings, "versions": {self.LIBRARY: version}}
+        self.settings = {"type": self.TYPE, **parameters, **self.settings, "versions": {self.LIBRARY: version}}
 
     @property
     def members(self) -> Sequence[Any]:
@@ -64,6 +72,41 @@ class FrameworkRetriever:
 
     def index(self, documents: Iterable[Document]) -> None:
         """Do nothing: the existing index is used."""
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class DocumentAdapter(FrameworkRetriever):
+    """Base of adapters whose results are documents with metadata.
+
+    Args:
+        id_key: The metadata field of the document id. Default: the id of the document (in
+            LlamaIndex, that of the source document of the node), else the first of the metadata
+            fields ``id``, ``doc_id``, ``_id``, ``docno``, ``document_id``, ``docid``.
+        base: The folder or URL that ids are relative to: with ``base="/home/me/handbook"``,
+            ``/home/me/handbook/loans/renewing.md`` becomes ``loans/renewing.md``.
+        id: A function that takes a result of the framework and returns the document id, instead
+            of `id_key`; only in Python. As functions cannot be compared, results are not reused.
+        depth: The number of results to request, if more than `k`: if they are chunks with the id
+            of their document, `k` chunks may belong to fewer than `k` documents.
+    """
+
+    # The id and the metadata of a result of the framework, in Python.
+    ITEM: ClassVar[str] = "doc.id"
+    METADATA: ClassVar[str] = "doc.metadata"
+
+    id_key: str | None = None
+    base: str | os.PathLike[str] | None = None
+    id: Callable[[Any], Any] | None = None
+    depth: int | None = None
+
+    def _set_up(self, source: Any, options: Mapping[str, Any]) -> None:
+        self._depth = 0 if self.depth is None else integer("depth", self.depth)
+        # Metadata of the first results, for advice if their ids are not those of the collection.
+        self.metadata: list[Mapping[str, Any]] = []
+        own = {"id_key": self.id_key, "base": self.base and str(self.base), "depth": self.depth}
+        super()._set_up(source, {**options, **own})
+        if self.id is not None:
+            self.settings = None
 
     def search(self, queries: Sequence[Query], k: int) -> list[Any]:
         """Return one ranking per query."""
@@ -74,19 +117,43 @@ class FrameworkRetriever:
         """Return the id and the score of each hit, best first; `depth` hits if the object has such an option."""
         raise NotImplementedError
 
-    def _document_id(self, own: Any, data: Mapping[str, Any]) -> str:
-        """Return the id of a document: `id_key` of its metadata if set, else its own id, else a common key."""
-        value = data.get(self._id_key) if self._id_key else own
-        if not (value or self._id_key):
+    def id_advice(self, ids: Collection[str], known: Collection[str]) -> str:
+        """Return the options with which most retrieved documents are in a collection.
+
+        Args:
+            ids: The ids that were returned.
+            known: The ids of the collection.
+        """
+        # Without `id`, the retrieved ids are those of `id_key`.
+        found: dict[str | None, list[str]] = {} if self.id else {self.id_key: [*ids]}
+        for name in dict.fromkeys(name for data in self.metadata for name in data):
+            found.setdefault(name, [str(data[name]) for data in self.metadata if _is_id(data.get(name))])
+        most = 0
+        best = f"(..., id_key=...): fields of its metadata are {', '.join(filter(None, found)) or 'unknown'}"
+        for key, values in found.items():
+            arguments, matched = id_change(values, known, f'{self.METADATA}["{key}"]' if key else self.ITEM)
+            if matched > most:
+                named = "" if "id=" in arguments or not key else f'id_key="{key}"'
+                option = ", ".join(filter(None, [named, arguments]))
+                best, most = f"(..., {option}) would match {matched} of {many(len({*values}), 'document')}", matched
+        return type(self).__name__ + best
+
+    def _document_id(self, item: Any, own: Any, data: Mapping[str, Any]) -> str:
+        """Return the id of a result: by the function `id`, by `id_key`, its own, or by a common key."""
+        if len(self.metadata) < _KEPT:
+            self.metadata.append(data)
+        value = self.id(item) if self.id else data.get(self.id_key) if self.id_key else own
+        if not (value or self.id or self.id_key):
             value = next((data[key] for key in _IDS if _is_id(data.get(key))), None)
         if not _is_id(value):
             keys, adapter = ", ".join(map(str, data)) or "none", type(self).__name__
+            likely = next((key for key, text in data.items() if text and isinstance(text, str)), "...")
             raise InputError(
-                f"a document has no {self._id_key or 'id'}; keys of its metadata: {keys}",
+                f"a document has no {self.id_key or 'id'}; keys of its metadata: {keys}",
                 where=adapter,
-                fix=f"name the key of the document id: {adapter}(..., id_key='...')",
+                fix=f"name the key of the document id: {adapter}(..., id_key={likely!r})",
             )
-        return str(value)
+        return relative_id(str(value), self.base)
 
 
 def ranking_of(rows: Iterable[tuple[str, float | None]], k: int) -> list[tuple[str, float]] | list[str]:
@@ -109,7 +176,8 @@ def _is_id(value: Any) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool) and value != ""
 
 
-class LangChain(FrameworkRetriever):
+@dataclass(eq=False, repr=False)
+class LangChain(DocumentAdapter):
     """A LangChain retriever, vector store, or chain as a retriever.
 
     A retriever is invoked with the text of each query and returns documents, best first. If it has
@@ -119,19 +187,13 @@ class LangChain(FrameworkRetriever):
 
     Args:
         retriever: An object with ``invoke``, or a ``VectorStore``.
-        id_key: The metadata field of the document id. Default: the id of the document, else the
-            first of the metadata fields ``id``, ``doc_id``, ``_id``, ``docno``, ``document_id``,
-            ``docid``.
         score: The kind of scores: ``"similarity"`` (higher is better) or ``"distance"`` (negated).
             A vector store is then searched with ``similarity_search_with_score``, whose scores
             depend on the store. By default, scores are not read.
         score_key: The metadata field of the score, such as ``relevance_score``.
-        depth: The number of hits to request, if more than `k`: if hits are chunks with the id of
-            their document, `k` chunks may belong to fewer than `k` documents.
         indexing: Whether to add the documents to the vector store, after removing those added
             before; by default, the store is used unchanged.
-        settings: Settings that identify this retriever, such as the name of its model; without
-            them, results are not reused.
+        id_key, base, id, depth, settings: As for :class:`DocumentAdapter`.
 
     Raises:
         InputError: If the object can be neither invoked nor searched, or options are incompatible.
@@ -139,10 +201,10 @@ class LangChain(FrameworkRetriever):
 
     Example:
         >>> from types import SimpleNamespace as Object
-        >>> found = Object(id=None, metadata={"source": "d7"}, page_content="We open at nine.")
-        >>> retriever = LangChain(Object(invoke=lambda text: [found]), id_key="source")
+        >>> found = Object(id=None, metadata={"source": "/home/me/handbook/hours.md"})
+        >>> retriever = LangChain(Object(invoke=lambda text: [found]), id_key="source", base="/home/me/handbook")
         >>> retriever.search([Query("q1", "opening hours")], 10)
-        [['d7']]
+        [['hours.md']]
     """
 
     TYPE = "langchain"
@@ -150,31 +212,27 @@ class LangChain(FrameworkRetriever):
     METHODS = ("invoke", "similarity_search")
     WANTED = "a retriever, a vector store, or a chain that returns documents"
 
-    def __init__(
-        self,
-        retriever: Any,
-        *,
-        id_key: str | None = None,
-        score: str | None = None,
-        score_key: str | None = None,
-        depth: int | None = None,
-        indexing: bool = False,
-        settings: Mapping[str, Any] | None = None,
-    ) -> None:
+    retriever: Any
+    _: KW_ONLY
+    score: str | None = None
+    score_key: str | None = None
+    indexing: bool = False
+
+    def __post_init__(self) -> None:
+        retriever = self.retriever
         self._searched = hasattr(retriever, "similarity_search")
-        if score is not None:
-            score = choice("kind of score", score, _SCORES)
-        if score and not score_key and not self._searched:
+        if self.score is not None:
+            choice("kind of score", self.score, _SCORES)
+        if self.score and not self.score_key and not self._searched:
             raise InputError(
                 "retrievers return no scores",
                 where="LangChain",
                 fix="pass the vector store itself, or score_key for a score in metadata",
             )
-        self._score_key = score_key
-        self._score = score or ("similarity" if score_key else None)
-        options = {"id_key": id_key, "score": self._score, "score_key": score_key, "indexing": indexing}
-        super().__init__(retriever, settings=settings, options=options, depth=depth)
-        self._store = getattr(retriever, "vectorstore", retriever) if indexing else None
+        self._score = self.score or ("similarity" if self.score_key else None)
+        options = {"score": self._score, "score_key": self.score_key, "indexing": self.indexing}
+        self._set_up(retriever, options)
+        self._store = getattr(retriever, "vectorstore", retriever) if self.indexing else None
         self._indexed: list[str] | None = None
         if self._store is not None:
             if not hasattr(self._store, "add_documents") or not hasattr(self._store, "delete"):
@@ -197,7 +255,7 @@ class LangChain(FrameworkRetriever):
                 self._page(
                     id=document.id,
                     page_content=document.full_text,
-                    metadata={self._id_key or "doc_id": document.id, "title": document.title},
+                    metadata={self.id_key or "doc_id": document.id, "title": document.title},
                 )
                 for document in batch
             ]
@@ -216,12 +274,12 @@ class LangChain(FrameworkRetriever):
             elif "k" in fields:
                 source = source.model_copy(update={"k": depth})
             pages = [(page, None) for page in source.invoke(text)]
-        elif self._score and not self._score_key:
+        elif self._score and not self.score_key:
             pages = source.similarity_search_with_score(text, k=depth)
         else:
             pages = [(page, None) for page in source.similarity_search(text, k=depth)]
         rows = [
-            (self._document_id(page.id, page.metadata), self._higher_is_better(score, page.metadata))
+            (self._document_id(page, page.id, page.metadata), self._higher_is_better(score, page.metadata))
             for page, score in pages
         ]
         if self._score and len(rows) > 1:
@@ -236,14 +294,15 @@ class LangChain(FrameworkRetriever):
 
     def _higher_is_better(self, score: Any, data: Mapping[str, Any]) -> float | None:
         """Return the score, higher is better."""
-        if self._score_key is not None:
-            score = data.get(self._score_key)
+        if self.score_key is not None:
+            score = data.get(self.score_key)
         if score is None:
             return None
         return -float(score) if self._score == "distance" else float(score)
 
 
-class LlamaIndex(FrameworkRetriever):
+@dataclass(eq=False, repr=False)
+class LlamaIndex(DocumentAdapter):
     """A LlamaIndex retriever.
 
     It returns nodes, which are documents or chunks; a document occurs once, at the rank of its best
@@ -253,13 +312,8 @@ class LlamaIndex(FrameworkRetriever):
 
     Args:
         retriever: An object with ``retrieve``, such as ``index.as_retriever()``.
-        id_key: The metadata field of the document id; default: the id of the source document of the
-            node, else the id of the node.
         ids: The unit to rank: ``"document"``, or ``"node"`` for nodes with their own ids.
-        depth: The number of nodes to request, if more than `k`: `k` nodes may belong to fewer than
-            `k` documents.
-        settings: Settings that identify this retriever, such as the name of its model; without
-            them, results are not reused.
+        id_key, base, id, depth, settings: As for :class:`DocumentAdapter`.
 
     Raises:
         InputError: If the object has no ``retrieve``, or options are incompatible.
@@ -278,22 +332,21 @@ class LlamaIndex(FrameworkRetriever):
     METHODS = ("retrieve",)
     WANTED = "a retriever: index.as_retriever()"
 
-    def __init__(
-        self,
-        retriever: Any,
-        *,
-        id_key: str | None = None,
-        ids: str = "document",
-        depth: int | None = None,
-        settings: Mapping[str, Any] | None = None,
-    ) -> None:
-        ids = choice("kind of ids", ids, ("document", "node"))
-        if ids == "node" and id_key is not None:
+    ITEM = "doc.ref_doc_id"
+
+    retriever: Any
+    _: KW_ONLY
+    ids: str = "document"
+
+    def __post_init__(self) -> None:
+        choice("kind of ids", self.ids, ("document", "node"))
+        if self.ids == "node" and (self.id_key or self.id or self.base) is not None:
             raise InputError(
-                "id_key names documents, but nodes are requested", where="LlamaIndex", fix='omit id_key, or ids="node"'
+                "id_key, id, and base are for documents, but nodes are requested",
+                where="LlamaIndex",
+                fix='omit them, or ids="node"',
             )
-        super().__init__(retriever, settings=settings, options={"id_key": id_key, "ids": ids}, depth=depth)
-        self._ids = ids
+        self._set_up(self.retriever, {"ids": self.ids})
 
     def _rows(self, text: str, depth: int) -> Iterable[tuple[str, float | None]]:
         retriever = self._source
@@ -302,15 +355,16 @@ class LlamaIndex(FrameworkRetriever):
             retriever = copy.copy(retriever)
             retriever.similarity_top_k = depth
         hits = [(hit.node, hit.score) for hit in retriever.retrieve(text)]
-        if self._ids == "node":
+        if self.ids == "node":
             return [(str(node.node_id), score) for node, score in hits]
         return [
-            (self._document_id(getattr(node, "ref_doc_id", None) or node.node_id, node.metadata), score)
+            (self._document_id(node, getattr(node, "ref_doc_id", None) or node.node_id, node.metadata), score)
             for node, score in hits
         ]
 
 
-class Haystack(FrameworkRetriever):
+@dataclass(eq=False, repr=False)
+class Haystack(DocumentAdapter):
     """A Haystack pipeline or component as a retriever.
 
     The document store is not changed. The order of the documents is the ranking; their scores are
@@ -327,11 +381,7 @@ class Haystack(FrameworkRetriever):
         top_k: The input for `k`, such as ``"retriever.top_k"``, or a list of several. Default for a
             component: its input ``top_k``, if present. Without such an input, the default number of
             documents is retrieved and truncated to `k`.
-        id_key: The field of ``meta`` that contains the document id; default: the id of the
-            document.
-        depth: The number of hits to request, if more than `k`: if hits are chunks with their
-            document id in `id_key`, `k` chunks may belong to fewer than `k` documents.
-        settings: Settings that identify this retriever; without them, results are not reused.
+        id_key, base, id, depth, settings: As for :class:`DocumentAdapter`.
 
     Raises:
         InputError: If the object has no ``run``, or a path is invalid.
@@ -352,31 +402,29 @@ class Haystack(FrameworkRetriever):
     METHODS = ("run",)
     WANTED = "a pipeline, or a component such as InMemoryBM25Retriever"
 
-    def __init__(
-        self,
-        pipeline: Any,
-        *,
-        input: str | Sequence[str] | None = None,  # noqa: A002 - Haystack's name
-        output: str | None = None,
-        top_k: str | Sequence[str] | None = None,
-        id_key: str | None = None,
-        depth: int | None = None,
-        settings: Mapping[str, Any] | None = None,
-    ) -> None:
+    METADATA = "doc.meta"
+
+    pipeline: Any
+    _: KW_ONLY
+    input: str | Sequence[str] | None = None
+    output: str | None = None
+    top_k: str | Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        pipeline, top_k = self.pipeline, self.top_k
         # Only a pipeline has named components.
         self._many = hasattr(pipeline, "add_component")
         if not self._many and top_k is None and has_parameter(getattr(pipeline, "run", None), "top_k"):
             top_k = "top_k"
-        self._inputs = self._paths("input", input or ("retriever.query" if self._many else "query"))
+        self._inputs = self._paths("input", self.input or ("retriever.query" if self._many else "query"))
         self._top_k = self._paths("top_k", top_k or ())
-        (self._output,) = self._paths("output", output or ("retriever.documents" if self._many else "documents"))
+        (self._output,) = self._paths("output", self.output or ("retriever.documents" if self._many else "documents"))
         options = {
             "input": [".".join(path) for path in self._inputs],
             "output": ".".join(self._output),
             "top_k": [".".join(path) for path in self._top_k],
-            "id_key": id_key,
         }
-        super().__init__(pipeline, settings=settings, options=options, depth=depth)
+        self._set_up(pipeline, options)
 
     def _paths(self, name: str, names: str | Sequence[str]) -> list[tuple[str, ...]]:
         paths = [tuple(path.split(".")) for path in ([names] if isinstance(names, str) else names)]
@@ -412,9 +460,10 @@ class Haystack(FrameworkRetriever):
                     fix='write output="component.documents"',
                 )
             result = result[name]
-        return [(self._document_id(hit.id, hit.meta), hit.score) for hit in result]
+        return [(self._document_id(hit, hit.id, hit.meta), hit.score) for hit in result]
 
 
+@dataclass(eq=False, repr=False)
 class PyTerrier(FrameworkRetriever):
     """A PyTerrier transformer or pipeline as a retriever.
 
@@ -450,8 +499,10 @@ class PyTerrier(FrameworkRetriever):
     METHODS = ("transform",)
     WANTED = "a transformer, such as pt.terrier.Retriever(index)"
 
-    def __init__(self, transformer: Any, *, settings: Mapping[str, Any] | None = None) -> None:
-        super().__init__(transformer, settings=settings, options={})
+    transformer: Any
+
+    def __post_init__(self) -> None:
+        self._set_up(self.transformer, {})
         self._frame = library("pandas", extra="pyterrier", of="PyTerrier").DataFrame
 
     def search(self, queries: Sequence[Query], k: int) -> list[list[tuple[str, float]]]:

@@ -239,6 +239,18 @@ def shown(value: Any) -> str:
     return f"{text:.60} ({type(value).__name__})"
 
 
+def relative_id(name: str, base: object) -> str:
+    """Return a path or URL relative to a folder; one outside it, or without a folder, is unchanged.
+
+    Example:
+        >>> relative_id("/home/me/handbook/loans/renewing.md", "/home/me/handbook")
+        'loans/renewing.md'
+    """
+    path, folder = name.replace("\\", "/"), f"{base or ''}/".replace("\\", "/").replace("//", "/")
+    inside = path.removeprefix(folder) if base else path
+    return name if inside == path else inside
+
+
 def adapter_hint(value: Any) -> str:
     """Return the fix for an object of a known framework; empty for others."""
     modules = (base.__module__.partition(".")[0] for base in type(value).__mro__)

@@ -14,6 +14,7 @@ from rankgauge.core.http_client import MAX_BYTES, Endpoint
 from rankgauge.core.redaction import SECRET_NAME, Secrets, looks_secret, redact
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
+from rankgauge.retrievers.hits import relative_id
 
 _PLACEHOLDER = re.compile(r"\{(query|k|id)\}")
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
@@ -78,6 +79,7 @@ class HTTPRetriever:
         key_header: The header that carries the key.
         hits: The path of the list of hits in a response.
         id: The path of the document id in a hit.
+        base: The folder or URL that ids are relative to, as for :class:`DocumentAdapter`.
         score: The path of the score in a hit; None to use the order of the hits.
         score_order: ``"descending"`` if higher is better; ``"ascending"`` for distances, which are
             negated.
@@ -109,6 +111,7 @@ class HTTPRetriever:
         key_header: str = "Authorization",
         hits: str = "hits",
         id: str = "id",  # noqa: A002 - the field in a hit
+        base: str | None = None,
         score: str | None = "score",
         score_order: str = "descending",
         timeout: float = 60.0,
@@ -130,6 +133,7 @@ class HTTPRetriever:
                 fix='add {query}: body={"q": "{query}", "size": "{k}"}',
             )
         self._hits, self._id = steps(hits, "hits"), steps(id, "id")
+        self._base = base
         self._score = steps(score, "score") if score else None
         self._sign = 1.0 if choice("score_order", score_order, _ORDERS) == "descending" else -1.0
         self._endpoint = Endpoint(
@@ -148,6 +152,7 @@ class HTTPRetriever:
                 **shown,
                 "hits": hits,
                 "id": id,
+                **({} if base is None else {"base": base}),
                 "score": score,
                 "score_order": score_order,
                 "version": version,
@@ -183,7 +188,7 @@ class HTTPRetriever:
                 where="http",
                 fix="write the path of the list of hits",
             )
-        ids = [_document(follow(hit, self._id, "id")) for hit in hits]
+        ids = [relative_id(_document(follow(hit, self._id, "id")), self._base) for hit in hits]
         if self._score is None:
             return list(dict.fromkeys(ids))[:k]
         scores = [self._sign * _number(follow(hit, self._score, "score")) for hit in hits]
