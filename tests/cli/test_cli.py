@@ -325,7 +325,7 @@ def test_a_wrong_command_names_the_fix(words, said, tmp_path):
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "setup.md").write_text("# Setup\n", encoding="utf-8")
-    (notes / "questions.csv").write_text("question,relevent\nhow,setup.md\n", encoding="utf-8")
+    (notes / "questions.csv").write_text("question,relevent\nhow,the setup\n", encoding="utf-8")
     done = run(*words, cwd=tmp_path)
     assert done.returncode == 2
     assert said in done.stderr

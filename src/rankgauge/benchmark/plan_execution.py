@@ -22,6 +22,7 @@ from rankgauge.benchmark.run import BenchmarkRun, Errors
 from rankgauge.core.arguments import integer, known_name
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.keyed_hash import keyed_hash
+from rankgauge.corpus.loading import unjudged_error
 from rankgauge.data.qrels import fingerprint
 from rankgauge.errors import FormatError, RankgaugeError, UnknownName
 
@@ -75,6 +76,8 @@ def run_plan(
     chosen = plan.selected(only)
     plan.check()
     bench = plan.load(store=store, progress=progress) if bench is None else bench
+    if not bench.queries:
+        raise unjudged_error(bench.collection.documents, bench.collection.queries, plan.collection.get("source", ""))
     builder = PlanBuilder(plan, bench)
     built: dict[str, Any] = {}
     failed: dict[str, RankgaugeError] = {}

@@ -107,7 +107,7 @@ def bench(
         shown = _PrintedResult.of(benchmark, measured, baseline or plan.baseline, errors, jobs=jobs)
     shown.print(out, None if diagnosed is None else _diagnosis(benchmark, diagnosed, shown, errors))
     hints = () if plan.file.data or "hashing" not in benchmark.runs else (options.NO_MODEL,)
-    for note in (*benchmark.notes, *hints):
+    for note in (*benchmark.collection.notes, *benchmark.notes, *hints):
         print_message(note)
     if repeat > 1:
         with working(f"running {repeat} times"):
@@ -157,7 +157,9 @@ def _ran(
     timed: int | None,
 ) -> rankgauge.benchmark.PlanOutcome:
     try:
-        bench = None if project is None else plan.load(project.collection, project.judgments, store=store)
+        with working("reading the collection"):
+            given = (None, None) if project is None else (project.collection, project.judgments)
+            bench = plan.load(*given, store=store)
         return rankgauge.benchmark.run_plan(plan, only=only, rerun=rerun, store=store, timed=timed, bench=bench)
     except KeyboardInterrupt:
         print_message(

@@ -37,7 +37,7 @@ def init(*, folder: str | None = argument("[FOLDER]")) -> None:
     runs = [f"{counted(len(project.runs), 'saved run')}, such as {name}." for name in project.runs[:1]]
     if project.encoder == "hashing":
         runs.append(options.NO_MODEL)
-    lines = (project.info.summary(), *runs, f"Next step: {project.next_step}")
+    lines = (project.info.summary(), *project.info.notes, *runs, f"Next step: {project.next_step}")
     print_text("".join(f"{for_terminal(line)}\n" for line in lines))
 
 

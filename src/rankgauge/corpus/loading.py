@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rankgauge.core.libraries import library
+from rankgauge.core.text import many
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError
 from rankgauge.formats.archives import Archive
@@ -31,10 +34,12 @@ from rankgauge.formats.folders import (
     QUERIES,
     TEXTS,
     FileSet,
+    conversions,
     documents_in,
     files_in_archive,
     files_in_folder,
     judgments_named,
+    pages_of,
     splits_of,
 )
 from rankgauge.formats.mappings import from_rows
@@ -78,6 +83,37 @@ def other_splits(source: Any, split: str | None) -> dict[str, Qrels]:
         return {}
     chosen = judgments_named(files, split)
     return {name: Qrels(read_source(files.source(file))) for name, file in splits_of(files).items() if file != chosen}
+
+
+def unjudged_error(documents: Iterable[str], queries: Mapping[str, Any], folder: str | os.PathLike[str]) -> InputError:
+    """Return the error for a collection without questions, or without judgments, that says what was looked for.
+
+    Args:
+        documents: The ids of the documents.
+        queries: The queries by id.
+        folder: The folder that was loaded; another source is only named.
+    """
+    example, name = next(iter(documents), "d1"), os.fspath(folder)
+    if queries:
+        columns = dict.fromkeys(key for row in islice(queries.values(), 50) for key in row.fields)
+        what = f"{many(len(queries), 'question')}, none with judgments"
+        what += f"; its columns {', '.join(map(repr, columns))} are not read as ids of documents" if columns else ""
+        fix = f"add a column relevant with ids of documents, such as {example!r}, or judge some documents: "
+        return InputError(what, where=name, fix=f"{fix}rankgauge judge create --questions FILE")
+    files = files_in_folder(Path(name)).names if Path(name).is_dir() else frozenset()
+    tables = sorted(file for file in files if file.lower().endswith((".csv", ".tsv", ".xlsx")))
+    fix = f"name the questions: rankgauge init {shlex.quote(name)}"
+    if tables and tables[0].endswith(".xlsx"):
+        fix = f"convert it: {conversions(Path(name), tables)}"
+    elif not tables or tables == ["questions.csv"]:
+        write = f"printf 'question,relevant\\nYOUR QUESTION,%s\\n' {shlex.quote(example)}"
+        fix = f"write them: {write} > {shlex.quote(f'{name}/questions.csv')}"
+    return InputError(
+        "there are no questions: looked for questions.csv, .tsv, or .jsonl, queries.*, and topics.*"
+        + (f"; found {', '.join(tables[:5])}" if tables else ""),
+        where=name,
+        fix=fix,
+    )
 
 
 # Above this number, documents are not kept in memory.
@@ -148,15 +184,17 @@ class _Loader:
                     where=files.name,
                     fix="unpack the archive, and load the folder",
                 )
+            others = [] if files.folder is None else pages_of(files.folder)[1]
+            convert = conversions(files.folder, others) if files.folder else ""
             raise InputError(
                 "there are neither documents nor queries",
                 where=files.name,
                 fix="use corpus.jsonl and queries.jsonl (.gz, .tsv, .csv), TREC documents and topics, "
-                "or text files (.md, .txt)",
+                "or text files (.md, .txt, .html, .rst, .ipynb)" + (f"; convert others: {convert}" if convert else ""),
             )
         queries: Mapping[str, TextRow] = {}
         qrels = None
-        if asked is not None:
+        if asked is not None and files.source(asked).size != 0:
             queries, grades = read_questions(files.source(asked), documents, self.faults)
             qrels = None if grades is None else Qrels.of(grades)
         chosen = judgments_named(files, self.split) if self.judged else None

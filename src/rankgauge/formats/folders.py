@@ -5,16 +5,20 @@ Archive members are read in place, without unpacking them to disk.
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from html.parser import HTMLParser
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
-from rankgauge.core.text import many
+from rankgauge.core.project_names import PROJECT_FILE
+from rankgauge.core.text import keep, many, some
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.archives import Archive
 from rankgauge.formats.columns import RUN, Layout
@@ -24,13 +28,33 @@ from rankgauge.formats.questions import Grades, may_be_questions, read_questions
 from rankgauge.formats.registry import unpacked
 from rankgauge.formats.texts import Faults, RowReader, TextReader, TextRow, TextSource, kept
 
-TEXTS = frozenset({".md", ".markdown", ".mdx", ".txt", ".text", ".rst", ".adoc", ".org"})
-_MARKDOWN = frozenset({".md", ".markdown", ".mdx"})
+TEXTS = frozenset({".md", ".markdown", ".mdx", ".txt", ".text", ".rst", ".adoc", ".org", ".html", ".htm", ".ipynb"})
+_MARKDOWN = frozenset({".md", ".markdown", ".mdx", ".ipynb"})
 _HEADING = re.compile(r"\A\s*#{1,6}[ \t]+(?P<title>[^\n]*)(?:\n|\Z)")
+# The title at the beginning of other texts: underlined (.rst), = (.adoc), or #+title: (.org).
+_TITLES = {
+    ".rst": re.compile(r"\A\s*(?:([=~^\"'#*+-])\1{2,}\n)?[ \t]*(?P<title>[^\n]+)\n([=~^\"'#*+-])\3{2,}[ \t]*(?:\n|\Z)"),
+    ".adoc": re.compile(r"\A\s*=[ \t]+(?P<title>[^\n]+)(?:\n|\Z)"),
+    ".org": re.compile(r"\A\s*#\+title:[ \t]*(?P<title>[^\n]+)(?:\n|\Z)", re.IGNORECASE),
+}
+# Elements of HTML whose text is not shown, and those between which lines do not end.
+_HIDDEN = frozenset({"title", "script", "style", "template", "noscript", "svg"})
+_INLINE = frozenset(
+    {"a", "abbr", "b", "code", "em", "i", "kbd", "mark", "q", "s", "small", "span", "strong", "sub", "sup", "u"}
+)
+# Commands that convert other files to texts.
+_CONVERTERS = {
+    ".pdf": "pdftotext {0}.pdf",
+    ".docx": "pandoc {0}.docx -o {0}.md",
+    ".odt": "pandoc {0}.odt -o {0}.md",
+    ".epub": "pandoc {0}.epub -o {0}.md",
+    ".pptx": "markitdown {0}.pptx -o {0}.md",
+    ".xlsx": "libreoffice --headless --convert-to csv {0}.xlsx --outdir {1}",
+}
 _LATER = re.compile(r"^ {0,3}#{1,6}[ \t]+(?P<title>[^\n]*)$", re.MULTILINE)
 _FENCED = re.compile(r"^ {0,3}(```|~~~).*?^ {0,3}\1", re.MULTILINE | re.DOTALL)
-_FRONT = re.compile(r"\A---[ \t]*\n(?P<front>.*?\n)---[ \t]*\n", re.DOTALL)
-_FRONT_TITLE = re.compile(r"^title:[ \t]*(?P<title>[^\n]+?)[ \t]*$", re.MULTILINE)
+_FRONT = re.compile(r"\A(?P<mark>---|\+\+\+)[ \t]*\n(?P<front>.*?\n)(?P=mark)[ \t]*(?:\n|\Z)", re.DOTALL)
+_FRONT_TITLE = re.compile(r"^title[ \t]*[:=][ \t]*(?P<title>[^\n]+?)[ \t]*$", re.MULTILINE)
 _JOINTS = re.compile(r"[-_\s]+")
 
 
@@ -74,6 +98,42 @@ def _read(folder: Path, page: str) -> TextRow:
     return _row(page, text.replace("\r\n", "\n"))
 
 
+class _HTMLText(HTMLParser):
+    """The title and the shown text of an HTML page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.parts: dict[str, str] = {"": "", "title": ""}
+        self._inside = ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: object = None) -> None:  # noqa: ARG002 - of the base class
+        """Begin a line before a block, and note an element whose text is not shown."""
+        self.parts[""] += "" if tag in _INLINE else "\n"
+        self._inside = self._inside or (tag if tag in _HIDDEN else "")
+
+    def handle_endtag(self, tag: str) -> None:
+        """Begin a line after a block."""
+        self._inside = "" if tag == self._inside else self._inside
+        self.handle_starttag("" if tag in _HIDDEN else tag)
+
+    def handle_data(self, data: str) -> None:
+        """Collect the title and the shown text."""
+        if self._inside in self.parts:
+            self.parts[self._inside] += re.sub(r"\s+", " ", data)
+
+
+def _notebook_text(page: str, text: str) -> str:
+    """Return the Markdown and the code of a Jupyter notebook, without its outputs."""
+    try:
+        sources = [cell["source"] for cell in json.loads(text)["cells"]] if text.strip() else []
+        return "\n\n".join(source if isinstance(source, str) else "".join(source) for source in sources)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        fix = "save it again with Jupyter, or move it out of the folder"
+        raise FormatError("this is not a Jupyter notebook", path=page, fix=fix) from None
+
+
 def _stats(folder: Path, pages: Sequence[str]) -> tuple[int, int]:
     """Return the total size of files, and a hash of their sizes and modification times."""
     stats = []
@@ -91,9 +151,18 @@ def _row(page: str, text: str) -> TextRow:
     heading at the very beginning is not repeated in the text.
     """
     path = PurePosixPath(page)
+    kind = path.suffix.lower()
     named = " ".join(_JOINTS.split(path.stem)).strip() or path.name
-    if path.suffix.lower() not in _MARKDOWN:
-        return TextRow(page, named, text, {})
+    if kind in {".html", ".htm"}:
+        parts = _HTMLText(text).parts
+        return TextRow(page, parts["title"].strip() or named, re.sub(r" *\n\s*", "\n", parts[""]).strip(), {})
+    if kind == ".ipynb":
+        text = _notebook_text(page, text)
+    if kind not in _MARKDOWN:
+        first = _TITLES[kind].match(text) if kind in _TITLES else None
+        return (
+            TextRow(page, first["title"].strip(), text[first.end() :], {}) if first else TextRow(page, named, text, {})
+        )
     front = _FRONT.match(text)
     body = text if front is None else text[front.end() :]
     heading = None if front is None else _FRONT_TITLE.search(front["front"])
@@ -142,7 +211,7 @@ class FileSet:
 
     def first(self, wanted: Sequence[str]) -> str | None:
         """Return the first of these files, compressed or not."""
-        plain = {unpacked(name): name for name in sorted(self.names, reverse=True)}
+        plain = {unpacked(name).lower(): name for name in sorted(self.names, reverse=True)}
         return next((plain[name] for name in wanted if name in plain), None)
 
 
@@ -233,14 +302,26 @@ def documents_in(files: FileSet, faults: Faults | None = None) -> tuple[Mapping[
         return kept(TextReader(files.source(corpus)), faults), ()
     if files.folder is None:
         return {}, ()
-    pages, others = pages_of(files.folder, {*QUERIES, *_FLAT})
+    pages, others = pages_of(files.folder, {*QUERIES, *_FLAT, PROJECT_FILE})
     if not pages:
         return {}, ()
     stamp, read = partial(_stats, files.folder, pages), partial(_read, files.folder)
     reader = RowReader(partial(iter, pages), files.name, read, pages.__getitem__, stamp()[0], stamp)
     kinds = ", ".join(sorted({PurePosixPath(name).suffix or name for name in others})[:5])
-    notes = (f"{many(len(others), 'non-text file')} skipped: {kinds}",)
-    return kept(reader, faults), notes if others else ()
+    convert = conversions(files.folder, others)
+    empty = [name for name in pages if not (files.folder / name).stat().st_size]
+    return kept(reader, faults), keep(
+        empty and f"WARNING: {many(len(empty), 'empty document')}: {some(empty)}",
+        others and f"{many(len(others), 'non-text file')} skipped: {kinds}{convert and f'; convert them: {convert}'}",
+    )
+
+
+def conversions(folder: Path, names: Sequence[str]) -> str:
+    """Return the commands that convert the first file of each kind to text; empty if unknown."""
+    kinds = {PurePosixPath(name).suffix.lower(): (folder / name).with_suffix("") for name in reversed(names)}
+    quoted = {kind: (shlex.quote(os.fspath(path)), shlex.quote(os.fspath(folder))) for kind, path in kinds.items()}
+    commands = (_CONVERTERS[kind].format(*quoted[kind]) for kind in sorted(kinds) if kind in _CONVERTERS)
+    return ", ".join(commands)
 
 
 def judgments_in_folder(path: Source, split: str | None = None) -> _Judgments:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
 from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Any, TypeAlias
@@ -29,7 +29,7 @@ from rankgauge.formats.texts import (
     read_texts,
 )
 
-_ASKED = (*QUESTIONS, "text", "title")
+_ASKED = (*QUESTIONS, "text", "title", "questions", "user_input", "prompt", "input", "q")
 _RELEVANT = (
     "relevant",
     "expected",
@@ -51,6 +51,8 @@ _SEPARATOR = re.compile(r"[;|\n]")
 _OTHERS = re.compile(r"[;|\t]")
 # A file with this name is not a table of id and text.
 _QUESTIONS = re.compile(r"questions\.[a-z]+$")
+# Number of rows that decide whether a column contains documents.
+_SAMPLED = 50
 _EXAMPLE = "question,relevant and a line: how long do refunds take,refunds.md;orders/faq.md"
 
 # Query id to document id to grade.
@@ -62,8 +64,9 @@ def read_questions(source: TextSource, documents: Mapping[str, Any], faults: Fau
     """Read queries, and grades if the file lists relevant documents.
 
     Such a file is CSV, TSV, or JSON lines with a column for the question (``question``, ``query``,
-    ``text``) and one for the documents (``relevant``, ``expected``, ``doc_id``, ...): several ids
-    separated by ``;``, in JSON also a list or a mapping from id to grade; or one line per pair. An
+    ``text``) and one for the documents (``relevant``, ``expected``, ``doc_id``, ..., or the only
+    column of any name that contains documents): several ids separated by ``;``, in JSON also a list
+    or a mapping from id to grade; or one line per pair. An
     id of the query (``id``, ``query_id``) and a ``grade`` are optional; questions without an id are
     numbered from q1.
     """
@@ -75,10 +78,13 @@ def read_questions(source: TextSource, documents: Mapping[str, Any], faults: Fau
             f"there is no column for the question: the columns are {', '.join(map(repr, names))}",
             path=source.name,
             line=1,
-            fix=f"separate columns by commas, as in {_EXAMPLE}",
+            fix=f"{'separate columns by commas' if torn else 'name it question'}, as in {_EXAMPLE}",
         )
+    if source.path and not source.size:
+        raise FormatError("there are no questions: the file is empty", path=source.name, fix=f"write {_EXAMPLE}")
+    relevant = _relevant(names) or _column_of_documents(source, names, documents)
     # Without a misspelled column, documents or grades would be ignored.
-    for known, column in ((_RELEVANT, _relevant(names)), (_GRADES, _column(names, _GRADES))):
+    for known, column in ((_RELEVANT, relevant), (_GRADES, _column(names, _GRADES))):
         if column is not None:
             continue
         for name in names:
@@ -87,9 +93,9 @@ def read_questions(source: TextSource, documents: Mapping[str, Any], faults: Fau
                 raise FormatError(
                     f"unknown column {name!r}", path=source.name, line=1, fix=f"did you mean {near[0]!r}?"
                 )
-    if _column(names, _ASKED) is None or (_relevant(names) is None and _column(names, _OWN_IDS) is not None):
+    if _column(names, _ASKED) is None or (relevant is None and _column(names, _OWN_IDS) is not None):
         return {row.id: row for row in read_texts(TextReader(source), faults)}, None
-    answers = _Answers(documents)
+    answers = _Answers(documents, relevant)
     for number, row in named_rows(source, faults):
         try:
             answers.add(row)
@@ -117,8 +123,8 @@ def may_be_questions(source: TextSource) -> bool:
 class _Answers:
     """Collector of questions and their relevant documents."""
 
-    def __init__(self, documents: Mapping[str, Any]) -> None:
-        self._documents = documents
+    def __init__(self, documents: Mapping[str, Any], relevant: str | None = None) -> None:
+        self._documents, self._column = documents, relevant
         self._keys: dict[str, str] = {}
         self.queries: dict[str, TextRow] = {}
         self.grades: dict[str, dict[str, float]] = {}
@@ -126,7 +132,7 @@ class _Answers:
         self.has_documents = False
 
     def add(self, row: dict[str, Any]) -> None:
-        asked, relevant = _column(row, _ASKED), _relevant(row)
+        asked, relevant = _column(row, _ASKED), self._column if self._column in row else _relevant(row)
         self.has_documents |= relevant is not None
         own, grade = _column(row, _OWN_IDS), _column(row, _GRADES)
         text = "" if asked is None else row[asked]
@@ -149,6 +155,19 @@ class _Answers:
             raise InputError(f"question {key!r} occurs before with another text", fix="give each question a unique id")
         self.grades.setdefault(key, {}).update(grades)
 
+    def count(self, values: list[Any]) -> int:
+        """Return how many values are documents; numbers may have another meaning."""
+        parts = [value if isinstance(value, list) else _SEPARATOR.split(str(value)) for value in values]
+        return sum(all(self._known(str(part).strip()) and not str(part).isdigit() for part in ids) for ids in parts)
+
+    def _known(self, key: str) -> str:
+        """Return the document with this id, or with its last part; empty if there is none."""
+        tail = key if key in self._documents else key.replace("\\", "/").removeprefix("./")
+        while tail and tail not in self._documents:
+            # The path may begin with the folder of the documents, and others above it.
+            tail = tail.partition("/")[2]
+        return tail
+
     def _documents_of(self, value: Any) -> dict[str, float]:
         if value is None:
             return {}
@@ -167,11 +186,9 @@ class _Answers:
     def _doc(self, value: Any) -> str:
         value = value.strip() if isinstance(value, str) else value
         key = id_of(value, "a document", "use its id as text")
-        if not self._documents or key in self._documents:
-            return key
+        if found := self._known(key) if self._documents else key:
+            return found
         plain = key.replace("\\", "/").removeprefix("./")
-        if plain in self._documents:
-            return plain
         if all(part in self._documents for part in re.split(r"[,\s]+", plain)):
             fix = "separate documents with ';'"
         else:
@@ -190,6 +207,19 @@ def _grade(value: Any) -> float:
     if not abs(grade) < 1e100 or isinstance(value, bool):
         raise InputError(f"got {value!r:.60}, expected a grade", fix="use a number: 1, 2, 3")
     return grade
+
+
+def _column_of_documents(source: TextSource, names: Collection[str], documents: Mapping[str, Any]) -> str | None:
+    """Return the only column, of any name, most of whose first values are documents."""
+    if not documents:
+        return None
+    rows = [row for _, row in itertools.islice(named_rows(source, Faults()), _SAMPLED)]
+    found = []
+    for name in names:
+        values = [value for row in rows if (value := row.get(name)) and not isinstance(value, dict)]
+        if name not in {*_ASKED, *_OWN_IDS} and _Answers(documents).count(values) > len(values) / 2:
+            found.append(name)
+    return found[0] if len(found) == 1 else None
 
 
 def _column(row: Container[str], names: tuple[str, ...]) -> str | None:
@@ -234,4 +264,4 @@ def _similar(key: str, name: str) -> bool:
 
 
 def _word(column: str) -> str:
-    return column.strip().lower()
+    return "_".join(column.lower().split())

@@ -140,9 +140,12 @@ def _collection(place: Path, files: Mapping[str, Sequence[str]]) -> tuple[dict[s
     """Return the arguments of `Collection.load`, with relative paths, and the collection."""
     arguments: dict[str, str] = {}
     collection = Collection()
-    with suppress(InputError):  # files may have other names, or judgments several splits
+    advice = f"add documents (.md, .txt, or corpus.jsonl), and {_QUESTIONS}"
+    try:
         collection = Collection.load(place, invalid="skip")
         arguments["source"] = "."
+    except InputError as error:  # files may have other names, or judgments several splits
+        advice += "".join(error.fix.partition("; convert")[1:])
     for part in ("documents", "queries", "qrels"):
         # Text files beside a file of documents, such as README.md, are not documents.
         texts = part == "documents" and not any(map(kinds_named, files[part]))
@@ -152,7 +155,7 @@ def _collection(place: Path, files: Mapping[str, Sequence[str]]) -> tuple[dict[s
         raise InputError(
             "there are no documents, questions, or judgments",
             where=str(place),
-            fix=f"add documents (.md, .txt, or corpus.jsonl), and {_QUESTIONS}",
+            fix=advice,
         )
     paths: dict[str, Any] = {key: place / name for key, name in arguments.items()}
     return arguments, collection if arguments.keys() == {"source"} else Collection.load(**paths, invalid="skip")

@@ -20,6 +20,7 @@ from rankgauge.core.project_names import PROJECT_FILE, find_project_file
 from rankgauge.core.recommendations import next_step
 from rankgauge.core.text import Ratio, many
 from rankgauge.corpus.collection import Collection, Query
+from rankgauge.corpus.loading import unjudged_error
 from rankgauge.data.qrels import Qrels, fingerprint
 from rankgauge.data.run import Run
 from rankgauge.diagnosis.diagnosis import Diagnosis, diagnose
@@ -164,7 +165,7 @@ class Project:
         for query, grades in collected.items():
             judged[query] = grades.beside(judged.get(query, {}))
         if not judged:
-            raise InputError("nothing is judged yet", where=str(self.file.path), fix=next_step("project: no judgments"))
+            raise unjudged_error(self.collection.documents, self.collection.queries, self.file.folder)
         return Qrels.of(judged)
 
     def collected(self, *, beside_others: bool) -> dict[str, CollectedGrades]:

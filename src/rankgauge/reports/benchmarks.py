@@ -22,13 +22,17 @@ def _blocks(comparison: BenchmarkComparison, options: Options) -> Iterator[Table
     means, *differences, conclusions = comparison_tables(compared, options)
     places = {head: costs.columns.index(head) for head in ("p50 ms", "failed") if head in costs.columns}
     rows = (*means.rows, *((head, *(row[place] for row in costs.rows)) for head, place in places.items()))
-    documents = first.settings.get("collection", {}).get("documents")
+    counts = first.settings.get("collection", {})
+    documents, asked = counts.get("documents"), counts.get("queries", 0)
+    queries = many(first.tally.queries, "query")
+    if asked > first.tally.queries:
+        queries = f"{first.tally.queries:,} of {asked:,} queries have judgments"
     size = f", {documents:,} documents" if documents else ""
     diagnosis = options.diagnosis
     yield replace(
         means,
         rows=rows,
-        title=f"{many(first.tally.queries, 'query')}{size}, k = {first.settings.get('k')}",
+        title=f"{queries}{size}, k = {first.settings.get('k')}",
         right=frozenset(range(1, len(means.columns))),
         notes=(
             *means.notes,
