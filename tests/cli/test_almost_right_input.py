@@ -103,7 +103,7 @@ REFUSED = {
     "two columns of words": (
         {"questions.csv": "question,answer,topic\nHow do I renew?,On the web page.,loans\n"},
         "its columns 'answer', 'topic' are not read as ids of documents",
-        "or judge some documents: rankgauge judge create --questions FILE",
+        "or judge some documents: rankgauge init notes",
     ),
     "two columns of documents": (
         {"questions.csv": table("question,first,second").replace(".md,", ".md,fees.md")},

@@ -241,7 +241,7 @@ def _pooled(folder):
     _project(folder, 1)
     folder("judge questions some.jsonl")
     text = folder("judge status")
-    words = {"flag": "", "questions": "the questions"}
+    words = {"flag": "", "questions": "the questions", "sources": " --collection FOLDER --run RUN"}
     step = command_in(next_step("judge: no candidates", **words))
     folder(step.replace("FOLDER", "sample").replace("RUN", "sample/runs/bm25.run") + " -k 3")
     return text, words
@@ -317,7 +317,7 @@ def bench(folder):
     text = folder("bench sample/rankgauge.toml")
     diagnosed = folder("bench sample/rankgauge.toml --diagnose")
     assert "latency" in folder("bench sample/rankgauge.toml --diagnose --full")
-    assert "likely cause" in diagnosed
+    assert "likely cause" in " ".join(diagnosed.split())
     assert "with --full (full=True)" in " ".join(diagnosed.split())
     return text, {}
 
@@ -387,6 +387,9 @@ def _new_project(folder, *names):
         shutil.copy(SAMPLE / name, place)
     text = folder("init new")
     step = text.split("Next step: ")[1]
+    if step.startswith("cd new && "):
+        folder.path = place
+        step = step.removeprefix("cd new && ")
     if step.startswith("rankgauge"):
         folder(step.removeprefix("rankgauge "))
     return text
@@ -398,8 +401,8 @@ def new_project(folder):
 
 def new_project_without_judgments(folder):
     text = _new_project(folder, "corpus.jsonl", "queries.jsonl")
-    assert "30 questions" in folder("judge status --store new/.rankgauge/store.db")
-    return text, {"flag": " --store new/.rankgauge/store.db", "questions": "new/queries.jsonl", "folder": "new"}
+    assert "30 questions" in folder("judge status")
+    return text, {"cd": "cd new && "}
 
 
 def new_project_of_runs(folder):
@@ -437,8 +440,18 @@ def project_without_judgments(folder):
     _in_project(folder, 'queries = "queries.jsonl"')
     text = folder("status")
     step = command_in(next_step("project: no judgments")).partition(";")[0]
-    folder(step.replace("FILE", "queries.jsonl"))
+    folder(step)
     assert "0 tasks judged" in folder("status")
+    return text, {}
+
+
+def project_without_candidates(folder):
+    _in_project(folder, 'queries = "queries.jsonl"')
+    folder("judge create")
+    text, step = folder("status"), command_in(next_step("project: no candidates"))
+    assert step in folder("judge status")
+    assert re.search(r"^bm25 +search +30 ", folder(step), re.MULTILINE)
+    assert "judge the open tasks: rankgauge serve" in folder("status")
     return text, {}
 
 
@@ -510,6 +523,7 @@ _SCENARIOS = dict(
             new_project_without_questions,
             project_without_questions,
             project_without_judgments,
+            project_without_candidates,
             project_without_evaluation,
             project_with_tasks,
             project_with_other_judgments,

@@ -72,7 +72,7 @@ def judgments_of_other_questions(folder):
 
 
 VECTORS = installed_encoder()[0]
-JUDGE = "rankgauge judge create --questions queries.jsonl --collection ."
+JUDGE = "rankgauge judge create"
 FOLDERS = {
     markdown_with_questions: (2, 2, ".", ["bm25", VECTORS], "rankgauge bench"),
     beir: (66, 30, ".", ["bm25", VECTORS], "rankgauge bench"),

@@ -169,7 +169,9 @@ def judge() -> None:
 @judge.command(short_help="Create a project with questions.")
 def create(
     *,
-    questions: str | None = option("The questions, optionally with the documents that answer them.", "FILE"),
+    questions: str | None = option(
+        "The questions, optionally with the documents that answer them.  [default: those of the project]", "FILE"
+    ),
     collection: str | None = _collection,
     draw: _Draw,
     guideline: str | None = option("The guideline for judges, in Markdown.  [default: built in]", "FILE"),
@@ -181,14 +183,17 @@ def create(
 
     \b
     Examples:
-      rankgauge judge create --questions queries.jsonl
+      rankgauge judge create
       rankgauge judge create --questions questions.csv --collection docs --shown 2
       rankgauge judge create --questions searches.csv --sample 100
       rankgauge judge create --mode graded --grade "off topic" --grade "answers it"
     """
-    read = [] if questions is None else draw.questions(questions, collection, author)
-    text = None if guideline is None else read_text(guideline)
     file = rankgauge.core.find_project_file()
+    text = None if guideline is None else read_text(guideline)
+    if questions is not None:
+        read = draw.questions(questions, collection, author)
+    else:
+        read = [] if file is None else judging.load_questions(rankgauge.Project(file).collection, author=author)
     chosen = (
         judging.Settings(**settings.given())
         if file is None
@@ -234,7 +239,9 @@ def questions(
 def pool(
     *,
     collection: str | None = options.documents,
-    runs: tuple[str, ...] = option("A run; repeat for more.", "--run FILE"),
+    runs: tuple[str, ...] = option(
+        "A run; repeat for more.  [default: search with the retrievers of the project]", "--run FILE"
+    ),
     bm25: bool = option("Search the collection with BM25."),
     dense: str | None = option(
         "Search it with vectors: hashing (the default: words and character n-grams), use-multilingual, "
@@ -260,7 +267,7 @@ def pool(
 
     \b
     Examples:
-      rankgauge judge pool --collection data --run bm25.run --run dense.run
+      rankgauge judge pool
       rankgauge judge pool --collection data --bm25 --dense --random 3
       rankgauge judge pool --collection data --run release-2.run -k 5
     """
@@ -269,6 +276,8 @@ def pool(
     searches: dict[str, Any] = {"bm25": retrievers.BM25()} if bm25 else {}
     if dense is not None:
         searches[dense.partition("@")[0]] = retrievers.Dense(encoder_of(dense, "--dense"))
+    if not (searches or runs or random) and rankgauge.core.find_project_file() is not None:
+        searches = rankgauge.Project().build_retrievers()
     with chat.open() as model, working("building the pool"), judging.JudgingProject(store) as opened:
         result = judging.build_pool(
             opened,

@@ -39,22 +39,21 @@ NEXT_STEPS = {
     "diagnose: k is small": "retrieve and show more than {k} documents",
     "diagnose: nothing missed": "nothing to fix in the first {k}",
     "init: judged": "rankgauge bench{project}",
-    "init: no judgments": "rankgauge judge create --questions {questions} --collection {folder}{flag}",
+    "init: no judgments": "{cd}rankgauge judge create",
     "init: judgments and runs": "rankgauge evaluate {qrels} {runs}",
     "init: incomplete": "add {missing}",
     "project: no questions": "name the documents and the questions in rankgauge.toml: [collection]",
     "project: no judgments": (
-        "judge some documents: rankgauge judge create --questions FILE; or name judgments in [collection]: qrels = FILE"
+        "judge some documents: rankgauge judge create; or name judgments in [collection]: qrels = FILE"
     ),
+    "project: no candidates": "add the documents to judge: rankgauge judge pool",
     "project: no evaluation": "run the retrievers and evaluate them: rankgauge bench",
     "project: tasks left": "judge the open tasks: rankgauge serve",
     "project: judgments changed": "evaluate the saved runs on the new judgments: rankgauge evaluate --again",
     "project: worse": "find the likely causes: rankgauge diagnose @latest",
     "project: evaluated": "change a retriever, and compare it: rankgauge bench",
     "judge: no questions": "add questions: rankgauge judge questions FILE{flag}",
-    "judge: no candidates": (
-        "add candidates for {questions}: rankgauge judge pool --collection FOLDER --run RUN{flag}"
-    ),
+    "judge: no candidates": "add candidates for {questions}: rankgauge judge pool{sources}{flag}",
     "judge: tasks left": "judge: rankgauge serve{flag}",
     "judge: more people": (
         "invite another judge: rankgauge judge invite NAME{flag}; or export the judgments: "

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rankgauge.core.libraries import library
+from rankgauge.core.project_names import find_project_file
 from rankgauge.core.text import many
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError
@@ -99,7 +100,10 @@ def unjudged_error(documents: Iterable[str], queries: Mapping[str, Any], folder:
         what = f"{many(len(queries), 'question')}, none with judgments"
         what += f"; its columns {', '.join(map(repr, columns))} are not read as ids of documents" if columns else ""
         fix = f"add a column relevant with ids of documents, such as {example!r}, or judge some documents: "
-        return InputError(what, where=name, fix=f"{fix}rankgauge judge create --questions FILE")
+        new = Path(name).is_dir() and find_project_file(name) is None
+        return InputError(
+            what, where=name, fix=f"{fix}rankgauge {f'init {shlex.quote(name)}' if new else 'judge create'}"
+        )
     files = files_in_folder(Path(name)).names if Path(name).is_dir() else frozenset()
     tables = sorted(file for file in files if file.lower().endswith((".csv", ".tsv", ".xlsx")))
     fix = f"name the questions: rankgauge init {shlex.quote(name)}"

@@ -11,6 +11,7 @@ from itertools import combinations
 
 from rankgauge.comparison.differences import paired_differences
 from rankgauge.core.arguments import integer, number
+from rankgauge.core.project_names import find_project_file
 from rankgauge.core.recommendations import next_step
 from rankgauge.core.text import keep, many
 from rankgauge.errors import InputError
@@ -195,7 +196,8 @@ def _next_step(flag: str, questions: int, pooled: int, progress: Progress) -> st
         return next_step("judge: no questions", flag=flag)
     if pooled < questions:
         missing = many(questions - pooled, "question") if pooled else "the questions"
-        return next_step("judge: no candidates", flag=flag, questions=missing)
+        sources = " --collection FOLDER --run RUN" if find_project_file() is None else ""
+        return next_step("judge: no candidates", flag=flag, questions=missing, sources=sources)
     if progress.available:
         return next_step("judge: tasks left", flag=flag)
     return next_step("judge: more people" if progress.left else "judge: done", flag=flag)

@@ -26,7 +26,7 @@ _AUTHORS = ("author", "written_by")
 
 
 def load_questions(
-    source: str | os.PathLike[str], collection: Collection | None = None, *, author: str = ""
+    source: str | os.PathLike[str] | Collection, collection: Collection | None = None, *, author: str = ""
 ) -> list[Question]:
     """Read questions from a file or a collection with queries.
 
@@ -35,7 +35,7 @@ def load_questions(
     author, ``origin`` the origin: exports of judgments name generated questions.
 
     Args:
-        source: A file of queries or questions, or any argument of `Collection.load`.
+        source: A collection, a file of queries or questions, or any argument of `Collection.load`.
         collection: The documents; if given, they must include each answering document.
         author: The author of questions without an author.
 
@@ -50,8 +50,11 @@ def load_questions(
         'how do i renew'
     """
     answers: dict[str, tuple[str, ...]] = {}
-    if str(source) != "-" and not Path(source).is_file():
-        queries: Mapping[str, Query | TextRow] = Collection.read(source).queries
+    queries: Mapping[str, Query | TextRow]
+    if isinstance(source, Collection):
+        queries = source.queries
+    elif str(source) != "-" and not Path(source).is_file():
+        queries = Collection.read(source).queries
     else:
         queries, grades = read_questions(TextSource.of(source), {} if collection is None else collection.documents)
         answers = {

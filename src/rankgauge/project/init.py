@@ -106,9 +106,7 @@ def create_project(folder: str | os.PathLike[str] = ".") -> NewProject:
     step = next_step(
         state,
         project=project,
-        folder=shell(["."]),
-        flag=project and f" --store {shell(['.rankgauge/store.db'])}",
-        questions=shell(files["queries"][:1]),
+        cd=project and f"cd{project} && ",
         qrels=shell([arguments.get("qrels", "")]),
         runs=shell(runs),
         missing=_QUESTIONS if documents else "documents (.md, .txt, or corpus.jsonl)",

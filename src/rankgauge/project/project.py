@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
-from rankgauge.benchmark.plan import BenchmarkPlan, load_collection
+from rankgauge.benchmark.plan import BenchmarkPlan, PlanBuilder, load_collection
 from rankgauge.benchmark.plan_execution import PlanOutcome, run_plan
 from rankgauge.comparison.comparison import Comparison, compare
 from rankgauge.core.policies import Ties
@@ -165,6 +165,8 @@ class Project:
         for query, grades in collected.items():
             judged[query] = grades.beside(judged.get(query, {}))
         if not judged:
+            if state := self._judging_status()[1]:
+                raise InputError("nothing is judged yet", where=str(self.file.path), fix=next_step(state))
             raise unjudged_error(self.collection.documents, self.collection.queries, self.file.folder)
         return Qrels.of(judged)
 
@@ -221,6 +223,16 @@ class Project:
         return settings
 
     # ---- measuring
+
+    def build_retrievers(self) -> dict[str, Any]:
+        """Create the retrievers of the file, by name.
+
+        Raises:
+            InputError: If the collection cannot be loaded, or a retriever cannot be created.
+        """
+        self.plan.check()
+        builder = PlanBuilder(self.plan, self.plan.load(self.collection, progress=False))
+        return {planned.name: builder.named(planned.name) for planned in self.plan.selected()}
 
     def bench(
         self,
@@ -345,7 +357,8 @@ class Project:
             facts["judgments"] = f"{len(judgments.table):,}, for {many(judged, 'question')}"
         except InputError as error:
             facts["judgments" if facts else "documents"] = error.what
-            state = "project: no judgments" if facts.get("questions", "0") != "0" else "project: no questions"
+            missing = "project: no judgments" if facts.get("questions", "0") != "0" else "project: no questions"
+            state = self._judging_status()[1] or missing
             judgments = None
         for fact, (text, next_state) in {
             "evaluations": self._evaluation_status(judgments),
@@ -410,6 +423,8 @@ class Project:
         except InputError:  # nobody judges here
             return "", ""
         text = f"{many(status.judged, 'task')} judged, {status.left} left"
+        if not status.candidates:
+            return text, "project: no candidates"
         return text, "project: tasks left" if status.left else ""
 
     def _log_status(self) -> tuple[str, str]:
