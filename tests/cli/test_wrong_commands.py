@@ -25,7 +25,6 @@ _WRONG = [
     ("version", "version", "write rankgauge --version", "--version"),
     ("-V", "-V", "write rankgauge --version", "--version"),
     ("help evaluate", "help", "rankgauge COMMAND --help", "evaluate --help"),
-    ("evaluate help", "help", "write --help", "evaluate --help"),
     (
         "judge start",
         "start",

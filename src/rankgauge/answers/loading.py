@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import difflib
 import itertools
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -21,7 +19,7 @@ from rankgauge.formats.frames import is_null, listed, short
 from rankgauge.formats.lines import source_name
 from rankgauge.formats.mappings import is_list
 from rankgauge.formats.records import named_rows, parts_of
-from rankgauge.formats.spans import is_span, records_of_spans
+from rankgauge.formats.spans import is_span, parsed_cell, records_of_spans
 
 __all__ = ["FIELDS", "answer_questions", "read_answers"]
 
@@ -348,7 +346,7 @@ def _parts(row: Mapping[str, Any], unread: dict[str, None], *, answers: bool) ->
     if isinstance(named.get("metadata"), Mapping):
         metadata = named.pop("metadata")
         named = {_plain(key): value for key, value in metadata.items()} | named
-    named = {key: _parsed_cell(value) for key, value in named.items() if not is_null(value)}
+    named = {key: parsed_cell(value) for key, value in named.items() if not is_null(value)}
     if _is_segments(named.get("answer")) and is_list(named.get("references")):
         # TREC RAG: `references` are the passages, and citations are their numbers from 0.
         named["contexts"] = [{"id": reference} for reference in listed(named.pop("references"))]
@@ -373,16 +371,6 @@ def _parts(row: Mapping[str, Any], unread: dict[str, None], *, answers: bool) ->
 
 def _plain(key: Any) -> str:
     return str(key).strip().lower().replace("-", "_").replace(" ", "_")
-
-
-def _parsed_cell(value: Any) -> Any:
-    """Return the list or object in a CSV cell (JSON, or a Python literal)."""
-    if not isinstance(value, str) or value[:1] + value[-1:] not in {"[]", "{}"}:
-        return value
-    for read in (json.loads, ast.literal_eval):
-        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
-            return read(value)
-    return value
 
 
 def _without(wanted: str, named: Mapping[str, Any]) -> InputError:

@@ -321,11 +321,9 @@ def measures(
     """
     if name is None:
         table = rankgauge.reports.measures_table()
-        if out.full or out.format != "table":
-            out.print_table(table)
-            return
-        for command, rows in groupby(range(len(table.rows)), lambda row: table.rows[row][-1]):
-            part = table.part(rows=[*rows], columns=(0, 1))
-            out.print_table(replace(part, title=f"computed by rankgauge {command}", notes=table.notes[:1]))
+        whole = out.full or out.format != "table"
+        for command, rows in groupby(range(len(table.rows)), lambda row: "" if whole else table.rows[row][-1]):
+            part = replace(table.part(rows=[*rows], columns=(0, 1)), title=f"computed by rankgauge {command}")
+            out.print_table(table if whole else replace(part, notes=table.notes[:1]))
     else:
         print_text(rankgauge.reports.describe(name, full=out.full))

@@ -16,6 +16,7 @@ from rankgauge.cli.output import (
     counted,
     output_format,
     print_message,
+    print_text,
     save_plot,
     working,
     write_report,
@@ -434,7 +435,8 @@ def import_(
     *,
     paths: tuple[str, ...] = argument("SOURCE... [LOG]"),
     log_format: str | None = option(
-        "ubi, spans, mlflow, langfuse, or events.  [default: recognized by the first rows]", "--format NAME"
+        "ubi, spans, phoenix, langfuse, langsmith, mlflow, or events.  [default: recognized by the first rows]",
+        "--format NAME",
     ),
     mapping: str | None = option("TOML or JSON: the column of each field of an event.", "FILE"),
     users: Literal["keep", "hash", "drop"] = option(
@@ -455,10 +457,11 @@ def import_(
 ) -> None:
     """Import the events in SOURCE into the folder LOG (in a project, by default its log).
 
-    SOURCE is a UBI log, OpenInference or OpenTelemetry spans, MLflow or Langfuse feedback, or, with
-    --mapping, any CSV, JSON lines, or Parquet file. Importing a file again adds only new events; an
-    interrupted import resumes. Rows that are not events are counted and written to
-    LOG/refused.jsonl.
+    SOURCE is a UBI log, OpenInference or OpenTelemetry spans, an export of Phoenix, Langfuse, or
+    LangSmith, MLflow feedback, or, with --mapping, any CSV, JSON lines, or Parquet file. If its format
+    is not known, a draft of a mapping is written instead, with a reason for each guess. Importing a
+    file again adds only new events; an interrupted import resumes. Rows that are not events are
+    counted and written to LOG/refused.jsonl.
 
     \b
     Examples:
@@ -467,11 +470,23 @@ def import_(
       rankgauge logs import --dry-run ubi_queries.jsonl.gz ubi_events.jsonl.gz log
       rankgauge logs import --mapping mapping.toml searches.csv log
     """
-    from rankgauge.production import import_log
+    from rankgauge.production import draft_mapping, import_log
 
     *sources, log = paths
     if not sources or Path(log).is_file():
         sources, log = [*paths], options.project_log()
+    for source in sources if mapping is None and log_format is None else ():
+        if draft := draft_mapping(source):
+            target = f"{Path(source).stem}.mapping.toml"
+            if not Path(target).exists():  # it may have been corrected
+                write_report(target, draft)
+            print_text(draft)
+            raise rankgauge.FormatError(
+                f"the format of this log is not known; nothing was imported, and {target} is a draft of a mapping",
+                path=source,
+                fix=f"check the draft, then run rankgauge logs import --dry-run --mapping {target} "
+                f"{'--timezone ZONE ' * ('--timezone' in draft)}{source} {log}",
+            )
     with working("importing"):
         report = import_log(
             sources,

@@ -85,31 +85,40 @@ _MODULES = {
 # By name in other tools: the option, command, argument, or value that is needed (empty: none), and the fix; {} is the
 # command.
 _CUTOFF = ("--measure", "write the cut-off in the name of the measure: -m nDCG@10")
-_LEVEL = ("--measure", "write the relevance level in the measure: -m 'RR(rel=2)'")
 _MEASURE = ("--measure", "write -m NAME, such as -m nDCG@10")
-_FILES = ("QRELS", "name the files without options, the judgments first: {} qrels.txt bm25.run")
 _RULES = (
     "--rules",
     'write it in rankgauge.toml: the lines [gate.measures] and "nDCG@10" = { margin = 0.02, floor = 0.5 }',
 )
-_START = ("judge", "to evaluate a run, write rankgauge evaluate QRELS RUN; to run retrievers, rankgauge bench FOLDER")
-_SERVE = ("create", "write rankgauge judge create --questions FILE, then rankgauge serve")
-_DATA = ("--as", "write the format and the file: --as csv > FILE")
 _OTHER_NAMES = {
     **dict.fromkeys(("-k", "--k", "--top-k", "--topk", "--cutoff"), _CUTOFF),
-    **dict.fromkeys(("-l", "--level", "--rel", "--relevance-level"), _LEVEL),
+    **dict.fromkeys(
+        ("-l", "--level", "--rel", "--relevance-level"),
+        ("--measure", "write the relevance level in the measure: -m 'RR(rel=2)'"),
+    ),
     **dict.fromkeys(("--metric", "--metrics"), _MEASURE),
-    **dict.fromkeys(("--qrels", "--qrel", "--judgments", "--truth", "--run", "--runs", "--results"), _FILES),
+    **dict.fromkeys(
+        ("--qrels", "--qrel", "--judgments", "--truth", "--run", "--runs", "--results"),
+        ("[QRELS]", "name the files without options, the judgments first: {} qrels.txt bm25.run"),
+    ),
     **dict.fromkeys(("--margin", "--floor", "--min", "--threshold", "--fail-under", "-m", "--measure"), _RULES),
-    **dict.fromkeys(("run", "test", "score"), _START),
-    **dict.fromkeys(("start", "serve", "open"), _SERVE),
-    **dict.fromkeys(("-o", "--output", "--out", "--format", "--save-csv"), _DATA),
+    **dict.fromkeys(
+        ("run", "test", "score"),
+        ("judge", "to evaluate a run, write rankgauge evaluate QRELS RUN; to run retrievers, rankgauge bench FOLDER"),
+    ),
+    **dict.fromkeys(
+        ("start", "serve", "open"), ("create", "write rankgauge judge create --questions FILE, then rankgauge serve")
+    ),
+    **dict.fromkeys(
+        ("-o", "--output", "--out", "--format", "--save-csv"),
+        ("--as", "write the format and the file: --as csv > FILE"),
+    ),
     **dict.fromkeys(("--history", "--project", "--verdicts"), ("--store", "write --store FILE")),
     **dict.fromkeys(("-v", "--verbose", "--all", "--details"), ("--full", "write --full")),
     **dict.fromkeys(("version", "-V"), ("--version", "write rankgauge --version")),
     **{f"--{name}": ("--as", f"write --as {name}") for name in ("csv", "html", "json", "latex", "markdown")},
     **dict.fromkeys(
-        ("--retriever", "--retrievers"), ("PROJECT", "choose them in rankgauge.toml: rankgauge init FOLDER")
+        ("--retriever", "--retrievers"), ("[PROJECT]", "choose them in rankgauge.toml: rankgauge init FOLDER")
     ),
     "help": ("", "write {} --help, or rankgauge COMMAND --help"),
     "metrics": ("measures", "write rankgauge measures"),
@@ -207,8 +216,8 @@ def _suggestion(error: click.UsageError) -> str:
         return f"\nfix: {' '.join(': '.join(option.get_help_record(error.ctx) or ()).split())}"
     # The first example in the help of the command.
     named = path.rpartition("rankgauge")[2]
-    found = re.search(rf"^ *(rankgauge{named} .*)", command.help or "", re.MULTILINE)
-    example = found[1] if found else "rankgauge evaluate qrels.txt bm25.run"
+    found = re.findall(rf"^ *(rankgauge{named} .*)", command.help or "", re.MULTILINE)
+    example = [*found, "rankgauge evaluate qrels.txt bm25.run"][0]
     if unknown is None:
         return f"\nfix: write it as in {example}"
     kind, name, value = unknown.groups()
@@ -218,38 +227,23 @@ def _suggestion(error: click.UsageError) -> str:
     known = {"command": [*commands], "option": options}.get(
         kind, [*getattr(getattr(option, "type", None), "choices", ())]
     )
-    arguments = " ".join(
-        str(parameter.metavar) for parameter in command.params if parameter.param_type_name != "option"
-    )
     needed, fix = (_OTHER_NAMES | (_OF_SQL if command.name == "sql" else {})).get(got, ("", ""))
-    starts = [each for each in known if each.startswith(got) and len(got) > 2]
+    starts = [each for each in known if len(got) > 2 and each.startswith(got)]
     close = starts or difflib.get_close_matches(got, known, n=1, cutoff=0.7)
     below = [each for each, entry in commands.items() if got in getattr(entry, "commands", {})]
-    if fix and (not needed or needed in {*known, *options} or needed in arguments):
+    pieces = " ".join(command.collect_usage_pieces(error.ctx)).split()
+    if fix and needed in {"", *known, *options, *pieces}:
         fix = fix.replace("{}", path)
     elif close:
         fix = f"did you mean {close[0]}?"
     elif below:
         fix = f"write {path} {below[0]} {got}"
-    elif kind == "command" and got in _COMMANDS:
-        fix = f"write rankgauge {got}"
     elif kind == "command" and (os.path.exists(got) or "." in got):  # noqa: PTH110 - pathlib is slow to load
         files = [word for word in example.split()[2 + bool(named) :] if word[0] != "-"]
         fix = f"name the command: {example.replace(files[0], got)}"
-    elif kind:
-        fix = f"{path} --help lists the {kind}s"
     else:
-        return ""
+        fix = f"{path} --help lists the {kind or 'value'}s"
     return f"\nfix: {for_terminal(fix)}"
-
-
-def _missing_file(error: rankgauge.RankgaugeError) -> None:
-    """Correct the fix for a missing file whose name is a measure or "help"."""
-    if error.what == "there is no such file":
-        with suppress(rankgauge.RankgaugeError):
-            error.fix = f"separate measures by commas: -m nDCG@10,{rankgauge.parse(error.where)}"
-        if error.where == "help":
-            error.fix = "write --help"
 
 
 def _print_error(error: Exception) -> int:
@@ -266,7 +260,9 @@ def _print_error(error: Exception) -> int:
             vars(error).update(message=for_terminal(error.message) + fix, possibilities=None)
         error.show()
     elif isinstance(error, rankgauge.RankgaugeError):
-        _missing_file(error)
+        if error.what == "there is no such file":
+            with suppress(rankgauge.RankgaugeError):  # it may be a measure
+                error.fix = f"separate measures by commas: -m nDCG@10,{rankgauge.parse(error.where)}"
         click.echo(f"error: {error}", err=True)
     elif isinstance(error, OSError):
         # Faults of inputs are our own errors, so this error is from the output.

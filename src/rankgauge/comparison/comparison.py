@@ -168,10 +168,13 @@ class PairedComparison(Result):
             fix=f"compared: {runs}, by {', '.join(map(str, self.measures))}",
         )
 
-    def _reading(self, name: str = "") -> str:  # noqa: ARG002 - of another class
-        run, measure = next(reversed(self.means())), str(self.primary)
+    def __getitem__(self, key: Any) -> Any:
+        raise TypeError(f"comparison[{key!r:.60}] is not possible\nfix: {self._reading('')}")
+
+    def _reading(self, name: str) -> str:  # noqa: ARG002 - of another class
+        last = f"{next(reversed(self.means()))!r}", f"{str(self.primary)!r}"
         return (
-            f"comparison.means()[{run!r}][{measure!r}] is a mean, comparison.difference({run!r}, {measure!r}) has "
+            f"comparison.means()[{last[0]}][{last[1]}] is a mean, comparison.difference({', '.join(last)}) has "
             "difference, low, high, p, corrected, and verdict, and comparison.to_frame() has all"
         )
 

@@ -232,33 +232,24 @@ class Evaluation(Frozen, Result):
             0.75
         """
         if not isinstance(measure, str | Measure) or measure in self._rows:
-            raise InputError(f"{measure!r:.60} is not a measure", where="evaluation[...]", fix=self._reading())
+            raise InputError(f"{measure!r:.60} is not a measure", where="evaluation[...]", fix=self._reading(""))
         return self._means(None)[str(self._evaluated(measure))]
 
-    def keys(self) -> list[str]:
-        """Return the names of the measures, so that ``dict(evaluation)`` has their means."""
-        return list(map(str, self.measures))
-
-    def _reading(self, name: str = "") -> str:
-        shown = str(self.measures[0])
-        with suppress(UnknownName, InputError):
-            shown = str(self._like(parse(name))[0])
-        query = self.query_ids[0] if self.query_ids else "q1"
+    def _reading(self, name: str) -> str:
+        shown, query = str(self.measures[0]), (self.query_ids or ("q1",))[0]
+        with suppress(UnknownName, InputError, StopIteration):
+            shown = next(str(measure) for measure in self.measures if measure.name == parse(name).name)
         return (
             f"evaluation[{shown!r}] is a mean, evaluation.value({query!r}, {shown!r}) the value of a query, "
             "evaluation.mean() a dict, and evaluation.to_frame() has all values"
         )
 
-    def _like(self, measure: Measure) -> Sequence[Measure]:
-        """Return the measures of this name with any parameters, or else all."""
-        return [each for each in self.measures if each.name == measure.name] or self.measures
-
     def _evaluated(self, measure: str | Measure) -> Measure:
         """Return the evaluated measure of this name."""
         wanted = parse(measure)
         if wanted not in self.measures:
-            names = ", ".join(map(str, self._like(wanted)))
-            raise InputError(f"{wanted} was not evaluated", fix=f"evaluated: {names}")
+            near = [each for each in self.measures if each.name == wanted.name] or self.measures
+            raise InputError(f"{wanted} was not evaluated", fix=f"evaluated: {', '.join(map(str, near))}")
         return wanted
 
     @overload

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -50,20 +52,31 @@ _STARTS = (
     "openinference.span.kind",
     "retrieval.documents",
 )
+# Where exports have several spans in one object: pages of an API, and a trace with its parts.
+_CONTAINERS = ("data", "runs", "trace", "observations", "scores", "child_runs")
+_SCORE = ("traceid", "name", "value", "timestamp")
+_NAIVE = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.]+")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PARTS = {"id": "id", "content": "text", "score": "score"}
 _HEADS = ("traceId", "spanId", "parentSpanId", "name", "startTimeUnixNano", "endTimeUnixNano", "links", "events")
 
 
 def is_span(row: Mapping[str, Any]) -> bool:
-    """Return whether a row is a span or an OpenTelemetry export of spans."""
-    return any(str(key).lower().startswith(_STARTS) for key in row)
+    """Return whether a row is a span or an export of spans: OpenTelemetry, Phoenix, Langfuse, or LangSmith."""
+    return (
+        any(str(key).lower().startswith(_STARTS) for key in row)
+        or _as_span(row) is not row
+        or any(is_span(inner) for key in _CONTAINERS for inner in _inner(row, key)[:1])
+    )
 
 
 def spans_of(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the spans of a row as flat mappings with lower-case keys."""
     if not any(name in row for name in ("resourceSpans", "scopeSpans")):
-        yield dict(_flat(row))
+        parts = {key: inner for key in _CONTAINERS if (inner := _inner(row, key))}
+        for part in itertools.chain.from_iterable(parts.values()):
+            yield from spans_of(part)
+        yield dict(_flat(_as_span({key: row[key] for key in row if key not in parts})))
         return
     for resource in _inner(row, "resourceSpans") or [row]:
         for scope in _inner(resource, "scopeSpans"):
@@ -71,6 +84,86 @@ def spans_of(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 named = {key: span[key] for key in _HEADS if key in span}
                 named["events"] = [_with_attributes(event) for event in _inner(span, "events")]
                 yield dict(_flat(_with_attributes(span, named)))
+
+
+def _as_span(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a row that Langfuse, LangSmith, or Phoenix exported as an OpenInference span; other rows as they are.
+
+    * Langfuse: observations, traces, and scores, in snake case as in
+      https://langfuse.com/docs/api-and-data-platform/features/blob-storage-export-fields, or in camel
+      case as in exports of the UI, where a trace also has a list of values under the name of each
+      score. Times are in UTC.
+    * LangSmith: runs, https://docs.langchain.com/langsmith/run-data-format, where ``session_id`` is the project, and
+      feedback, https://docs.langchain.com/langsmith/feedback-data-format. Times are in UTC.
+    * Phoenix: annotations of traces and spans, with ``annotator_kind`` and ``result``.
+    """
+    at = {str(key).replace("_", "").lower(): value for key, value in row.items()}
+    keys = {*at}
+    is_run = {"runtype", "starttime", "inputs"} <= keys
+    is_observation = {"traceid", "type", "starttime"} <= keys
+    is_trace = {"id", "timestamp", "input", "output"} <= keys and not keys.isdisjoint({"bookmarked", "public"})
+    is_score = "annotatorkind" in keys or any({*own} <= keys for own in (_SCORE, ("runid", "key", "score")))
+    if not (is_run or is_observation or is_trace or is_score):
+        return row
+    of_run = json_value(at.get("metadata", (json_value(at.get("extra")) or {}).get("metadata"))) or {}
+    result, source = json_value(at.get("result")) or {}, json_value(at.get("feedbacksource")) or {}
+    about = at.get("traceid") or at.get("runid") or at.get("spanid") or at.get("id")
+    start, end = (
+        f"{time}Z" if isinstance(time, str) and _NAIVE.fullmatch(time) else time
+        for time in (first_of(at, ("starttime", "timestamp", "createdat")), at.get("endtime"))
+    )
+    asked, answered = (
+        text if isinstance(text, str | None) else json.dumps(text)
+        for text in (at.get("inputs", at.get("input")), at.get("outputs", at.get("output")))
+    )
+    span = {
+        "trace_id": about,
+        "start_time": start,
+        "session.id": first_of(of_run, ("session_id", "thread_id")) if is_run else at.get("sessionid"),
+        "user.id": first_of(at, ("userid", "authoruserid")) or of_run.get("user_id"),
+    }
+    if is_score:
+        word = first_of(at, ("stringvalue", "label")) or result.get("label")
+        score = next(
+            (held[name] for held in (at, result) for name in ("score", "value") if held.get(name) is not None), None
+        )
+        judged = {
+            "name": first_of(at, ("key", "name")),
+            "score": None if word and at.get("datatype") in {"CATEGORICAL", "TEXT"} else score,
+            "label": word,
+            "explanation": at.get("comment") or result.get("explanation"),
+            "annotator_kind": "LLM"
+            if at.get("source") == "EVAL" or source.get("type") == "model"
+            else at.get("annotatorkind"),
+            "identifier": at.get("id"),
+        }
+        return span | {"links": [{"trace_id": about}], "annotations": [{"annotation": judged}]}
+    kind = {"GENERATION": "LLM", "SPAN": ""}.get(word := str(first_of(at, ("runtype", "type")) or "").upper(), word)
+    found = json_value(answered) if kind == "RETRIEVER" else None
+    return span | {
+        "span_id": at.get("id"),
+        # The input of a trace is also that of its outermost observation.
+        "parent_id": first_of(at, ("parentrunid", "parentobservationid")) or (about if is_observation else None),
+        "end_time": end,
+        "openinference.span.kind": kind,
+        "input.value": asked,
+        "output.value": answered,
+        "metadata": json.dumps(of_run),
+        "retrieval.documents": [
+            {
+                "document.id": first_of({**(each.get("metadata") or {}), **each}, ("id", "source")),
+                "document.content": first_of(each, ("page_content", "pageContent", "content", "text")),
+                "document.score": each.get("score"),
+            }
+            for each in (first_of(found, ("documents", "output")) if isinstance(found, Mapping) else found) or ()
+            if isinstance(each, Mapping)
+        ],
+        "annotations": [
+            {"annotation": {"name": name, "score": value[0]}}
+            for name, value in row.items()
+            if is_trace and name not in {"tags", "comments"} and isinstance(value, list) and value
+        ],
+    }
 
 
 def records_of_logs(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -138,24 +231,37 @@ def _numbered(span: Mapping[str, Any], pattern: str) -> list[dict[str, str]]:
 
 
 def text_of(span: Mapping[str, Any], key: str, names: Sequence[str]) -> str | None:
-    """Return the value of an attribute; for a JSON object, the value under a known key."""
+    """Return the value of an attribute; for a JSON object, the value under a known key, or the last message."""
     if is_null(span.get(key)):
         return None
     text = str(span[key])
     with suppress(ValueError, RecursionError):
         held = json.loads(text) if text.lstrip().startswith("{") else {}
-        return next((str(held[name]) for name in names if held.get(name)), text)
+        roles = {"user", "human"} if names == QUESTION else {"assistant", "ai"}
+        messages = [message.get("kwargs", message) for message in _inner(held, "messages")]
+        said = [_content(each) for each in messages if roles & {each.get("role"), each.get("type")}]
+        return next((str(held[name]) for name in names if held.get(name)), said[-1] if said else text)
     return text
 
 
 def json_value(text: Any) -> Any:
-    """Return the value of a JSON text; None if it is not valid JSON."""
+    """Return the value of a JSON text; None if it is not valid JSON. Other values are returned as they are."""
     try:
-        value = json.loads(text) if isinstance(text, str) else None
-        if value is not None and ("\\ud" in text or "\\uD" in text):
+        value = json.loads(text) if isinstance(text, str) else text
+        if isinstance(text, str) and ("\\ud" in text or "\\uD" in text):
             json.dumps(value, ensure_ascii=False).encode()  # fails for a lone surrogate
     except (ValueError, RecursionError):
         return None
+    return value
+
+
+def parsed_cell(value: Any) -> Any:
+    """Return the list or object in a CSV cell (JSON, or a Python literal)."""
+    if not isinstance(value, str) or value[:1] + value[-1:] not in {"[]", "{}"}:
+        return value
+    for read in (json.loads, ast.literal_eval):
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            return read(value)
     return value
 
 

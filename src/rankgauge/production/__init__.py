@@ -51,6 +51,7 @@ with lazy_imports(globals()):
         LogSummary as LogSummary,
     )
     from rankgauge.production.log_import import Fault as Fault, LogImport as LogImport, import_log as import_log
+    from rankgauge.production.mapping_draft import draft_mapping as draft_mapping
     from rankgauge.production.metrics import (
         METRICS as METRICS,
         OnlineMetric as OnlineMetric,

@@ -221,10 +221,12 @@ def import_log(  # noqa: PLR0913 - one parameter a setting
     ``refused.jsonl`` in the folder of the log, without their text if personal data is not kept.
 
     Args:
-        source: UBI files, OpenInference or OpenTelemetry spans, MLflow or Langfuse feedback, or,
-            with `mapping`, any CSV, JSON lines, or Parquet file; optionally compressed.
+        source: UBI files, OpenInference or OpenTelemetry spans, exports of Phoenix, Langfuse, or
+            LangSmith, MLflow feedback, or, with `mapping`, any CSV, JSON lines, or Parquet file;
+            optionally compressed.
         log: The folder of the log; created if it does not exist.
-        format: One of ``ubi``, ``spans``, ``mlflow``, ``langfuse``, ``events``; if None, detected.
+        format: One of ``ubi``, ``spans``, ``phoenix``, ``langfuse``, ``langsmith``, ``mlflow``,
+            ``events``; if None, detected.
         mapping: A mapping file or its content: the column of each field of an event.
         personal: ``keep`` user identifiers, ``hash`` them with a local key, or ``drop`` them.
         scrub: Whether to replace recognizable personal data in texts; see `scrub`.
@@ -256,6 +258,8 @@ def import_log(  # noqa: PLR0913 - one parameter a setting
         ({'question': 1, 'click': 1}, 1)
     """
     option("personal", personal, ("keep", "hash", "drop"))
+    # The exports of these tools are read as spans.
+    format = "spans" if format in {"phoenix", "langfuse", "langsmith"} else format
     if format is not None and format not in FORMATS:
         raise UnknownName.of("format", format, FORMATS)
     if first_rank not in {None, 0, 1}:
@@ -283,7 +287,7 @@ def import_log(  # noqa: PLR0913 - one parameter a setting
         )
         spans = [file for file in files if file.format == "spans"]
         if spans:
-            importer.ends = trace_ends(batch.rows for file in spans for batch in file.batches())
+            importer.ends, importer.traces = trace_ends(batch.rows for file in spans for batch in file.batches())
         return importer.report(os.fspath(log), files, [importer.run(file) for file in files], dry_run=dry_run)
 
 
@@ -325,6 +329,7 @@ class _Importer:
         self._store, self._mapping, self._timezone = store, mapping, timezone
         self._first_rank, self._now = first_rank, now
         self.ends: Mapping[str, Any] = {}  # of traces
+        self.traces: Mapping[str, str] = {}  # of spans
         import duckdb
 
         self._connection: Any = duckdb.connect(
@@ -370,9 +375,9 @@ class _Importer:
         translation.create_draft(connection)
         own = FORMATS[source.format].mapping
         if source.format == "spans":
-            connection.register("spans", draft_of_spans(batch.rows, mapping, self.ends))
+            connection.register("spans", draft_of_spans(batch.rows, mapping, self.ends, self.traces))
             connection.execute("INSERT INTO draft BY NAME SELECT * FROM spans")
-            counted = r"batch WHERE trim(raw, E' \t\r\n') <> ''"
+            counted = "batch" if source.is_table else r"batch WHERE trim(raw, E' \t\r\n') <> ''"
         elif own is None:
             counted = translation.draft_ubi(connection, mapping)
         else:

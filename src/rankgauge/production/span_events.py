@@ -22,6 +22,7 @@ from rankgauge.formats.spans import (
     json_value,
     kind_of,
     mark_of,
+    parsed_cell,
     question_of,
     records_of_logs,
     retrieved_of,
@@ -46,8 +47,8 @@ _EVALUATION = re.compile(
 _NOT_USERS = ("LLM", "CODE")
 
 
-def trace_ends(batches: Iterable[Any]) -> dict[str, TraceEnds]:
-    """Return for each trace the spans with its question and its answer.
+def trace_ends(batches: Iterable[Any]) -> tuple[dict[str, TraceEnds], dict[str, str]]:
+    """Return for each trace the spans with its question and its answer, and the trace of each span.
 
     All rows are read before any is converted, since the spans of a trace can be in any order, in
     several batches, and in several files.
@@ -56,6 +57,7 @@ def trace_ends(batches: Iterable[Any]) -> dict[str, TraceEnds]:
         batches: Arrow tables with the rows of all files.
     """
     marks: dict[str, list[SpanMark]] = {}
+    traces: dict[str, str] = {}
     for rows in batches:
         for _, row in _objects(rows):
             for span in spans_of(row or {}):
@@ -66,19 +68,28 @@ def trace_ends(batches: Iterable[Any]) -> dict[str, TraceEnds]:
                 )
                 if trace is not None and not is_feedback:
                     marks.setdefault(str(trace), []).append(mark_of(span))
-    return {trace: ends_of(own_marks) for trace, own_marks in marks.items()}
+                    traces[str(first_of(span, SPAN))] = str(trace)
+    return {trace: ends_of(own_marks) for trace, own_marks in marks.items()}, traces
 
 
 def _objects(rows: Any) -> Iterator[tuple[int, dict[str, Any] | None]]:
     """Yield the line and the object of each row that is not blank; None if it is not an object."""
+    if "raw" not in rows.column_names:
+        for cells in rows.to_pylist():
+            # Lists and objects in cells are JSON or, in CSV files of pandas, Python; the values of spans are texts.
+            parsed = {name: value if name.endswith(".value") else parsed_cell(value) for name, value in cells.items()}
+            yield parsed.pop("line"), {name: value for name, value in parsed.items() if value not in (None, "")}
+        return
     for line, raw in zip(rows["line"].to_pylist(), rows["raw"].to_pylist(), strict=True):
         if raw.strip(" \t\r\n"):
             row = json_value(raw)
             yield line, row if isinstance(row, dict) else None
 
 
-def draft_of_spans(rows: Any, mapping: LogMapping | None, ends: Mapping[str, TraceEnds]) -> Any:
-    """Convert rows of spans to a draft of events, an Arrow table; `ends` as from `trace_ends`."""
+def draft_of_spans(
+    rows: Any, mapping: LogMapping | None, ends: Mapping[str, TraceEnds], traces: Mapping[str, str]
+) -> Any:
+    """Convert rows of spans to a draft of events, an Arrow table; `ends` and `traces` as from `trace_ends`."""
     import pyarrow as pa
 
     kinds = {**FEEDBACK, **(mapping.kinds if mapping else {})}
@@ -93,6 +104,9 @@ def draft_of_spans(rows: Any, mapping: LogMapping | None, ends: Mapping[str, Tra
         is_export = not {"resourceSpans", "scopeSpans", "resourceLogs"}.isdisjoint(row)
         if not events and not is_export and not any(first_of(span, TRACE) for span in spans_of(row)):
             events = [{"fault": "no span"}]
+        for event in events:
+            # Feedback may name a span instead of its trace.
+            event["question_id"] = traces.get(event.get("question_id", ""), event.get("question_id"))
         drafts += [{**event, "line": line, "part": part} for part, event in enumerate(events)]
     types = {
         "BIGINT": pa.int64(),

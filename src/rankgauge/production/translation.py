@@ -181,6 +181,7 @@ def draft_mapped(connection: Any, mapping: LogMapping, columns: Mapping[str, str
         at = {name: columns.get(name, "NULL::VARCHAR") for name in named}
         source, valid = "batch", "true"
     parameters = Parameters()
+    rules = {**dict.fromkeys(_LISTS, mapping.separator), "time": mapping.time_format or None}
     drafts: list[str] = []
     presences: list[str] = []
     for part, event in enumerate(mapping.events or [{}]):
@@ -188,7 +189,9 @@ def draft_mapped(connection: Any, mapping: LogMapping, columns: Mapping[str, str
         fields = {**mapping.columns, **own}
         cells = {key: at[column] for key, column in fields.items() if key not in own or key != "kind"}
         parts = {
-            key: f"items({cell}, {parameters.add(mapping.separator)})" if key in _LISTS else f"known({cell})"
+            key: f"{'items' if key in _LISTS else 'in_format'}({cell}, {parameters.add(rules[key])})"
+            if rules.get(key) is not None
+            else f"known({cell})"
             for key, cell in cells.items()
         }
         if "kind" in own:
@@ -284,6 +287,7 @@ _PARTS: Mapping[str, tuple[Any, str]] = {
     "events": (list, '[[events]], then kind = "click"'),
     "attributes": (list, 'attributes = ["language"]'),
     "separator": (str, 'separator = ";"'),
+    "time_format": (str, 'time_format = "%d.%m.%Y %H:%M"'),
     "first_rank": (int, "first_rank = 0 or 1"),
 }
 
@@ -302,6 +306,7 @@ class LogMapping:
         attributes: The columns that become attributes.
         separator: The separator of documents, ranks, and scores in cells other than JSON lists.
         first_rank: The first rank, 0 or 1; if None, detected.
+        time_format: The format of times that are not ISO 8601, such as ``%d.%m.%Y %H:%M``.
     """
 
     columns: Mapping[str, str]
@@ -311,6 +316,7 @@ class LogMapping:
     attributes: Sequence[str] = ()
     separator: str = ""
     first_rank: int | None = 1
+    time_format: str = ""
 
 
 def read_mapping(path: str | os.PathLike[str]) -> LogMapping:
@@ -385,7 +391,10 @@ def _column_faults(columns: Mapping[str, Any], events: Sequence[Mapping[str, Any
 OWN = LogMapping({name: name for name in FIELDS}, {kind: kind for kind in KINDS})
 # Names of user feedback, with the corresponding kinds of events.
 FEEDBACK = dict.fromkeys(
-    ("user_feedback", "user-feedback", "user feedback", "feedback", "thumbs", "thumbs_up", "user_satisfaction"),
+    (
+        *("user_feedback", "user-feedback", "user feedback", "feedback", "thumbs", "thumbs_up", "user_satisfaction"),
+        *("user_score", "user-score", "thumbs-up", "thumbs up"),
+    ),
     "thumbs",
 ) | {"answerable": "label", "preference": "preference"}
 # Feedback exported by other tools: the keys of a row, and the mapping.
@@ -402,23 +411,6 @@ VENDORS: Mapping[str, tuple[frozenset[str], LogMapping]] = {
                 "value": "feedback.value",
                 "text": "rationale",
                 "label": "assessment_name",
-            },
-            FEEDBACK,
-        ),
-    ),
-    "langfuse": (
-        frozenset({"traceId", "name", "value", "timestamp"}),
-        LogMapping(
-            {
-                "event_id": "id",
-                "kind": "name",
-                "time": "timestamp",
-                "question_id": "traceId",
-                "session_id": "sessionId",
-                "user_id": "authorUserId",
-                "value": "value",
-                "text": "comment",
-                "label": "name",
             },
             FEEDBACK,
         ),

@@ -51,26 +51,15 @@ class Result:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{self._offered(name)}")
+            fix = "" if name.startswith("_") else f"\nfix: {self._reading(name)}"
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{fix}")
 
-        def __getitem__(self, key: Any) -> Any:
-            if isinstance(self, tuple):
-                return tuple.__getitem__(self, key)
-            raise TypeError(f"{type(self).__name__}[{key!r:.60}] is not possible{self._offered(str(key))}")
-
-    def _offered(self, name: str) -> str:
-        """Return a line with the fix for a name that does not exist: similar names, or how to read a value."""
-        if name.startswith("_"):
-            return ""
+    def _reading(self, name: str) -> str:
+        """Return how to read single values, such as that of `name`, for messages."""
         import difflib
 
         near = difflib.get_close_matches(name, [each for each in dir(self) if each[0] != "_"], n=1, cutoff=0.65)
-        fix = f"did you mean {near[0]}? " if near else ""
-        return f"\nfix: {fix}{self._reading(name) or 'to_frame() and to_dict() have all values'}"
-
-    def _reading(self, name: str = "") -> str:  # noqa: ARG002 - of subclasses
-        """Return how to read single values, such as that of `name`, for messages."""
-        return ""
+        return f"{f'did you mean {near[0]}? ' if near else ''}to_frame() and to_dict() have all values"
 
     def table(self) -> Table:
         """Return the result as one formatted table."""

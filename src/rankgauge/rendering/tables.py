@@ -30,7 +30,6 @@ WIDTH = 80
 _LEAST = 8  # minimum width of a truncated column
 _PROSE = 24  # width above which a text is wrapped, and minimum width of a wrapped column
 _NAMED = 2  # columns or tables that the last note of a short output names
-_COLUMN = 45  # characters of a column of a page with two columns
 _GAPS = (3, 2)  # spaces between columns; fewer if a table is too wide
 # Colors of cells on a terminal.
 _STYLES = {"error": "31;1", "warning": "33;1", "info": "36;1", "FAIL": "31;1", "PASS": "32;1"}
@@ -470,11 +469,12 @@ def to_latex(table: Table) -> str:
     than the column, or higher than most of the page. Every text is escaped; non-Latin characters
     need LuaLaTeX or XeLaTeX.
     """
-    if sum(_widths(table)) > _COLUMN and len(table.rows) > 1:
+    # A column of a page with two has about 45 characters.
+    if sum(_widths(table)) > 45 and len(table.rows) > 1:
         cells = dict(enumerate(map(set, zip(*table.rows, strict=True))))
         same = {n: cell for n, (cell, *more) in cells.items() if isinstance(cell, str) and not more}
-        title = "; ".join(keep(table.title, *(f"{table.columns[n]}: {cell}" for n, cell in same.items())))
-        table = replace(table.part(columns=[n for n in cells if n not in same]), title=title)
+        titles = keep(table.title, *(f"{table.columns[n]}: {cell}" for n, cell in same.items()))
+        table = replace(table.part(columns=[n for n in cells if n not in same]), title="; ".join(titles))
     table = table.escaped(for_latex, _latex_code)
     notes = [f"    \\textbullet~{note}" for note in table.notes]
     below = "\n".join(["    {\\footnotesize\\raggedright", *notes, "    \\par}"])

@@ -13,7 +13,7 @@ from rankgauge.measures.compiled import COMPILED_MEASURES
 from rankgauge.measures.declaration import NAMES, Declaration
 from rankgauge.measures.measure import Measure, list_measures as all_measures, parse_all
 from rankgauge.measures.translation import tool_names
-from rankgauge.production.metrics import METRICS, OnlineMetric
+from rankgauge.production.metrics import METRICS
 from rankgauge.rendering.tables import Table, wrapped
 
 
@@ -33,17 +33,16 @@ def measures_table() -> Table:
                 for reads, command in inputs.items()
                 for m in all_measures(reads)
             ),
-            *((m.name, _defined(m), m.better or "neither", "", "logs metrics") for m in METRICS.values()),
+            *(
+                (m.name, m.definition.format(minutes=10, similarity=0.5), m.better or "neither", "", "logs metrics")
+                for m in METRICS.values()
+            ),
         ),
         notes=(
             "rankgauge measures NAME explains one; write Name(param=value)@k",
             "in trec_eval: the name of the measure with the same values there",
         ),
     )
-
-
-def _defined(metric: OnlineMetric) -> str:
-    return metric.definition.format(minutes=10, similarity=0.5)
 
 
 def describe(name: str | Measure, *, full: bool = True) -> str:
@@ -61,9 +60,11 @@ def describe(name: str | Measure, *, full: bool = True) -> str:
         True
     """
     if name in METRICS:
-        metric = METRICS[str(name)]
-        about = f"{name}: {_defined(metric)}", "", f"Unit: {metric.unit}; better: {metric.better or 'neither'}."
-        return "\n".join([*about, f"Computed by: rankgauge logs metrics LOG -m {name}", ""])
+        row = next(row for row in measures_table().records() if row["measure"] == name)
+        return (
+            f"{name}: {row['description']}\n\nBetter: {row['better']}.\n"
+            f"Computed by: rankgauge logs metrics LOG -m {name}\n"
+        )
     bare = _declared(name)
     return "\n".join(_described(bare.declaration, full=full)) + "\n"
 
