@@ -99,16 +99,19 @@ class JudgingStatus(Result):
 
     def table(self) -> Table:
         """Return one row for each part of the project and each judge; most judges are details."""
-        time = _duration(self.left * self.seconds) if self.seconds and self.left else ""
-        blocked = f"; {self.blocked:,} need more people" if self.blocked else ""
         # Sets that several people share can exceed the largest number.
-        people = sum(judge.kind == "person" and not judge.revoked for judge in self.judges)
+        limit = "about" if sum(judge.kind == "person" and not judge.revoked for judge in self.judges) > 1 else "at most"
+        limit += _duration(self.left * self.seconds) if self.seconds else ""
         rows = (
             ("questions", self.questions, ""),
             ("with candidates", self.pooled, many(self.candidates, "pair") + " to judge"),
             ("complete", self.complete, ""),
             ("tasks judged", self.judged, ""),
-            ("tasks left", self.left, f"{'about' if people > 1 else 'at most'}{time}{blocked}" if self.left else ""),
+            (
+                "tasks left",
+                self.left,
+                "; ".join(keep(self.left and limit, self.blocked and f"{self.blocked:,} need more people")),
+            ),
         )
         judges = sorted(self.judges, key=lambda judge: -judge.finished) if len(self.judges) > _JUDGES else self.judges
         listed = ((f"{judge.kind} {judge.name}", judge.finished, ", ".join(_described(judge))) for judge in judges)

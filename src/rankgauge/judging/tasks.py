@@ -406,21 +406,20 @@ class ProjectState:
         """Return the largest number of tasks that these people can still get: begun, shared, and new ones."""
         reserved = self.reserved(now)
         shared = Counter(shown.question for judge in people for shown in _unfinished_overlaps(self, judge, now))
-        begun = [shown for shown in self.unfinished.values() if shown.judge in people]
-        total = sum(shown.id in self.latest or not shown.expired(now) for shown in begun)
+        total = sum(
+            shown.judge in people and (shown.id in self.latest or not shown.expired(now))
+            for shown in self.unfinished.values()
+        )
         for question, pool in self.pools.items():
-            free = self.known(question, now).left - len(reserved.get(question, ()))
             shown = min(self.settings.shown or 1, len(pool))
-            sets = math.comb(len(pool), shown) * len(people)
-            if free > 0:
-                seen = (items for judge in people for items in self.seen(question, judge))
-                sets -= sum(len(items) == shown and items <= {*pool} for items in seen)
-            total += max(shared[question], min(free, sets), 0)
+            seen = (items for judge in people for items in self.seen(question, judge) if items <= {*pool})
+            unseen = math.comb(len(pool), shown) * len(people) - sum(len(items) == shown for items in seen)
+            total += max(shared[question], min(self.known(question, now).left - len(reserved[question]), unseen), 0)
         return total
 
-    def reserved(self, now: datetime) -> dict[str, list[frozenset[str]]]:
+    def reserved(self, now: datetime) -> defaultdict[str, list[frozenset[str]]]:
         """Return the sets of each question that are reserved for judges."""
-        reserved: dict[str, list[frozenset[str]]] = defaultdict(list)
+        reserved = defaultdict[str, list[frozenset[str]]](list)
         for shown in self.unfinished.values():
             if not shown.expired(now):
                 reserved[shown.question].append(shown.items)

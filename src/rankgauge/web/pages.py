@@ -133,8 +133,15 @@ def _title(request: Request, project: JudgingProject) -> str:
 
 def error_page(request: Request, what: str, *, where: str = "", fix: str = "", status: int = 400) -> Response:
     """Return a page with an error, its location, and its fix."""
-    fix = fix and (in_words(fix) or "Tell the person who runs this server.")
-    return render(request, "error.html", status=status, title="Judging", what=what, where=where, fix=fix)
+    return render(
+        request,
+        "error.html",
+        status=status,
+        title="Judging",
+        what=what,
+        where=where,
+        fix=fix and (in_words(fix) or "Tell the person who runs this server."),
+    )
 
 
 def in_words(text: str) -> str:
@@ -144,9 +151,8 @@ def in_words(text: str) -> str:
         >>> in_words("find the likely causes: rankgauge diagnose @latest; or judge more questions")
         'find the likely causes, or judge more questions'
     """
-    clauses = re.split(r"(?<=[.;:]) +|(?= \()", text)
-    kept = " ".join(part.strip() for part in clauses if not _COMMAND.search(part))
-    return re.sub(r"[:;](?= or )", ",", kept).rstrip(":;, ")
+    clauses = (part.strip() for part in re.split(r"(?<=[.;:]) +|(?= \()", text) if not _COMMAND.search(part))
+    return re.sub(r"[:;](?= or )", ",", " ".join(clauses)).rstrip(":;, ")
 
 
 def address(*path: object, **query: object) -> str:
@@ -175,7 +181,6 @@ def see_other(url: str) -> Response:
 def _templates() -> Any:
     templates = environment(Path(__file__).parent / "templates")
     templates.globals |= {"address": address, "compared": compared, "in_words": in_words}
-    templates.filters["in_words"] = in_words
     return templates
 
 
@@ -466,15 +471,14 @@ def displayed(document: Document, settings: Settings, question: str) -> Displaye
     names = settings.fields or [name for name in document.fields if name not in {settings.image, settings.link}]
     texts = {name: document.fields[name] for name in names if document.fields.get(name)}
     title = texts.pop("title", "")
-    parts = [
-        (name, markdown_html(text, question, document.id), "markdown")
-        if name == "text" and _MARKDOWN.search(document.id)
-        else (name, highlighted(text, question), "code" if name in _CODE else "")
-        for name, text in texts.items()
-    ]
     return DisplayedDocument(
         highlighted(title, question),
-        tuple(parts),
+        tuple(
+            (name, markdown_html(text, question, document.id), "markdown")
+            if name == "text" and _MARKDOWN.search(document.id)
+            else (name, highlighted(text, question), "code" if name in _CODE else "")
+            for name, text in texts.items()
+        ),
         _address(document, settings.image),
         _address(document, settings.link),
     )
@@ -502,8 +506,11 @@ def markdown_html(text: str, question: str = "", document: str = "") -> Markup:
         elif token.type == "image":
             token.type, token.content = "html_inline", _image_html(document, str(token.attrs["src"]), token.content)
         elif token.type == "link_open":
-            is_web = _WEB.match(str(token.attrs["href"]))
-            token.attrs = token.attrs | {"target": "_blank", "rel": "noopener noreferrer"} if is_web else {}
+            token.attrs = (
+                dict(token.attrs, target="_blank", rel="noopener noreferrer")
+                if _WEB.match(str(token.attrs["href"]))
+                else {}
+            )
         elif token.type.startswith("heading"):  # below the headings of the page
             token.tag = f"h{min(6, int(token.tag[1]) + 2)}"
         elif "style" in token.attrs:  # the alignment of a cell
