@@ -346,3 +346,33 @@ def test_answers_are_read_from_the_same_exports(tmp_path):
 def test_rows_with_a_few_of_these_names_are_no_export(tmp_path):
     with pytest.raises(FormatError, match="format of this log is not known"):
         import_log(_lines(tmp_path / "a.jsonl", [{"id": "1", "timestamp": 1, "input": "a"}]), tmp_path / "log")
+
+
+_ODD = [
+    {"id": 1, "run_type": [], "start_time": {}, "inputs": [1], "outputs": {"documents": "d"}, "extra": [1]},
+    {
+        "id": "r",
+        "run_type": "retriever",
+        "start_time": "x",
+        "inputs": "a",
+        "outputs": {"documents": [{"metadata": "m"}, 1]},
+    },
+    {
+        "id": "r",
+        "run_type": "chain",
+        "start_time": 5,
+        "inputs": {"messages": [{"kwargs": "x", "role": []}]},
+        "extra": "[1]",
+    },
+    {"trace_id": "t", "name": {}, "value": {}, "timestamp": [], "data_type": [], "string_value": "a"},
+    {"annotator_kind": [], "result": "[1]", "span_id": {}},
+    {"id": "t", "timestamp": 1, "input": None, "output": None, "public": True, "a": [[1]], "metadata": "[2]"},
+    {"data": [{"data": [{"runs": [{}]}]}]},
+]
+
+
+@pytest.mark.parametrize("row", _ODD, ids=range(len(_ODD)))
+def test_odd_values_are_refused_or_kept_and_end_no_import(row, tmp_path):
+    report = import_log(_lines(tmp_path / "odd.jsonl", [*_langsmith_runs(), row]), tmp_path / "log")
+    assert report.rows == 3
+    assert report.questions >= 1

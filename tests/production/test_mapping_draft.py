@@ -125,3 +125,12 @@ def test_a_corrected_draft_is_not_overwritten(tmp_path):
 def test_a_known_format_needs_no_draft(tmp_path):
     draft, _ = _draft(tmp_path, "event_id,kind,time\n1,question,2026-05-01T12:00:00Z\n")
     assert draft == ""
+
+
+def test_a_draft_of_hostile_rows_is_valid_and_escaped(tmp_path):
+    rows = ['{"time": "\\u001b[2J", "query\\u007f": "a\\u009b"}', "7", '{"query": {"a": ["\\u0000"]}}', "[1]"]
+    (tmp_path / "a.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    tomllib.loads(draft_mapping(tmp_path / "a.jsonl"))
+    done = run("logs", "import", "a.jsonl", "log", cwd=tmp_path)
+    assert done.returncode == 2
+    assert not {"\x1b", "\x7f", "\x9b", "\x00"} & {*done.stdout, *done.stderr}

@@ -22,6 +22,7 @@ from rankgauge.cli.output import (
     write_report,
 )
 from rankgauge.cli.parameters import Count, Group, Positive, argument, command, option
+from rankgauge.core.escaping import for_terminal
 
 
 @command(short_help="Compute rates with intervals: thumbs, clicks, abstentions, latency.")
@@ -480,7 +481,7 @@ def import_(
             target = f"{Path(source).stem}.mapping.toml"
             if not Path(target).exists():  # it may have been corrected
                 write_report(target, draft)
-            print_text(draft)
+            print_text("".join(f"{for_terminal(line)}\n" for line in draft.splitlines()))
             raise rankgauge.FormatError(
                 f"the format of this log is not known; nothing was imported, and {target} is a draft of a mapping",
                 path=source,

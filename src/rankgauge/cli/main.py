@@ -216,8 +216,10 @@ def _suggestion(error: click.UsageError) -> str:
         return f"\nfix: {' '.join(': '.join(option.get_help_record(error.ctx) or ()).split())}"
     # The first example in the help of the command.
     named = path.rpartition("rankgauge")[2]
-    found = re.findall(rf"^ *(rankgauge{named} .*)", command.help or "", re.MULTILINE)
-    example = [*found, "rankgauge evaluate qrels.txt bm25.run"][0]
+    example = [
+        *re.findall(rf"^ *(rankgauge{named} .*)", command.help or "", re.MULTILINE),
+        "rankgauge evaluate qrels.txt bm25.run",
+    ][0]
     if unknown is None:
         return f"\nfix: write it as in {example}"
     kind, name, value = unknown.groups()
@@ -228,11 +230,11 @@ def _suggestion(error: click.UsageError) -> str:
         kind, [*getattr(getattr(option, "type", None), "choices", ())]
     )
     needed, fix = (_OTHER_NAMES | (_OF_SQL if command.name == "sql" else {})).get(got, ("", ""))
-    starts = [each for each in known if len(got) > 2 and each.startswith(got)]
-    close = starts or difflib.get_close_matches(got, known, n=1, cutoff=0.7)
+    close = [each for each in known if len(got) > 2 and each.startswith(got)] or difflib.get_close_matches(
+        got, known, n=1, cutoff=0.7
+    )
     below = [each for each, entry in commands.items() if got in getattr(entry, "commands", {})]
-    pieces = " ".join(command.collect_usage_pieces(error.ctx)).split()
-    if fix and needed in {"", *known, *options, *pieces}:
+    if fix and needed in {"", *known, *options, *" ".join(command.collect_usage_pieces(error.ctx)).split()}:
         fix = fix.replace("{}", path)
     elif close:
         fix = f"did you mean {close[0]}?"

@@ -105,15 +105,15 @@ def _as_span(row: Mapping[str, Any]) -> Mapping[str, Any]:
     is_score = "annotatorkind" in keys or any({*own} <= keys for own in (_SCORE, ("runid", "key", "score")))
     if not (is_run or is_observation or is_trace or is_score):
         return row
-    of_run = json_value(at.get("metadata", (json_value(at.get("extra")) or {}).get("metadata"))) or {}
-    result, source = json_value(at.get("result")) or {}, json_value(at.get("feedbacksource")) or {}
+    of_run = object_of(at.get("metadata", object_of(at.get("extra")).get("metadata")))
+    result, source = object_of(at.get("result")), object_of(at.get("feedbacksource"))
     about = at.get("traceid") or at.get("runid") or at.get("spanid") or at.get("id")
     start, end = (
         f"{time}Z" if isinstance(time, str) and _NAIVE.fullmatch(time) else time
         for time in (first_of(at, ("starttime", "timestamp", "createdat")), at.get("endtime"))
     )
     asked, answered = (
-        text if isinstance(text, str | None) else json.dumps(text)
+        text if isinstance(text, str | None) else json.dumps(text, default=str, skipkeys=True)
         for text in (at.get("inputs", at.get("input")), at.get("outputs", at.get("output")))
     )
     span = {
@@ -129,7 +129,7 @@ def _as_span(row: Mapping[str, Any]) -> Mapping[str, Any]:
         )
         judged = {
             "name": first_of(at, ("key", "name")),
-            "score": None if word and at.get("datatype") in {"CATEGORICAL", "TEXT"} else score,
+            "score": None if word and at.get("datatype") in ("CATEGORICAL", "TEXT") else score,
             "label": word,
             "explanation": at.get("comment") or result.get("explanation"),
             "annotator_kind": "LLM"
@@ -148,10 +148,10 @@ def _as_span(row: Mapping[str, Any]) -> Mapping[str, Any]:
         "openinference.span.kind": kind,
         "input.value": asked,
         "output.value": answered,
-        "metadata": json.dumps(of_run),
+        "metadata": json.dumps(of_run, default=str, skipkeys=True),
         "retrieval.documents": [
             {
-                "document.id": first_of({**(each.get("metadata") or {}), **each}, ("id", "source")),
+                "document.id": first_of({**object_of(each.get("metadata")), **each}, ("id", "source")),
                 "document.content": first_of(each, ("page_content", "pageContent", "content", "text")),
                 "document.score": each.get("score"),
             }
@@ -238,10 +238,15 @@ def text_of(span: Mapping[str, Any], key: str, names: Sequence[str]) -> str | No
     with suppress(ValueError, RecursionError):
         held = json.loads(text) if text.lstrip().startswith("{") else {}
         roles = {"user", "human"} if names == QUESTION else {"assistant", "ai"}
-        messages = [message.get("kwargs", message) for message in _inner(held, "messages")]
-        said = [_content(each) for each in messages if roles & {each.get("role"), each.get("type")}]
+        messages = ({**message, **object_of(message.get("kwargs"))} for message in _inner(held, "messages"))
+        said = [_content(each) for each in messages if roles & {str(each.get("role")), str(each.get("type"))}]
         return next((str(held[name]) for name in names if held.get(name)), said[-1] if said else text)
     return text
+
+
+def object_of(value: Any) -> Mapping[str, Any]:
+    """Return a mapping, or the object in a JSON text; empty for other values."""
+    return held if isinstance(held := json_value(value), Mapping) else {}
 
 
 def json_value(text: Any) -> Any:

@@ -7,11 +7,11 @@ import os
 import re
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 
+from rankgauge.core.escaping import for_terminal
 from rankgauge.core.text import keep
 from rankgauge.errors import FormatError
-from rankgauge.formats.spans import json_value
+from rankgauge.formats.spans import object_of
 from rankgauge.production.sources import find_format
 
 _quoted = partial(json.dumps, ensure_ascii=False)
@@ -67,8 +67,8 @@ def draft_mapping(path: str | os.PathLike[str]) -> str:
         FormatError: If the file is neither JSON nor a table.
 
     Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp(), "chat.csv")
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "chat.csv")
         >>> _ = path.write_text("asked_at,question,rating\n1777636800,late fees,up\n", encoding="utf-8")
         >>> print(draft_mapping(path).splitlines()[8])
         value = "rating"  # the name has "rating"; values are thumbs, 0 as down: up
@@ -79,7 +79,7 @@ def draft_mapping(path: str | os.PathLike[str]) -> str:
     rows = next(find_format(os.fspath(path), mapped=True).batches()).rows.slice(0, 500).to_pylist()
     cells: dict[str, list[str]] = {}
     for row in rows:
-        outer = [*(json_value(row["raw"]) or {}).items()] if "raw" in row else [*row.items()][:-1]
+        outer = [*object_of(row["raw"]).items()] if "raw" in row else [*row.items()][:-1]
         inner = [
             (f"{name}.{key}", cell) for name, held in outer if isinstance(held, dict) for key, cell in held.items()
         ]
@@ -109,7 +109,7 @@ def draft_mapping(path: str | os.PathLike[str]) -> str:
     unused = [column for column in cells if column not in columns]
     return "\n".join(
         keep(
-            f"# Draft of a mapping for {Path(path).name}, from its first {len(rows)} rows. Check each line.",
+            f"# Draft of a mapping, from the first {len(rows)} rows. Check each line.",
             *(f"# not used: {column} ({_shown(cells[column])})" for column in unused),
             unused and f"# attributes = [{', '.join(map(_quoted, unused))}]  # without the number sign: attributes",
             *(
@@ -134,9 +134,9 @@ def draft_mapping(path: str | os.PathLike[str]) -> str:
             ),
             "\n",
         )
-    )
+    ).replace("\x7f", "\\u007f")
 
 
 def _shown(texts: list[str]) -> str:
     """Return up to three distinct values, shortened, on one line."""
-    return ", ".join(" ".join(text.split())[:30] for text in [*dict.fromkeys(texts)][:3])
+    return ", ".join(for_terminal(" ".join(text.split())[:30]) for text in [*dict.fromkeys(texts)][:3])

@@ -175,7 +175,8 @@ def find_format(path: str, *, format: str | None = None, mapped: bool = False) -
         raise FormatError(
             "the format of this log is not known",
             path=name,
-            fix="pass --mapping FILE, which maps its columns, or --format: " + ", ".join(list(FORMATS)[:-1]),
+            fix="pass --mapping FILE, which maps its columns (rankgauge.production.draft_mapping drafts one), "
+            "or --format: " + ", ".join(list(FORMATS)[:-1]),
         )
     return Source(path, form, columnar, delimiter, columns)
 

@@ -473,8 +473,10 @@ def to_latex(table: Table) -> str:
     if sum(_widths(table)) > 45 and len(table.rows) > 1:
         cells = dict(enumerate(map(set, zip(*table.rows, strict=True))))
         same = {n: cell for n, (cell, *more) in cells.items() if isinstance(cell, str) and not more}
-        titles = keep(table.title, *(f"{table.columns[n]}: {cell}" for n, cell in same.items()))
-        table = replace(table.part(columns=[n for n in cells if n not in same]), title="; ".join(titles))
+        table = replace(
+            table.part(columns=[n for n in cells if n not in same]),
+            title="; ".join(keep(table.title, *(f"{table.columns[n]}: {cell}" for n, cell in same.items()))),
+        )
     table = table.escaped(for_latex, _latex_code)
     notes = [f"    \\textbullet~{note}" for note in table.notes]
     below = "\n".join(["    {\\footnotesize\\raggedright", *notes, "    \\par}"])
