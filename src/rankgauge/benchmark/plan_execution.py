@@ -77,7 +77,7 @@ def run_plan(
     plan.check()
     bench = plan.load(store=store, progress=progress) if bench is None else bench
     if not bench.queries:
-        raise unjudged_error(bench.collection.documents, bench.collection.queries, plan.collection.get("source", ""))
+        raise unjudged_error(bench.collection, plan.collection.get("source", ""))
     builder = PlanBuilder(plan, bench)
     built: dict[str, Any] = {}
     failed: dict[str, RankgaugeError] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -86,23 +86,23 @@ def other_splits(source: Any, split: str | None) -> dict[str, Qrels]:
     return {name: Qrels(read_source(files.source(file))) for name, file in splits_of(files).items() if file != chosen}
 
 
-def unjudged_error(documents: Iterable[str], queries: Mapping[str, Any], folder: str | os.PathLike[str]) -> InputError:
+def unjudged_error(collection: Any, folder: str | os.PathLike[str]) -> InputError:
     """Return the error for a collection without questions, or without judgments, that says what was looked for.
 
     Args:
-        documents: The ids of the documents.
-        queries: The queries by id.
+        collection: The collection.
         folder: The folder that was loaded; another source is only named.
     """
-    example, name = next(iter(documents), "d1"), os.fspath(folder)
+    example, name, queries = next(iter(collection.documents), "d1"), os.fspath(folder), collection.queries
     if queries:
-        columns = dict.fromkeys(key for row in islice(queries.values(), 50) for key in row.fields)
-        what = f"{many(len(queries), 'question')}, none with judgments"
-        what += f"; its columns {', '.join(map(repr, columns))} are not read as ids of documents" if columns else ""
-        fix = f"add a column relevant with ids of documents, such as {example!r}, or judge some documents: "
+        columns = ", ".join(dict.fromkeys(repr(key) for row in islice(queries.values(), 50) for key in row.fields))
         new = Path(name).is_dir() and find_project_file(name) is None
         return InputError(
-            what, where=name, fix=f"{fix}rankgauge {f'init {shlex.quote(name)}' if new else 'judge create'}"
+            f"{many(len(queries), 'question')}, none with judgments"
+            + (f"; its columns {columns} are not read as ids of documents" if columns else ""),
+            where=name,
+            fix=f"add a column relevant with ids of documents, such as {example!r}, or judge some documents: "
+            f"rankgauge {f'init {shlex.quote(name)}' if new else 'judge create'}",
         )
     files = files_in_folder(Path(name)).names if Path(name).is_dir() else frozenset()
     tables = sorted(file for file in files if file.lower().endswith((".csv", ".tsv", ".xlsx")))
@@ -188,8 +188,7 @@ class _Loader:
                     where=files.name,
                     fix="unpack the archive, and load the folder",
                 )
-            others = [] if files.folder is None else pages_of(files.folder)[1]
-            convert = conversions(files.folder, others) if files.folder else ""
+            convert = conversions(files.folder, pages_of(files.folder)[1]) if files.folder else ""
             raise InputError(
                 "there are neither documents nor queries",
                 where=files.name,

@@ -86,8 +86,8 @@ def in_python(pairs: Iterable[tuple[bytes, bytes]], item: str = "") -> str:
     """Return how to turn the first id of each pair into the second, as for `id_change`; empty if it varies."""
     changes = [_difference(_text(ours), _text(theirs)) for ours, theirs in pairs]
     # Ids without a part are not changed by its removal.
-    parts = [{change[place] for change in changes} - {""} for place in range(4)]
-    if not changes or max(map(len, parts)) != 1 or (any(parts[:2]) and any(parts[2:])):
+    parts = [{_NUMBER.sub("\0", change[place]) for change in changes} - {""} for place in range(4)]
+    if not all(map(any, changes)) or max(map(len, parts)) != 1 or (any(parts[:2]) and any(parts[2:])):
         return ""
     before, behind, start, end = (part.pop() if part else "" for part in parts)
     based = bool(item) and len(before) > 1 and before.endswith("/")
@@ -102,13 +102,12 @@ def in_python(pairs: Iterable[tuple[bytes, bytes]], item: str = "") -> str:
 
 
 def _difference(ours: str, theirs: str) -> tuple[str, str, str, str]:
-    """Return what one id has before and behind the other, and what it lacks; numbers of chunks as NUL."""
+    """Return what one id has before and behind the other, and what it lacks; empty if they differ otherwise."""
     before, found, behind = ours.rpartition(theirs)
     if found:
-        return before, _NUMBER.sub("\0", behind), "", ""
+        return before, behind, "", ""
     before, found, behind = theirs.rpartition(ours)
-    # Ids that differ otherwise vary.
-    return ("", "", before, behind) if found else (ours, theirs, ours, theirs)
+    return ("", "", before, behind) if found else ("", "", "", "")
 
 
 def _strip(text: str) -> str:
@@ -118,31 +117,26 @@ def _strip(text: str) -> str:
 _zeros, _point = partial(_ZEROS.sub, ""), partial(_POINT.sub, r"\1")
 
 
-def _all(text: str) -> str:
-    return _zeros(_point(_strip(unquote(text)))).casefold()
-
-
-def _is_cased(ids: str) -> bool:
-    return ids.casefold() != ids
-
-
-def _is_numbered(ids: str) -> bool:
-    return bool(_WORDS.search(ids) and _NUMBERS.search(ids))
-
-
-def _is_varied(ids: str) -> bool:
-    return "%" in ids or _is_cased(ids) or bool(_BLANKS.search(ids) or _ZEROS.search(ids) or _POINTS.search(ids))
-
-
 _WAYS = (
     Way("without surrounding spaces or quotes", _strip, _BLANKS.search, sure=True),
-    Way("in the same case", str.casefold, _is_cased),
+    Way("in the same case", str.casefold, lambda ids: ids.casefold() != ids),
     Way("without leading zeros", _zeros, _ZEROS.search, sure=True),
     Way("without .0 at the end", _point, _POINTS.search, sure=True),
     Way("without %-escapes", unquote, re.compile("%").search, sure=True),
-    Way("without spaces, case, leading zeros, .0, and %-escapes", _all, _is_varied),
+    Way(
+        "without spaces, case, leading zeros, .0, and %-escapes",
+        lambda text: _zeros(_point(_strip(unquote(text)))).casefold(),
+        lambda ids: (
+            ids.casefold() != ids or "%" in ids or any(pattern.search(ids) for pattern in (_BLANKS, _ZEROS, _POINTS))
+        ),
+    ),
     Way("without the prefix", partial(_PREFIX.sub, ""), _MARKS.search, both=False),
-    Way("without the word before the number", partial(_WORD.sub, ""), _is_numbered, both=False),
+    Way(
+        "without the word before the number",
+        partial(_WORD.sub, ""),
+        lambda ids: _WORDS.search(ids) and _NUMBERS.search(ids),
+        both=False,
+    ),
     Way("without the chunk number", partial(_CHUNK.sub, ""), _MARKS.search, both=False),
     Way("without the chunk number", partial(_PART.sub, ""), _MARKS.search, both=False),
     Way("without the suffix", partial(_SUFFIX.sub, ""), _MARKS.search, both=False),
@@ -248,18 +242,13 @@ def named(way: Way, pairs: Iterable[tuple[bytes, bytes]]) -> str:
     """
     if way.both or way.shared:
         return way.by
-    parts = dict.fromkeys(_rest(*sorted(pair, key=len, reverse=True)) for pair in pairs)
+    parts = dict.fromkeys(
+        " and ".join(f"'{part}'" for part in _difference(*map(_text, pair)) if part) for pair in pairs
+    )
     first = next(iter(parts), "")
     if not first:
         return way.by
     return f"{way.by} {first}" if len(parts) == 1 else f"{way.by}, such as {first}"
-
-
-def _rest(longer: bytes, shorter: bytes) -> str:
-    """Return the characters that one id has before and after the other, quoted."""
-    before, middle, behind = longer.rpartition(shorter)
-    parts = [f"'{_text(part)}'" for part in (before, behind) if middle and part]
-    return " and ".join(parts)
 
 
 def _text(value: bytes) -> str:

@@ -24,7 +24,7 @@ from rankgauge.formats.archives import Archive
 from rankgauge.formats.columns import RUN, Layout
 from rankgauge.formats.datasets import TEST
 from rankgauge.formats.lines import Source
-from rankgauge.formats.questions import Grades, may_be_questions, read_questions
+from rankgauge.formats.questions import Grades, read_questions
 from rankgauge.formats.registry import unpacked
 from rankgauge.formats.texts import Faults, RowReader, TextReader, TextRow, TextSource, kept
 
@@ -346,10 +346,8 @@ def _judgments(files: FileSet, split: str | None) -> _Judgments | None:
         also = f"; there are also: {others}" if others else ""
         return files.source(chosen), [f"{files.name}: judgments from {chosen}{also}"]
     asked = files.first(QUERIES)
-    if asked is None or not may_be_questions(files.source(asked)):
-        return None
-    _, grades = read_questions(files.source(asked), documents_in(files)[0])
-    return grades or {}, [f"{files.name}: judgments from {asked}"]
+    grades = None if asked is None else read_questions(files.source(asked), documents_in(files)[0])[1]
+    return None if grades is None else (grades, [f"{files.name}: judgments from {asked}"])
 
 
 def pairs_in_archive(archive: Archive, layout: Layout, split: str | None = None) -> _Judgments:

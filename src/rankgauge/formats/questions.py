@@ -7,7 +7,7 @@ import itertools
 import re
 from collections.abc import Collection, Container, Iterator, Mapping
 from contextlib import suppress
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 
 from rankgauge.errors import FormatError, InputError
@@ -95,7 +95,7 @@ def read_questions(source: TextSource, documents: Mapping[str, Any], faults: Fau
                 )
     if _column(names, _ASKED) is None or (relevant is None and _column(names, _OWN_IDS) is not None):
         return {row.id: row for row in read_texts(TextReader(source), faults)}, None
-    answers = _Answers(documents, relevant)
+    answers = _Answers(documents, source, relevant)
     for number, row in named_rows(source, faults):
         try:
             answers.add(row)
@@ -123,8 +123,9 @@ def may_be_questions(source: TextSource) -> bool:
 class _Answers:
     """Collector of questions and their relevant documents."""
 
-    def __init__(self, documents: Mapping[str, Any], relevant: str | None = None) -> None:
+    def __init__(self, documents: Mapping[str, Any], source: TextSource, relevant: str | None = None) -> None:
         self._documents, self._column = documents, relevant
+        self._folder = Path(source.path or source.name).resolve().parent.name
         self._keys: dict[str, str] = {}
         self.queries: dict[str, TextRow] = {}
         self.grades: dict[str, dict[str, float]] = {}
@@ -155,18 +156,17 @@ class _Answers:
             raise InputError(f"question {key!r} occurs before with another text", fix="give each question a unique id")
         self.grades.setdefault(key, {}).update(grades)
 
-    def count(self, values: list[Any]) -> int:
-        """Return how many values are documents; numbers may have another meaning."""
-        parts = [value if isinstance(value, list) else _SEPARATOR.split(str(value)) for value in values]
-        return sum(all(self._known(str(part).strip()) and not str(part).isdigit() for part in ids) for ids in parts)
+    def has_documents_in(self, values: Collection[Any]) -> bool:
+        """Return whether most values are documents; numbers may have another meaning."""
+        parts = [value if isinstance(value, list) else _SEPARATOR.split(str(value)) for value in values if value]
+        found = (all(self._known(str(part).strip()) and not str(part).isdigit() for part in ids) for ids in parts)
+        return sum(found) > len(parts) / 2
 
     def _known(self, key: str) -> str:
-        """Return the document with this id, or with its last part; empty if there is none."""
-        tail = key if key in self._documents else key.replace("\\", "/").removeprefix("./")
-        while tail and tail not in self._documents:
-            # The path may begin with the folder of the documents, and others above it.
-            tail = tail.partition("/")[2]
-        return tail
+        """Return the document with this id, or with this path from the folder; empty if there is none."""
+        plain = key.replace("\\", "/").removeprefix("./")
+        inside = f"/{plain}".partition(f"/{self._folder}/")[2]
+        return next((name for name in (key, plain, inside) if name in self._documents), "")
 
     def _documents_of(self, value: Any) -> dict[str, float]:
         if value is None:
@@ -214,11 +214,9 @@ def _column_of_documents(source: TextSource, names: Collection[str], documents: 
     if not documents:
         return None
     rows = [row for _, row in itertools.islice(named_rows(source, Faults()), _SAMPLED)]
-    found = []
-    for name in names:
-        values = [value for row in rows if (value := row.get(name)) and not isinstance(value, dict)]
-        if name not in {*_ASKED, *_OWN_IDS} and _Answers(documents).count(values) > len(values) / 2:
-            found.append(name)
+    answers = _Answers(documents, source)
+    others = [name for name in names if name not in {*_ASKED, *_OWN_IDS}]
+    found = [name for name in others if answers.has_documents_in([row.get(name) for row in rows])]
     return found[0] if len(found) == 1 else None
 
 

@@ -167,7 +167,7 @@ class Project:
         if not judged:
             if state := self._judging_status()[1]:
                 raise InputError("nothing is judged yet", where=str(self.file.path), fix=next_step(state))
-            raise unjudged_error(self.collection.documents, self.collection.queries, self.file.folder)
+            raise unjudged_error(self.collection, self.file.folder)
         return Qrels.of(judged)
 
     def collected(self, *, beside_others: bool) -> dict[str, CollectedGrades]:

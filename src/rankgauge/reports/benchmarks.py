@@ -24,9 +24,8 @@ def _blocks(comparison: BenchmarkComparison, options: Options) -> Iterator[Table
     rows = (*means.rows, *((head, *(row[place] for row in costs.rows)) for head, place in places.items()))
     counts = first.settings.get("collection", {})
     documents, asked = counts.get("documents"), counts.get("queries", 0)
-    queries = many(first.tally.queries, "query")
-    if asked > first.tally.queries:
-        queries = f"{first.tally.queries:,} of {asked:,} queries have judgments"
+    run = first.tally.queries
+    queries = f"{run:,} of {asked:,} queries have judgments" if asked > run else many(run, "query")
     size = f", {documents:,} documents" if documents else ""
     diagnosis = options.diagnosis
     yield replace(

@@ -103,10 +103,9 @@ class DocumentAdapter(FrameworkRetriever):
         self._depth = 0 if self.depth is None else integer("depth", self.depth)
         # Metadata of the first results, for advice if their ids are not those of the collection.
         self.metadata: list[Mapping[str, Any]] = []
-        own = {"id_key": self.id_key, "base": self.base and str(self.base), "depth": self.depth}
-        super()._set_up(source, {**options, **own})
-        if self.id is not None:
-            self.settings = None
+        base = self.base and str(self.base)
+        super()._set_up(source, {**options, "id_key": self.id_key, "base": base, "depth": self.depth})
+        self.settings = None if self.id else self.settings
 
     def search(self, queries: Sequence[Query], k: int) -> list[Any]:
         """Return one ranking per query."""
