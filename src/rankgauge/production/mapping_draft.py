@@ -44,7 +44,7 @@ _GUESSES = (
     ("", "time", r"time|date|(^|_)ts$|_at$|created|stamp|^t$", _TIME, "times"),
     ("", "kind", r"^(event|action|type|kind)([._]?(type|name))?$", "|".join(_KINDS), "kinds of events"),
     ("", "session_id", r"session|conversation|thread|chat", _ANY, "texts"),
-    ("", "user_id", r"user([._]?(id|name|key))?$|customer|client|visitor|account|member", _ANY, "texts"),
+    ("", "user_id", r"user([._]?(id|name|key|e?mail))?$|customer|client|visitor|account|member", _ANY, "texts"),
     ("", "question_id", r"^id$|(query|question|request|trace|message|search)_?id|uuid", _ANY, "texts"),
     ("", "arm", r"^arm$|variant|experiment|bucket", _ANY, "texts"),
     ("abstention", "label", r"no_?answer|idk|abst(ain|ention)|fallback", _ANY, "labels; false, 0, and no are no event"),
@@ -122,7 +122,8 @@ def draft_mapping(path: str | os.PathLike[str]) -> str:
             "\n[columns]",
             *lines.pop("", []),
             not own["time"] and 'time = ""  # no column has times: name one',
-            not own["question_id"] and "# question_id: no column identifies a question, so its events are not joined",
+            not own["question_id"]
+            and f"# no column identifies a question: {'events are not joined' if own['kind'] else 'each row is one'}",
             *("\n".join(["\n[[events]]", f'kind = "{kind}"', *part]) for kind, part in lines.items()),
             own["kind"] and "\n[kinds]",
             *(f"{_quoted(word)} = {_quoted(_KINDS[word.lower()])}" for word in sorted({*own["kind"]})),

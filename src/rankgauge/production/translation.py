@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -188,7 +188,8 @@ def draft_mapped(connection: Any, mapping: LogMapping, columns: Mapping[str, str
         own = _with_statement(event, mapping.columns)
         fields = {**mapping.columns, **own}
         cells = {key: at[column] for key, column in fields.items() if key not in own or key != "kind"}
-        parts = {
+        # Without another id, the events of a row belong to a question of its own.
+        parts = ({"question_id": _row_id(at.values())} if mapping.events else {}) | {
             key: f"{'items' if key in _LISTS else 'in_format'}({cell}, {parameters.add(rules[key])})"
             if rules.get(key) is not None
             else f"known({cell})"
@@ -232,6 +233,11 @@ def draft_mapped(connection: Any, mapping: LogMapping, columns: Mapping[str, str
     )
     connection.execute("INSERT INTO draft BY NAME " + " UNION ALL BY NAME ".join(drafts), parameters)
     return source
+
+
+def _row_id(cells: Iterable[str]) -> str:
+    """Return the SQL for an id by the content of a row."""
+    return f"md5(json_array({', '.join(cells)})::VARCHAR)"
 
 
 def _with_statement(own: Mapping[str, str], shared: Mapping[str, str]) -> Mapping[str, str]:
@@ -302,7 +308,8 @@ class LogMapping:
             ``other``.
         values: The number for each value of the column ``value``, such as ``{"good": 1}``.
         events: For rows with several events, the kind and the columns of each event. A row has an
-            event if at least one of its columns is not empty.
+            event if at least one of its columns is not empty. Without a column for `question_id`,
+            each row is a question of its own.
         attributes: The columns that become attributes.
         separator: The separator of documents, ranks, and scores in cells other than JSON lists.
         first_rank: The first rank, 0 or 1; if None, detected.
