@@ -127,4 +127,9 @@ def value(name: str, params: Mapping[str, Any], seen: Seen) -> Value:
     if words.get("rel") == "best":
         highest = max(seen.grades.values())
         words["rel"] = highest if highest > 0 else math.inf
+    if isinstance(words.get("k"), str):
+        relevant = sum(grade >= (words.get("rel") or 1) for grade in seen.grades.values())
+        if not relevant:
+            return None
+        words["k"] = max(math.floor(float(words["k"].replace("R", "") or "1") * relevant + 0.9), 1)
     return ORACLES[name](seen, **words)

@@ -37,7 +37,7 @@ def test_cutting_twice_is_cutting_once():
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, "x", None, True])
 def test_k_is_a_whole_number_from_1(k):
-    with pytest.raises(UnknownName, match=r"cut: k=.* is not valid"):
+    with pytest.raises(InputError, match=r"k=.* is not valid"):
         cut(RUN, k)
 
 

@@ -9,7 +9,7 @@ import pytest
 import pytrec_eval
 from strategies import batch, differs, joined, values
 
-from rankgauge import list_measures, parse
+from rankgauge import UnknownName, list_measures, parse
 from rankgauge.measures.declaration import SPECIAL
 from rankgauge.measures.measure import Measure
 
@@ -142,3 +142,38 @@ def both_sides(flags: np.ndarray) -> bool:
 def test_the_name_of_the_twin_is_read_as_the_measure(name: str) -> None:
     for trec, measure in _twins(Measure(name)).items():
         assert parse(trec) == measure
+
+
+@pytest.mark.parametrize("mult", ["0.2", "0.5", "", "1.4", "2"])
+@pytest.mark.parametrize("name", ["P", "R", "nDCG", "AP", "Success", "RelP"])
+def test_a_cut_off_relative_to_r_agrees_with_the_cut_off_of_each_query(name: str, mult: str, twin: Twin) -> None:
+    found = values(twin.joined, [parse(f"{name}@{mult}R")])[:, 0].tolist()
+    numbered = {query: sum(grade >= 1 for grade in grades.values()) for query, grades in twin.whole.items()}
+    depths = {query: max(1, int(float(mult or 1) * number + 0.9)) for query, number in numbered.items()}
+    stem = parse(f"{name}@10").trec_name().removesuffix("_10")
+    asked = {f"{stem}.{','.join(map(str, sorted(set(depths.values()))))}"}
+    theirs = pytrec_eval.RelevanceEvaluator(twin.whole, asked).evaluate(twin.made.run)
+    for query, ours in zip(twin.joined.qrels.query_ids, found, strict=True):
+        assert math.isnan(ours) == (not numbered[query])
+        if numbered[query] and query in theirs:
+            assert not differs(ours, theirs[query][f"{stem}_{depths[query]}"])
+    if name == "P":
+        assert np.array_equal(found, values(twin.joined, [parse(f"RprecMult@{mult or 1}")])[:, 0], equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [("P@2R", "P@2R"), ("p@r", "P@R"), ("P@1.0R", "P@R"), ("nDCG(rel=2)@.50R", "nDCG(rel=2)@0.5R")],
+)
+def test_the_name_of_a_relative_cut_off(text: str, canonical: str) -> None:
+    assert str(parse(text)) == canonical
+    assert parse(canonical) == parse(text) == parse(text.partition("@")[0] + "@10") @ canonical.partition("@")[2]
+    assert parse(text).cutoff is None
+
+
+@pytest.mark.parametrize(
+    "text", ["P@0R", "P@-1R", "P@xR", "P@RR", "P@2Rx", "alpha_nDCG@R", "StRecall@2R", "RprecMult@2R"]
+)
+def test_a_relative_cut_off_that_is_not_valid(text: str) -> None:
+    with pytest.raises(UnknownName):
+        parse(text)

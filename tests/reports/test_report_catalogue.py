@@ -32,6 +32,9 @@ def test_the_list_of_the_command_line_is_grouped_by_command():
     lines = run("measures").stdout.splitlines()
     titles = [line for line in lines if line.startswith("computed by")]
     assert titles == [f"computed by rankgauge {name}" for name in ("evaluate", "answers evaluate", "logs metrics")]
+    rare = ("NERR8", "NERR11", "GMBpref", "PairAcc")
+    assert not any(line.startswith(rare) for line in lines)
+    assert all(name in run("measures", "--full").stdout for name in rare)
     rows = list(csv.DictReader(io.StringIO(run("measures", "--as", "csv").stdout)))
     by_name = {row["measure"]: row["computed by"] for row in rows}
     assert by_name["ContextRelevance"] == by_name["TokenF1"] == "answers evaluate"

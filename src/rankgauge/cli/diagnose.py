@@ -304,6 +304,10 @@ def reliability(
     out.print(result)
 
 
+# Measures that the short list omits: others of the same kind are in use.
+_RARE = ("GMBpref", "NERR", "PairAcc")
+
+
 @command()
 def measures(
     *,
@@ -323,7 +327,8 @@ def measures(
         table = rankgauge.reports.measures_table()
         whole = out.full or out.format != "table"
         for command, rows in groupby(range(len(table.rows)), lambda row: "" if whole else table.rows[row][-1]):
-            part = replace(table.part(rows=[*rows], columns=(0, 1)), title=f"computed by rankgauge {command}")
+            shown = [row for row in rows if not str(table.rows[row][0]).startswith(_RARE)]
+            part = replace(table.part(rows=shown, columns=(0, 1)), title=f"computed by rankgauge {command}")
             out.print_table(table if whole else replace(part, notes=table.notes[:1]))
     else:
         print_text(rankgauge.reports.describe(name, full=out.full))

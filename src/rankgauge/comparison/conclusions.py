@@ -305,7 +305,7 @@ def findings_of_inputs(
     truth: Qrels, runs: Sequence[Outline], evaluations: Sequence[Evaluation], primary: Measure
 ) -> Iterator[Finding]:
     """Yield findings about unjudged documents and ranking depth that limit the comparison."""
-    cut: Any = dict(primary.params).get("k")
+    cut = primary.cutoff
     grades = truth.table.values
     if not ((grades >= 0) & (grades < 1)).any():
         # Judged@k would equal P@k.
@@ -329,6 +329,6 @@ def findings_of_inputs(
     if cut_short and (len(asked) > 1 or None in asked):
         text = _listed([f"{name} {most}" for name, most in depth.items()])
         yield _finding("C109", f"different depths ({text}): {COMPARISON_KINDS['C109'].effect}")
-    shallow = [name for name, most in depth.items() if cut and most < int(cut)]
+    shallow = [name for name, most in depth.items() if cut and most < cut]
     if shallow:
         yield _finding("C110", f"{_listed(shallow)}: no ranking reaches rank {cut}, the cut-off of {primary}")

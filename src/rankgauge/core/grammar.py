@@ -13,6 +13,7 @@ from rankgauge.errors import UnknownName
 Value: TypeAlias = int | float | bool | str | tuple[tuple[float, float], ...] | None
 
 _MAX_K = 10**9
+_MOST_MULT = 1e6
 _MAX_TOP = 60
 # Far above any scale, and sums of many such values are still finite.
 _MOST = 1e100
@@ -50,7 +51,10 @@ def _number(value: Any) -> int | float:
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
-def _cutoff(value: Any) -> int:
+def _cutoff(value: Any) -> int | str:
+    if isinstance(value, str) and value.strip()[-1:] in {"r", "R"}:
+        mult = _between(0, _MOST_MULT)(value.strip()[:-1] or 1)
+        return "R" if mult == 1 else f"{mult}R"
     number = _number(value)
     if not isinstance(number, int) or not 1 <= number <= _MAX_K:
         raise ValueError(value)
@@ -166,7 +170,13 @@ VOCABULARY: Mapping[str, Param] = {
             _choice("judged", "retrieved", "topk"),
         ),
         Param("judged_only", "whether unjudged documents are removed from the ranking first", "true or false", _flag),
-        Param("k", "the number of ranks that are evaluated", f"a whole number from 1 to {_MAX_K:,}", _cutoff),
+        Param(
+            "k",
+            "the number of ranks that are evaluated",
+            f"a whole number from 1 to {_MAX_K:,}, or a multiple of the number R of relevant documents, such as 0.5R "
+            "(rounded as in Rprec_mult of trec_eval; undefined if R is 0)",
+            _cutoff,
+        ),
         Param(
             "like",
             "the tool whose definition is used",
@@ -178,7 +188,7 @@ VOCABULARY: Mapping[str, Param] = {
             "mult",
             "the number of ranks as a multiple of R, the number of relevant documents",
             "a number > 0",
-            _between(0, 1e6),
+            _between(0, _MOST_MULT),
         ),
         Param("name", "the name of a user-defined criterion", "letters, digits, hyphens, and underscores", _word),
         Param("noise", "the value of any other document retrieved", "a number", _worth),

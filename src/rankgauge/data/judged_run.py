@@ -266,6 +266,10 @@ class JudgedRun(RankedRun):
         last = _group_bound(self.tie_first[:, ::-1], upto[:, ::-1])[:, ::-1]
         return above, last - above
 
+    def of_queries(self, rows: IntArray) -> JudgedRun:
+        """Return the judged run of the queries in these rows."""
+        return type(self)(**{name: part[rows] for name, part in self.__getstate__().items()})
+
     def averaged(self) -> Averaged:
         """Return the run averaged over all orders of equal scores."""
         return self.once("averaged", lambda: Averaged(**self.__getstate__()))

@@ -11,7 +11,6 @@ from typing import Any, Literal, TypeAlias, TypeVar, get_args, overload
 import numpy as np
 
 from rankgauge.core.arguments import integer, of_kind, option
-from rankgauge.core.grammar import VOCABULARY
 from rankgauge.core.ids import IntArray, id_bytes, show_id
 from rankgauge.core.pair_table import PairTable, offsets_of, ranges_of
 from rankgauge.core.policies import Duplicates, Order, Policies, order_of
@@ -38,14 +37,14 @@ def cut(run: Any, k: int, *, ties: Order = "trec", duplicates: Duplicates = "err
             ``best`` one before counting ranks.
 
     Raises:
-        UnknownName: If k is not a positive integer, or a policy is unknown.
-        InputError: If a ranking has a duplicate document and the policy is ``error``.
+        UnknownName: If a policy is unknown.
+        InputError: If k is not a positive integer, or a ranking has a duplicate document and the policy is ``error``.
 
     Example:
         >>> list(cut({"q1": {"d1": 0.5, "d2": 0.75, "d3": 0.5}}, 2)["q1"])
         ['d2', 'd3']
     """
-    deepest: Any = VOCABULARY["k"].check(k, "cut")
+    deepest = integer("k", k)
     Policies(ties=order_of(ties), duplicates=duplicates)
 
     def top(block: Run) -> Run:

@@ -307,7 +307,7 @@ def _value_of(measure: Measure) -> str:
         if (
             word not in template.takes
             or (word == "gain" and value not in {"linear", "exp"})
-            or (word == "rel" and not isinstance(value, int | float))
+            or (word in {"k", "rel"} and not isinstance(value, int | float))
         ):
             raise UnknownName(f"{measure}: {word}={value} cannot be written in SQL", fix=f"omit {word}")
     return template.write(measure.arguments)

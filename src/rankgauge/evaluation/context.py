@@ -85,7 +85,7 @@ class Plan:
         binary = (m.level for m in measures if m.declaration.reads in {"binary", *SPECIAL})
         lowest = min((level for level in binary if level is not None), default=0.0)
         self.level = lowest if lowest <= 1 else 0.0
-        self.recalls = [m for m in measures if m.name == "R" and not dict(m.params).get("norm")]
+        self.recalls = [m for m in measures if m.name == "R" and m.cutoff is not None]
         self.whole = [n for n in self.columns if measures[n].name in _WHOLE]
 
     @cached_property

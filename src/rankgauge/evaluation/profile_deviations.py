@@ -90,6 +90,7 @@ class Offer(NamedTuple):
         allowed = [word.rstrip("!") for word in words]
         faults = [f"takes no {word}" for word in bound if word not in allowed]
         faults += [f"needs {w[:-1]}" for w in words if w[-1] == "!" and w[:-1] not in bound]
+        faults += ["takes no cut-off relative to R"] * isinstance(bound.get("k"), str)
         if faults:
             raise UnknownName(
                 f"{self.tool} has no {measure}: {name} {faults[0]} there",

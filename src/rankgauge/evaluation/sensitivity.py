@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from rankgauge.core.arguments import integer
 from rankgauge.core.exact_sum import TOLERANCE
-from rankgauge.core.grammar import VOCABULARY
 from rankgauge.core.ids import IntArray, show_id
 from rankgauge.core.pair_table import distinct
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, order_of
@@ -451,7 +451,7 @@ def reliability(
     policy, ids = read_queries(queries)
     policies = Policies(ties=ties, queries=policy, duplicates=duplicates)
     if k is not None:
-        VOCABULARY["k"].check(k, "reliability(k=...)")
+        integer("k", k)
 
     def top(run: Run) -> IntArray:
         joined = join(truth, run.without_repeats(duplicates), ties=order)

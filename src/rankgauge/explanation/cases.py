@@ -113,12 +113,14 @@ def _rows(pairs: Qrels | Run, query: bytes) -> list[tuple[bytes, float]]:
 
 
 def parameters_of(measure: Measure, query: RankedQuery) -> dict[str, Any]:
-    """Return all parameters of a measure, with rel=best replaced by the best grade of the query."""
+    """Return all parameters of a measure; ``rel=best`` and a cut-off relative to R are numbers for the query."""
     words: dict[str, Any] = measure.arguments
     if words.get("rel") == "best":
         highest = max((grade for _, grade in query.judgments), default=0.0)
         # Without a grade above 0, no document is relevant.
         words["rel"] = highest if highest > 0 else math.inf
+    if isinstance(words.get("k"), str):
+        words["k"] = max(int(float(words["k"][:-1] or 1) * query.relevant(words.get("rel") or 1) + 0.9), 1)
     return words
 
 

@@ -269,11 +269,15 @@ def calculate(measure: Measure, query: RankedQuery, *, orders: bool = False) -> 
     measured = MeasuredQuery(seen.query, seen.documents, seen.judgments, seen.in_run, str(measure), words)
     deep = measure.name in _RANK_BY_RANK and words["k"] > MOST_RANKS
     only_value = words.get("residual") and measure.name != "RBP"
+    relative, relevant = measure.arguments.get("k"), seen.relevant(words.get("rel") or 1)
+    if isinstance(relative, str) and not relevant:
+        return Calculation((), (), (f"{relative} with R = 0: undefined",), math.nan)
     if measure.name not in CALCULATIONS or deep or only_value:
         return None
-    if orders:
-        return tie_mean(measure.name, measured)
-    return CALCULATIONS[measure.name](measured)
+    shown = tie_mean(measure.name, measured) if orders else CALCULATIONS[measure.name](measured)
+    if shown is None or not isinstance(relative, str):
+        return shown
+    return replace(shown, steps=(f"{relative} with R = {relevant}: {many(words['k'], 'rank')}", *shown.steps))
 
 
 def nearly_equal(value: float, other: float) -> bool:

@@ -18,6 +18,8 @@ from rankgauge.errors import InputError, UnknownName
 from rankgauge.measures.declaration import DECLARED, NAMES, TREC, Declaration, Kernel, Values
 
 _SMALLEST = 1e-5
+# Inputs with a number of relevant documents per query.
+_OF_RANKS = ("binary", "grades", "judged")
 _DIGITS = re.compile(r"[0-9]+(\.[0-9]+)?")
 # One name of a list: commas in parentheses or before a number (P.5,10) are part of a name.
 _LISTED = re.compile(r"(?:[^(),]|\((?:[^()]|\([^()]*\))*\)|,(?!\s*[^\W\d]))+")
@@ -65,7 +67,7 @@ class Measure:
 
     @property
     def cutoff(self) -> int | None:
-        """The rank after `@` in the name, such as 10 in ``nDCG@10``; None without one."""
+        """The rank after `@` in the name, such as 10 in ``nDCG@10``; None without one, or relative to R."""
         k = dict(self.params).get("k")
         return k if isinstance(k, int) else None
 
@@ -98,8 +100,8 @@ class Measure:
     def __repr__(self) -> str:
         return str(self)
 
-    def __matmul__(self, at: float) -> Measure:
-        """Return the measure at a cut-off: ``nDCG @ 10``."""
+    def __matmul__(self, at: float | str) -> Measure:
+        """Return the measure at a cut-off: ``nDCG @ 10``, or ``nDCG @ "0.5R"`` relative to R."""
         return self(**{self.declaration.at: at})
 
     def __call__(self, **params: Any) -> Measure:
@@ -148,6 +150,8 @@ class Measure:
         for word, value in (("norm", "k"), ("ideal", "topk")):
             if bound.get(word) == value and "k" not in bound:
                 raise UnknownName(f"{self}: {word}={value} needs a cut-off", fix=f"write {self}@10")
+        if isinstance(bound.get("k"), str) and declared.reads not in _OF_RANKS:
+            raise UnknownName(f"{self}: {declared.reads} have no number R of relevant documents", fix="write @10")
         return self
 
     def values(self, data: Any) -> Values:
@@ -160,7 +164,7 @@ class Measure:
             InputError: If the measure has no kernel.
         """
         kernel, words, judged_only = self._call
-        return kernel(data.judged_only() if judged_only else data, **words)
+        return _measured(kernel, data.judged_only() if judged_only else data, words)
 
     @property
     def has_tie_mean(self) -> bool:
@@ -199,8 +203,8 @@ class Measure:
         kernel, words, judged_only = self._call
         seen = run.judged_only() if judged_only else run
         if how == "linear":
-            return kernel(seen.averaged(), **words)
-        return kernel(seen, **words) if how == "same" else how(seen, **words)
+            return _measured(lambda part, **of: kernel(part.averaged(), **of), seen, words)
+        return _measured(kernel if how == "same" else how, seen, words)
 
     @cached_property
     def _call(self) -> tuple[Kernel, Mapping[str, Value], bool]:
@@ -363,6 +367,21 @@ class Measure:
                 if at is None or name.endswith(f"_{at}") or parse(name) == self:
                     return name
         return ""
+
+
+def _measured(kernel: Kernel, run: Any, words: Mapping[str, Value]) -> Values:
+    """Return the values of a kernel; a cut-off relative to R becomes that of each query."""
+    k = words.get("k")
+    if not isinstance(k, str):
+        return kernel(run, **words)
+    relevant = run.relevant(words.get("rel") or 1)
+    # As Rprec_mult of trec_eval: the product plus 0.9, rounded down.
+    depths = np.maximum((float(k[:-1] or 1) * relevant + 0.9).astype(np.int64), 1)
+    values = np.full(len(run), np.nan)
+    for depth in np.unique(depths[relevant > 0]).tolist():
+        rows = np.flatnonzero((depths == depth) & (relevant > 0))
+        values[rows] = kernel(run.of_queries(rows), **{**words, "k": depth})
+    return values
 
 
 def _unknown_parameter(name: str, word: str, declared: Declaration) -> UnknownName:

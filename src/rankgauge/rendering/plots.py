@@ -400,7 +400,7 @@ def _parameter(measure: Measure, name: str) -> float:
 
 
 def _cutoffs(shown: _PlotData) -> Plot:
-    families = group_values((str(m.family), m) for m in _common(shown.runs) if "k" in dict(m.params))
+    families = group_values((str(m.family), m) for m in _common(shown.runs) if m.cutoff is not None)
     several = {name: of for name, of in families.items() if len(of) > 1}
     chosen = [name for name in ("R", "nDCG") if name in several] or list(several)[:2]
     if not chosen:

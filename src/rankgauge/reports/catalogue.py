@@ -39,7 +39,7 @@ def measures_table() -> Table:
             ),
         ),
         notes=(
-            "rankgauge measures NAME explains one; write Name(param=value)@k",
+            "rankgauge measures NAME explains one; write Name(param=value)@k; rarely used ones are shown with --full",
             "in trec_eval: the name of the measure with the same values there",
         ),
     )

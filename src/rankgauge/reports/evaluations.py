@@ -57,8 +57,8 @@ def notes_of(evaluations: Sequence[Evaluation]) -> list[str]:
 
 def is_grid(measures: Sequence[Measure]) -> bool:
     """Return whether measures and cut-offs form a mostly complete grid."""
-    cut = [measure for measure in measures if "k" in dict(measure.params)]
-    families, cutoffs = {m.family for m in cut}, {m.k for m in cut}
+    cut = [m for m in measures if m.cutoff is not None]
+    families, cutoffs = {m.family for m in cut}, {m.cutoff for m in cut}
     cells = len(families) * len(cutoffs)
     return len(families) > 1 and len(cutoffs) > 1 and 2 * len(cut) > cells
 
@@ -71,10 +71,10 @@ def grids(title: str, measures: Sequence[Measure], means: Mapping[str, float]) -
         measures: Measures.
         means: Means by name of the measure.
     """
-    cut = [m for m in measures if "k" in dict(m.params)]
+    cut = [m for m in measures if m.cutoff is not None]
     families = list(dict.fromkeys(m.family for m in cut))
-    values = {(m.family, m.k): mean_cell(m, means[str(m)]) for m in cut}
-    cutoffs: list[int] = sorted({int(m.k) for m in cut})  # type: ignore[arg-type] # k is a number
+    values = {(m.family, m.cutoff): mean_cell(m, means[str(m)]) for m in cut}
+    cutoffs = sorted({m.cutoff for m in cut if m.cutoff is not None})
     rows = tuple((k, *(values.get((name, k)) for name in families)) for k in cutoffs)
     yield Table(("k", *map(str, families)), rows, title=title)
     whole = [m for m in measures if m not in cut]
@@ -85,7 +85,7 @@ def grids(title: str, measures: Sequence[Measure], means: Mapping[str, float]) -
 def _run_table(evaluations: Sequence[Evaluation]) -> Table:
     """Return one row for each run; in a grid of cut-offs, those below the largest are details."""
     measures = _all_measures(evaluations)
-    deepest = max(m.k or 0 for m in measures) if all(is_grid(e.measures) for e in evaluations) else None
+    deepest = max(m.cutoff or 0 for m in measures) if all(is_grid(e.measures) for e in evaluations) else None
     means = [evaluation.mean() for evaluation in evaluations]
     columns = {measure: [mean.get(str(measure), math.nan) for mean in means] for measure in measures}
     # Without a query in common, no run is better.
@@ -98,7 +98,7 @@ def _run_table(evaluations: Sequence[Evaluation]) -> Table:
             ("run", (evaluation.run_name for evaluation in evaluations)),
             *(
                 (
-                    Detail(m) if deepest is not None and "k" in dict(m.params) and m.k != deepest else str(m),
+                    Detail(m) if deepest is not None and m.cutoff is not None and m.cutoff != deepest else str(m),
                     [mean_cell(m, value) for value in values],
                 )
                 for m, values in columns.items()

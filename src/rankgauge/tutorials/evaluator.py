@@ -383,8 +383,8 @@ class RetrievalEvaluator:
 def _cutoff(k: Any) -> int:
     try:
         return int(parse("P@1")(k=k).k)  # type: ignore[arg-type] # the vocabulary makes it an int
-    except UnknownName as error:
-        raise UnknownName(error.what, where="k_values", fix="a cut-off is a whole number >= 1") from None
+    except (UnknownName, ValueError):
+        raise UnknownName(f"k={k} is not valid", where="k_values", fix="a cut-off is a whole number >= 1") from None
 
 
 def _joined(rankings: Any, relevant: Any, grades: Any) -> list[dict[str, Any]]:
