@@ -253,6 +253,18 @@ def test_quiet_prints_only_numbers_that_are_printed_without_it(folder, line):
     assert len(quiet) < len(whole) or "history list" in line
 
 
+@pytest.mark.parametrize("line", [line for line in (*PRINTED, *LISTED) if "--as" in options_of(line)])
+def test_html_is_one_complete_page_without_external_resources(folder, line):
+    prepared(folder, words(line)[0])
+    page = done(folder, f"{line} --as html").stdout
+    assert page.startswith("<!DOCTYPE html>\n")
+    assert page.endswith("</html>\n")
+    assert page.count("<html") == page.count("<title>") == page.count("<h1>") == 1
+    assert f"<title>rankgauge {line.split()[0]}" in page
+    assert re.search(r"<(table|pre|p)\b", page)
+    assert not re.search(r"(src|href)=\"(?!data:)", page)
+
+
 def test_every_command_is_here():
     def leaves(group, path=()):
         for name in group.list_commands(None):

@@ -18,7 +18,6 @@ from rankgauge.cli.output import (
     check_writable,
     output_format,
     print_message,
-    print_text,
     working,
     write_baseline,
     write_report,
@@ -273,7 +272,7 @@ def calibrate(
         calibration.write(output)
     out.print(calibration)
     if out.format in {"table", "markdown"}:
-        print_text("\n")
+        out.print_plain("\n")
     if out.format != "csv":  # a CSV file holds one table
         out.print(means)
 

@@ -209,11 +209,11 @@ class _PrintedResult:
         else:
             out.print(self.evaluations)
             if not out.is_data:
-                click.echo()
+                out.print_plain("\n")
                 out.print(self.runs)
         if diagnosis is None or out.quiet:
             return
-        click.echo()
+        out.print_plain("\n")
         if out.format == "table" and not out.full:
             print_text(f"{for_terminal(diagnosis.summary())}\n")
         else:

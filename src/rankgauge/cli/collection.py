@@ -121,7 +121,7 @@ def check(
         out.print_table(rankgauge.reports.finding_kinds_table())
         return
     if explain is not None:
-        print_text(rankgauge.reports.explain_problem(explain))
+        out.print_plain(rankgauge.reports.explain_problem(explain))
         return
     if qrels is None:
         raise click.UsageError("name the judgments: rankgauge check QRELS RUN...")

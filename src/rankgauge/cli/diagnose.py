@@ -13,7 +13,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.options import located, read_drift, read_inputs
-from rankgauge.cli.output import Output, counted, output_format, print_message, print_text, working
+from rankgauge.cli.output import Output, counted, output_format, print_message, working
 from rankgauge.cli.parameters import Count, Group, Positive, argument, command, declare, option
 
 
@@ -331,4 +331,4 @@ def measures(
             part = replace(table.part(rows=shown, columns=(0, 1)), title=f"computed by rankgauge {command}")
             out.print_table(table if whole else replace(part, notes=table.notes[:1]))
     else:
-        print_text(rankgauge.reports.describe(name, full=out.full))
+        out.print_plain(rankgauge.reports.describe(name, full=out.full))

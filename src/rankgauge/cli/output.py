@@ -15,7 +15,7 @@ import click
 
 import rankgauge
 from rankgauge.cli.parameters import declare, option
-from rankgauge.core.escaping import for_terminal
+from rankgauge.core.escaping import for_html, for_terminal
 from rankgauge.core.progress import showing
 
 if TYPE_CHECKING:
@@ -76,7 +76,19 @@ def print_result(
     """
     color = _in_color(format)
     chosen = replace(options or rankgauge.reports.Options(), color=color)
-    print_text(rankgauge.reports.render(result, format, chosen), color=color)
+    _print_formatted(rankgauge.reports.render(result, format, chosen), format, color=color)
+
+
+def _print_formatted(text: str, format: str, *, color: bool) -> None:
+    """Print a formatted text; the HTML texts of a command become one page, printed when the command ends."""
+    if format != "html":
+        print_text(text, color=color)
+        return
+    context = click.get_current_context()
+    parts = context.meta.setdefault(__name__, [])
+    if not parts:
+        context.call_on_close(lambda: print_text(rankgauge.reports.html_page(context.command_path, parts)))
+    parts.append(text)
 
 
 def _in_color(format: str) -> bool:
@@ -105,6 +117,13 @@ class Output:
         chosen = options or rankgauge.reports.Options()
         print_result(result, self.format, replace(chosen, full=self.full, quiet=self.quiet))
 
+    def print_plain(self, text: str) -> None:
+        """Print a text that no format changes, escaped for a terminal; blank lines are not part of an HTML page."""
+        if self.format != "html":
+            print_text(text)
+        elif text.strip():
+            _print_formatted(f"<pre>{for_html(text)}</pre>", "html", color=False)
+
     def print_notes(self, notes: Iterable[str]) -> None:
         """Print those notes to standard error that the format, or --quiet, leaves out."""
         for note in notes:
@@ -121,7 +140,7 @@ class Output:
         """Print a table to standard output."""
         color = _in_color(self.format)
         shown = replace(table, title="", notes=()) if self.quiet else table
-        print_text(rankgauge.rendering.render_table(shown, self.format, color=color), color=color)
+        _print_formatted(rankgauge.rendering.render_table(shown, self.format, color=color), self.format, color=color)
 
 
 def output_format(full: str = "", *more: str | None) -> Any:

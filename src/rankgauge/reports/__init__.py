@@ -19,6 +19,7 @@ with lazy_imports(globals()):
         comparison_result as comparison_result,
         diagnosis_section as diagnosis_section,
         environment as environment,
+        html_page as html_page,
         readable as readable,
         trend_section as trend_section,
     )

@@ -6,7 +6,7 @@ import base64
 import functools
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
@@ -186,6 +186,20 @@ def page(template: str, *, script: str = "", **values: Any) -> str:
             script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         )
     )
+
+
+def html_page(title: str, parts: Iterable[str]) -> str:
+    """Return rendered results as one complete, self-contained HTML page.
+
+    Args:
+        title: The title of the page.
+        parts: HTML elements, as `render` returns them.
+
+    Example:
+        >>> html_page("a & b", ["<p>1</p>"]).splitlines()[0]
+        '<!DOCTYPE html>'
+    """
+    return page("output.html", title=title, results=parts, date="")
 
 
 @functools.cache
