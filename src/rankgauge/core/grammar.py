@@ -173,8 +173,7 @@ VOCABULARY: Mapping[str, Param] = {
         Param(
             "k",
             "the number of ranks that are evaluated",
-            f"a whole number from 1 to {_MAX_K:,}, or a multiple of the number R of relevant documents, such as 0.5R "
-            "(rounded as in Rprec_mult of trec_eval; undefined if R is 0)",
+            f"a whole number from 1 to {_MAX_K:,}, or a multiple of the number of relevant documents, such as 0.5R",
             _cutoff,
         ),
         Param(
