@@ -51,6 +51,8 @@ ACCEPTED = {
     },
     "another column of text": {"questions.csv": table("question,gold,comment")},
     "another file name": {"Questions.CSV": table("question,relevant")},
+    "semicolons": {"questions.csv": table("question;relevant", by=";")},
+    "semicolons and ids": {"questions.csv": '\ufeffid;question;relevant\r\n7;"Late book; cost?";fees.md\r\n'},
     "tabs": {"questions.tsv": table("question\trelevant", by="\t")},
     "JSON lines": {
         "questions.jsonl": "".join(
@@ -120,7 +122,6 @@ REFUSED = {
         "no column for the question: the columns are 'ask', 'relevant'",
         "name it question",
     ),
-    "semicolons": ({"questions.csv": table("question;relevant", by=";")}, "'question;relevant'", "by commas"),
     "no ending": (
         {"questions.csv": table("question,relevant", name=lambda page: page.removesuffix(".md"))},
         "line 2: there is no document 'loans/renewing'",

@@ -164,10 +164,10 @@ def test_every_code_is_listed_and_explained(run_check):
     assert run_check("--explain", "J999").returncode == 2
 
 
-def test_without_judgments_usage_is_printed(run_check):
+def test_without_judgments_and_a_project_a_command_is_named(run_check):
     done = run_check()
     assert done.returncode == 2
-    assert "rankgauge check QRELS RUN..." in done.stderr
+    assert "rankgauge check qrels.txt bm25.run" in done.stderr
 
 
 def test_a_missing_file_is_an_error(run_check):

@@ -34,9 +34,8 @@ def test_the_verdict_and_the_next_questions_are_printed(files):
 
 def test_a_page_a_picture_and_numbers_are_written(files):
     pytest.importorskip("matplotlib")
-    for name in ("drift.html", "drift.png", "drift.json"):
-        done = run(files / "eval.txt", files / "log.csv", "-o", files / name)
-        assert done.returncode == 0
+    targets = [word for name in ("drift.html", "drift.png", "drift.json") for word in ("-o", files / name)]
+    assert run(files / "eval.txt", files / "log.csv", *targets).returncode == 0
     page = (files / "drift.html").read_text(encoding="utf-8")
     assert page.count("<title>") == 101  # the page and each question
     assert "http" not in page.replace("http-equiv", "")

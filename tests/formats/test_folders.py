@@ -31,6 +31,8 @@ def asked(folder, text, name="questions.csv"):
 
 
 def test_each_file_of_text_is_a_document_named_by_its_path(pages):
+    (pages / "__pycache__").mkdir()
+    (pages / "__pycache__/retriever.cpython-311.pyc").touch()
     found = Collection.load(pages)
     assert list(found.documents.values()) == [
         Document("code.md", "Real one", "Intro\n```\n# no heading\n```\n## Real one\n"),
@@ -96,12 +98,11 @@ def test_questions_that_do_not_fit_are_refused_with_their_line(pages, text, line
     assert Collection.load(pages, invalid="skip").faults.count == 1
 
 
-@pytest.mark.parametrize("text", ["what,ever\nx,y\n", "question;relevant\nwho;code.md\n"])
-def test_questions_without_their_column_are_refused(pages, text):
-    asked(pages, text)
+def test_questions_without_their_column_are_refused(pages):
+    asked(pages, "what,ever\nx,y\n")
     with pytest.raises(FormatError, match="no column for the question") as caught:
         Collection.load(pages)
-    assert ("commas" if ";" in text else "name it question") in caught.value.fix
+    assert "name it question" in caught.value.fix
 
 
 def test_a_file_that_is_not_utf8_is_named_and_can_be_passed_over(pages):

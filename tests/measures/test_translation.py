@@ -192,6 +192,7 @@ def test_a_name_of_trec_eval_means_our_measures(text: str, ours: str) -> None:
 
 def test_a_bare_family_name_means_all_its_measures_only_in_trec_eval() -> None:
     assert "P needs k" in refusal("P")
+    assert "Criterion needs name" in refusal("Criterion")
     assert [measure.k for measure in parse_all("P", "trec_eval")] == [5, 10, 15, 20, 30, 100, 200, 500, 1000]
     assert [measure.k for measure in parse_all("success", "trec_eval")] == [1, 5, 10]
     assert parse("rbp") == parse("RBP(p=0.8)")

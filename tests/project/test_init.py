@@ -29,6 +29,11 @@ def markdown_with_questions(folder):
     (folder / "questions.csv").write_text("question,relevant\nlate order,orders/late.md\nrefund time,refunds.md\n")
 
 
+def questions_in_a_subfolder(folder):
+    markdown(folder)
+    (folder / "orders/questions.csv").write_text("question,relevant\nlate order,late.md\nrefund time,refunds.md\n")
+
+
 def beir(folder):
     for name in ("corpus.jsonl", "queries.jsonl"):
         shutil.copy(SAMPLE / name, folder)
@@ -75,6 +80,13 @@ VECTORS = installed_encoder()[0]
 JUDGE = "rankgauge judge create"
 FOLDERS = {
     markdown_with_questions: (2, 2, ".", ["bm25", VECTORS], "rankgauge bench"),
+    questions_in_a_subfolder: (
+        2,
+        2,
+        {"source": ".", "queries": "orders/questions.csv"},
+        ["bm25", VECTORS],
+        "rankgauge bench",
+    ),
     beir: (66, 30, ".", ["bm25", VECTORS], "rankgauge bench"),
     other_splits: (
         66,

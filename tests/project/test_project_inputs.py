@@ -72,6 +72,29 @@ def test_without_arguments_the_saved_evaluations_are_taken(words, command):
     assert command(*words.split(), "-q").stdout
 
 
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("evaluate bm25.run keyword.run --no-save", "evaluate qrels.txt bm25.run keyword.run --no-save"),
+        ("compare bm25.run keyword.run", "compare qrels.txt bm25.run keyword.run"),
+        ("evaluate -m rag bm25.run --no-save", "evaluate -m R@5,P@5,RR qrels.txt bm25.run --no-save"),
+    ],
+)
+def test_runs_without_judgments_are_evaluated_on_those_of_the_project(words, named, command):
+    assert command(*words.split(), "-q").stdout == command(*named.split(), "-q").stdout
+
+
+def test_the_measures_of_a_project_may_be_a_use_case(folder, command):
+    path = folder / "rankgauge.toml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('["nDCG@10"]', '["rag"]'), encoding="utf-8")
+    try:
+        expected = command("evaluate", "-m", "rag", "bm25.run", "--no-save").stdout
+        assert command("evaluate", "bm25.run", "--no-save").stdout == expected
+    finally:
+        path.write_text(text, encoding="utf-8")
+
+
 def test_a_saved_run_that_is_cut_keeps_its_scores(folder, command):
     command("cut", "bm25#1", "-k", "2", "-o", "top.run")
     cut, whole = Run.of(folder / "top.run"), Run.of(folder / "bm25.run")
@@ -86,6 +109,7 @@ def test_a_saved_run_that_is_cut_keeps_its_scores(folder, command):
         ("diagnose", "diagnose @latest"),
         ("explain nDCG@10", "explain @latest nDCG@10"),
         ("diff", "diff @baseline @latest"),
+        ("check --fail-on never", "check keyword@latest bm25@latest --fail-on never"),
         ("sensitivity ties", "sensitivity ties keyword@latest bm25@latest"),
         ("compare", "compare keyword@latest bm25@latest"),
         ("report -o - --no-plots", "report keyword@latest bm25@latest -o - --no-plots"),
@@ -168,6 +192,10 @@ def test_judges_get_the_documents_of_the_project(command):
     assert "60" in named
     again = command("judge", "pool", "--run", "bm25#1", "-k", "2").stdout
     assert "60" in again
+    command("judge", "pool", "--random", "3")
+    command("judge", "import", "qrels.txt", "--judge", "Ann")
+    command("judge", "export", "sampled.txt", "--to", "sampled")
+    assert command("evaluate", "sampled.txt", "bm25.run", "-m", "infNDCG@10", "--no-save").stdout
 
 
 def test_outside_of_a_project_the_inputs_must_be_named(tmp_path):

@@ -6,7 +6,7 @@ import time
 import pytest
 from restserver import serving
 
-from rankgauge import Collection, InputError, Query
+from rankgauge import Benchmark, Collection, Document, InputError, Query
 from rankgauge.core.http_client import EndpointError
 from rankgauge.core.redaction import redact
 from rankgauge.retrievers import HTTPRetriever
@@ -378,6 +378,15 @@ def test_a_server_that_returns_more_than_k_is_cut(score):
     found = answering({"hits": hits}, score=score)
     assert len(found) == 10
     assert found[9] == (("d9", 90.0) if score else "d9")
+
+
+def test_the_advice_for_ids_of_a_url_is_an_option_of_the_table():
+    known = [f"{n}.md" for n in range(4)]
+    said = {"hits": [{"id": f"https://wiki.example/a/{name}"} for name in known]}
+    collection = Collection({name: Document(name, "", "x") for name in known}, {"q": Query("q", "x")})
+    with serving(lambda _asked: (200, {}, said)) as url:
+        advice = Benchmark(collection, {"q": {"0.md": 1}}, k=4).run("a", HTTPRetriever(url, score=None), timed=0).notes
+    assert any('set base="https://wiki.example/a": it would match 4 of 4 documents' in note for note in advice)
 
 
 def test_following_nothing_is_the_whole():

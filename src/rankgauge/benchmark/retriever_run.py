@@ -38,6 +38,7 @@ from rankgauge.retrievers.protocol import (
     attempt,
     describe_error,
     has_index,
+    has_parameter,
     holds,
     index_documents,
     indexing_seconds,
@@ -237,7 +238,9 @@ class Session:
         if callable(advise):
             return str(advise(ids, known))
         code, matched = id_change(ids, known)
-        return f"return {code}: it would match {matched} of {many(len(ids), 'document')}" if code else ""
+        option = id_change(ids, known, "hit")[0] if has_parameter(type(self.retriever), "base") else "lambda"
+        change = f"return {code}" if "lambda" in option else f"set {option}"
+        return f"{change}: it would match {matched} of {many(len(ids), 'document')}" if code else ""
 
     def _decide_reuse(self, journal: Journal, rerun: Rerun) -> None:
         """Decide whether the responses in an open journal can be reused, and set the others aside.

@@ -186,7 +186,7 @@ def evaluate(
             rows = system.answers.rows()
             saving.add(history, evaluation, settings=evaluation.settings, answers=rows, project=project)
     out.print(shown)
-    out.print_next_step("answers evaluate")
+    out.print_next_step(rankgauge.core.next_step("answers evaluate"))
 
 
 @answers.command(short_help="Decide whether a new prompt or model may replace the baseline.")

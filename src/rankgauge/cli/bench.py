@@ -114,7 +114,8 @@ def bench(
             lines = list(rankgauge.benchmark.repeat_plan(plan, benchmark, repeat, str(shown.primary), errors=errors))
         print_text("".join(f"{for_terminal(line)}\n" for line in lines))
     # The report of a diagnosis ends with what --full adds.
-    out.print_next_step("bench" if diagnosed is None else "")
+    step = rankgauge.core.next_step("bench", run=shown.worst_and_best[0])
+    out.print_next_step(step if diagnosed is None else "")
     if runs_folder is not None:
         _write(list(benchmark.runs.values()), Path(runs_folder), errors, head=not plain)
     if page is not None:
@@ -199,6 +200,12 @@ class _PrintedResult:
     def primary(self) -> rankgauge.Measure:
         return self.evaluations[0].measures[0]
 
+    @property
+    def worst_and_best(self) -> tuple[str, str]:
+        sign = -1 if self.primary.declaration.better == "lower" else 1
+        means = {e.run_name: sign * e.mean()[str(self.primary)] for e in self.evaluations}
+        return min(means, key=means.__getitem__), max(means, key=means.__getitem__)
+
     def print(self, out: Output, diagnosis: rankgauge.diagnosis.Diagnosis | None) -> None:
         """Print the comparison, or the evaluation and the cost, then the diagnosis."""
         report_options = rankgauge.reports.Options(diagnosis=diagnosis)
@@ -234,9 +241,7 @@ class _PrintedResult:
 def _diagnosis(
     bench: rankgauge.Benchmark, name: str, shown: _PrintedResult, errors: Literal["raise", "empty"]
 ) -> rankgauge.diagnosis.Diagnosis:
-    sign = -1 if shown.primary.declaration.better == "lower" else 1
-    means = {evaluation.run_name: sign * evaluation.mean()[str(shown.primary)] for evaluation in shown.evaluations}
-    worst, best = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
+    worst, best = shown.worst_and_best
     run = bench.runs.get(worst if name == "worst" else name)
     if run is None:
         raise rankgauge.InputError(

@@ -105,7 +105,8 @@ def check(
     """Check the judgments QRELS and each RUN for errors that distort the results.
 
     Each finding has a stable code, the problem and its location, its measured effect on the
-    results, and a fix. RUN may be omitted.
+    results, and a fix. RUN may be omitted; in a project, both may be: then the latest evaluation of
+    each run is checked.
 
     Exit codes: 0 no finding with the severity of --fail-on or higher, 1 such a finding, 2 an error.
 
@@ -123,22 +124,20 @@ def check(
     if explain is not None:
         out.print_plain(rankgauge.reports.explain_problem(explain))
         return
-    if qrels is None:
-        raise click.UsageError("name the judgments: rankgauge check QRELS RUN...")
     if also and folder is None:
         raise click.UsageError("--fix-also needs --fix FOLDER, a folder for the copies")
     if folder is not None and "-" in (qrels, *runs):
         raise click.UsageError("--fix reads files twice, and standard input can be read only once")
     fixes = rankgauge.checks.fixable_codes(code.upper() for code in also)
-    if rankgauge.core.is_short_name(qrels):
-        judged, named, texts = read_inputs([qrels, *runs])
+    if qrels is None or rankgauge.core.is_short_name(qrels):
+        judged, named, texts = read_inputs([*filter(None, (qrels, *runs))])
         sources = [*named.values()]
     else:
         judged, sources, texts = located_qrels(qrels), [*map(located, runs)], None
     kinds = rankgauge.checks.FINDING_KINDS
     # The symmetric difference has unknown codes, too, which are rejected.
     skipped = {*ignore, *(kinds.keys() ^ {code.upper() for code in select} if select else ())}
-    with working(f"checking {', '.join(runs) or qrels}"):
+    with working(f"checking {', '.join(runs) or qrels or 'the saved runs'}"):
         report = rankgauge.check(
             judged,
             sources,

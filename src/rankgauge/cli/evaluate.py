@@ -101,7 +101,7 @@ def evaluate(
     (trec3:scores.run). QRELS may also be a BEIR folder or zip archive. Without RUN, QRELS is a file of
     records with id, retrieved, and relevant.
 
-    In a project, QRELS may be omitted: RUN is one file, or saved evaluations (bm25#3), by default the
+    In a project, QRELS may be omitted: RUN is a file or a saved evaluation (bm25#3), by default the
     latest of each run. The table [evaluation] of rankgauge.toml has settings that are rarely changed.
 
     \b
@@ -180,11 +180,9 @@ def _evaluate_again(project: rankgauge.Project | None, paths: tuple[str, ...], o
 
 
 def measures_of(names: Sequence[str]) -> list[str] | None:
-    """Return the measures, with those of use cases, whose reasons are printed; None without any."""
-    measures: list[str] = []
+    """Return the measures, and print the reasons for those of use cases; None without any."""
     for name in names:
         case = rankgauge.core.USE_CASES.get(name)
         if case is not None:
             print_message(f"{case.title}: {', '.join(case.measures)} ({case.why})")
-        measures += (name,) if case is None else case.measures
-    return measures or None
+    return [*names] or None

@@ -169,7 +169,9 @@ def export(
         "project of grades or rankings]"
     ),
     drop_unsure: bool = option("With fit: leave a document unjudged if its interval contains 0.5."),
-    collection: str | None = option("With sampled: the collection that was searched.", "FOLDER"),
+    collection: str | None = option(
+        "With sampled: the collection that was searched.  [default: that of the project]", "FOLDER"
+    ),
     form: str | None = option(
         f"The format, if the name of FILE does not show it: {', '.join(rankgauge.formats.TARGET_FORMATS)}.",
         "--format FORMAT",
@@ -189,7 +191,7 @@ def export(
       rankgauge judge export prefs.txt --to preferences
     """
     with judging.JudgingProject(store) as opened, working("exporting"):
-        documents = None if collection is None else rankgauge.Collection.read(collection).documents
+        documents = options.read_documents(collection).documents if to == "sampled" else None
         exported = judging.export_judgments(
             opened, to, relevance=relevance, drop_unsure=drop_unsure, documents=documents
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -369,8 +370,9 @@ def drift(
     ),
     additions: Count = option("The number of proposed questions to list.", "--add N", default=20),
     seed: Count = option("The random seed.", default=0),
-    output: str | None = option(
-        "Also write a report (.html), a plot (.png, .svg), or all numbers (.json).", "-o, --output FILE"
+    outputs: tuple[str, ...] = option(
+        "Also write a report (.html), a plot (.png, .svg), or all numbers (.json); repeat for more.",
+        "-o, --output FILE",
     ),
     out: Output = output_format("Also show all clusters, proposed questions, outliers, and the power of the test."),
 ) -> None:
@@ -389,7 +391,7 @@ def drift(
     """
     from rankgauge.production import measure_drift
 
-    if output is not None:
+    for output in outputs:
         if Path(output).suffix.lower() not in _ENDINGS:
             raise click.BadParameter(f"{output!r} ends in none of {', '.join(_ENDINGS)}", param_hint="--output")
         check_writable(output)
@@ -403,7 +405,7 @@ def drift(
             clusters=clusters,
             additions=additions,
         )
-    if output is not None:
+    for output in outputs:
         match Path(output).suffix.lower():
             case ".html":
                 write_report(output, rankgauge.reports.drift_page(result))
@@ -475,7 +477,14 @@ def import_(
 
     *sources, log = paths
     if not sources or Path(log).is_file():
-        sources, log = [*paths], options.project_log()
+        sources, log = [*paths], options.from_project(lambda file: file.log)()
+    if log is None:
+        raise rankgauge.InputError(
+            "the folder of the log is not named",
+            where="logs import",
+            fix=f"name it: rankgauge logs import {shlex.join(sources)} log; or write log = 'log' at the beginning of "
+            "the project file rankgauge.toml",
+        )
     for source in sources if mapping is None and log_format is None else ():
         if draft := draft_mapping(source):
             target = f"{Path(source).stem}.mapping.toml"

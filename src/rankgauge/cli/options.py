@@ -104,7 +104,7 @@ def read_inputs(
     if records and len(names) == 1 and saved is None and (not here or names[0].endswith((".json", ".jsonl"))):
         both = rankgauge.Records.of(names[0])
         return Inputs(both, {both.run.name: None})
-    without = names[:1] == (saved,) or len(names) == (count or 1)
+    without = names[:1] == (saved,) or len(names) == (count or 1) or (here and any(map(_is_run, names[:1])))
     source = names[:0] if without else names[:1]
     names = names[len(source) :]
     if not names or len(names) != (count or len(names)) or (without and saved is None and not here):
@@ -119,6 +119,14 @@ def read_inputs(
     with suppress(rankgauge.InputError):  # it was saved without texts
         texts = history.collection(saved)
     return Inputs(history.qrels(saved), runs, texts)
+
+
+def _is_run(path: str) -> bool:
+    """Return whether the content of a file is a run."""
+    with suppress(rankgauge.RankgaugeError, OSError):
+        # Standard input and pipes can be read only once.
+        return os.path.isfile(path) and rankgauge.formats.content_of(path).kind == "run"  # noqa: PTH113
+    return False
 
 
 def read_documents(path: str | None) -> rankgauge.Collection:

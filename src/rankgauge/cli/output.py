@@ -131,10 +131,10 @@ class Output:
             if self.format in {"csv", "trec"} or ((self.format == "json" or self.quiet) and "WARNING" in note):
                 print_message(note)
 
-    def print_next_step(self, state: str) -> None:
-        """Print the recommended next step in a state, if any, after a short table."""
-        if state and self.format == "table" and not self.full and not self.quiet:
-            print_text(f"Next step: {rankgauge.core.next_step(state)}\n")
+    def print_next_step(self, step: str) -> None:
+        """Print the recommended next step, if any, after a short table."""
+        if step and self.format == "table" and not self.full and not self.quiet:
+            print_text(f"Next step: {for_terminal(step)}\n")
 
     def print_table(self, table: rankgauge.rendering.Table) -> None:
         """Print a table to standard output."""

@@ -12,6 +12,8 @@ from rankgauge.errors import UnknownName
 
 Value: TypeAlias = int | float | bool | str | tuple[tuple[float, float], ...] | None
 
+# Values in examples of measures, by parameter that some measure requires.
+EXAMPLES: Mapping[str, int | float | str] = {"k": 10, "mult": 0.4, "recall": 0.1, "name": "polite"}
 _MAX_K = 10**9
 _MOST_MULT = 1e6
 _MAX_TOP = 60

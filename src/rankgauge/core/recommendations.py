@@ -62,7 +62,7 @@ NEXT_STEPS = {
     "judge: done": "export the judgments: rankgauge judge export qrels.txt{flag}",
     "logs import: dry run": "run the same command without --dry-run",
     "logs import: imported": "rankgauge logs metrics {log}",
-    "bench": "add --diagnose to see likely causes of the misses of the lowest run",
+    "bench": "add --diagnose to see likely causes of the misses of {run}",
     "answers evaluate": "--full shows whether retrieval or generation limits the answers",
     "report of evaluations": "Find the likely causes: rankgauge report QRELS RUN --diagnose",
     "report of answers": ("Find the stage that limits the answers: rankgauge answers evaluate FILE --full"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rankgauge.core.lazy import lazy_imports
 
 with lazy_imports(globals()):
+    from rankgauge.formats.contents import content_of as content_of
     from rankgauge.formats.registry import (
         QRELS_FORMATS as QRELS_FORMATS,
         RUN_FORMATS as RUN_FORMATS,

@@ -55,9 +55,29 @@ class FileContent:
 
 
 def content_of(
-    source: TextSource, *, kind: Content | None = None, form: str | None = None, target: str = ""
+    source: TextSource | str | os.PathLike[str],
+    *,
+    kind: Content | None = None,
+    form: str | None = None,
+    target: str = "",
 ) -> FileContent:
-    """Detect the content of a file, or raise an error if it is ambiguous."""
+    """Detect the content of a file: ``qrels``, ``run``, ``queries``, or ``documents``.
+
+    Args:
+        source: The file.
+        kind: The content, if it is known.
+        form: The format, if it is known.
+        target: The name of the file to write, whose words decide for a table of questions and documents.
+
+    Raises:
+        InputError: If the content is ambiguous.
+
+    Example:
+        >>> from rankgauge.sample import sample_path
+        >>> content_of(sample_path("qrels.txt")).kind
+        'qrels'
+    """
+    source = source if isinstance(source, TextSource) else TextSource.of(source)
     possible, guessed, columns = _possible(source, form)
     if kind is not None:
         return FileContent(kind, form or guessed, columns)

@@ -61,12 +61,12 @@ _JOINTS = re.compile(r"[-_\s]+")
 def pages_of(folder: Path, not_texts: Collection[str] = ()) -> tuple[list[str], list[str]]:
     """Return the text files and the other files below a folder, as relative paths.
 
-    Hidden files and folders are skipped.
+    Hidden files and folders are skipped, and compiled Python.
     """
     pages: list[str] = []
     others: list[str] = []
     for path, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        folders[:] = sorted(name for name in folders if not name.startswith((".", "__pycache__")))
         inside = Path(path).relative_to(folder)
         for name in sorted(files):
             shown = (inside / name).as_posix()

@@ -47,8 +47,8 @@ _GRADES = ("grade", "relevance", "score")
 # The id column of a question must not be mistaken for that of a document.
 _OWN_IDS = tuple(name for name in IDS if name not in {"doc_id", "docno", "docid", "corpus-id"})
 _SEPARATOR = re.compile(r"[;|\n]")
-# Separators used by programs in some locales.
-_OTHERS = re.compile(r"[;|\t]")
+# Separators of columns that programs use in some locales.
+_OTHERS = ";|\t,"
 # A file with this name is not a table of id and text.
 _QUESTIONS = re.compile(r"questions\.[a-z]+$")
 # Number of rows that decide whether a column contains documents.
@@ -70,15 +70,13 @@ def read_questions(source: TextSource, documents: Mapping[str, Any], faults: Fau
     id of the query (``id``, ``query_id``) and a ``grade`` are optional; questions without an id are
     numbered from q1.
     """
-    # Standard input cannot be inspected in advance.
-    names = _names(source) if source.path else ()
-    torn = any(part in QUESTIONS for name in names for part in _OTHERS.split(name))
-    if _column(names, _ASKED) is None and (torn or (names and _QUESTIONS.search(unpacked(source.name)))):
+    names, separator = _header(source)
+    if _column(names, _ASKED) is None and names and _QUESTIONS.search(unpacked(source.name)):
         raise FormatError(
             f"there is no column for the question: the columns are {', '.join(map(repr, names))}",
             path=source.name,
             line=1,
-            fix=f"{'separate columns by commas' if torn else 'name it question'}, as in {_EXAMPLE}",
+            fix=f"name it question, as in {_EXAMPLE}",
         )
     if source.path and not source.size:
         raise FormatError("there are no questions: the file is empty", path=source.name, fix=f"write {_EXAMPLE}")
@@ -93,7 +91,8 @@ def read_questions(source: TextSource, documents: Mapping[str, Any], faults: Fau
                 raise FormatError(
                     f"unknown column {name!r}", path=source.name, line=1, fix=f"did you mean {near[0]!r}?"
                 )
-    if _column(names, _ASKED) is None or (relevant is None and _column(names, _OWN_IDS) is not None):
+    usual = separator == DELIMITERS.get(format_of(source.name) or "", "")
+    if _column(names, _ASKED) is None or (relevant is None and usual and _column(names, _OWN_IDS) is not None):
         return {row.id: row for row in read_texts(TextReader(source), faults)}, None
     answers = _Answers(documents, source, relevant)
     for number, row in named_rows(source, faults):
@@ -110,7 +109,7 @@ def may_be_questions(source: TextSource) -> bool:
 
     A column ``query`` may contain ids or texts; it contains questions if a value contains a space.
     """
-    names = _names(source)
+    names, _ = _header(source)
     asked = _column(names, QUESTIONS)
     pairs = any(columns_of(names, layout) is not None for layout in (JUDGMENTS, RUN))
     if asked is None or pairs or _relevant(names) is None:
@@ -163,10 +162,11 @@ class _Answers:
         return sum(found) > len(parts) / 2
 
     def _known(self, key: str) -> str:
-        """Return the document with this id, or with this path from the folder; empty if there is none."""
+        """Return the document with this id, or with this path from or in the folder; empty if there is none."""
         plain = key.replace("\\", "/").removeprefix("./")
         inside = f"/{plain}".partition(f"/{self._folder}/")[2]
-        return next((name for name in (key, plain, inside) if name in self._documents), "")
+        beside = f"{self._folder}/{plain}"
+        return next((name for name in (key, plain, inside, beside) if name in self._documents), "")
 
     def _documents_of(self, value: Any) -> dict[str, float]:
         if value is None:
@@ -229,15 +229,22 @@ def _relevant(row: Container[str]) -> str | None:
     return strong if strong or _column(row, _OWN_IDS) else _column(row, _WEAK)
 
 
-def _names(source: TextSource) -> tuple[str, ...]:
-    """Return the names of columns or keys; empty if there are none, or no objects."""
-    form = format_of(source.name)
-    if form not in DELIMITERS:
-        return tuple(next((row for _, row in named_rows(source, Faults())), ()))
-    with source.open() as stream, suppress(FormatError):
-        rows = numbered_rows(numbered_lines(stream, source.name), source.name, DELIMITERS[form])
-        return next((tuple(map(_word, cells)) for _, cells in rows if any(cells)), ())
-    return ()
+def _header(source: TextSource) -> tuple[tuple[str, ...], str]:
+    """Return the names of columns or keys, if there are any, and the separator of columns."""
+    usual = DELIMITERS.get(format_of(source.name) or "", "")
+    names: tuple[str, ...] = ()
+    if not source.path:  # standard input cannot be inspected in advance
+        return (), usual
+    if not usual:
+        return tuple(next((row for _, row in named_rows(source, Faults())), ())), ""
+    for by in (usual, *_OTHERS):
+        with source.open() as stream, suppress(FormatError):
+            rows = numbered_rows(numbered_lines(stream, source.name), source.name, by)
+            found = next((tuple(map(_word, cells)) for _, cells in rows if any(cells)), ())
+            if _column(found, _ASKED if by == usual else QUESTIONS) is not None:
+                return found, by
+            names = names or found
+    return names, usual
 
 
 def named_rows(source: TextSource, faults: Faults | None) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -246,10 +253,11 @@ def named_rows(source: TextSource, faults: Faults | None) -> Iterator[tuple[int,
     if form not in {"csv", "tsv", "json", "jsonl"}:
         return
     report = None if faults is None else faults.add
+    separator = _header(source)[1] if form in DELIMITERS else ""
     with source.open() as stream:
         lines = numbered_lines(stream, source.name)
-        if form in DELIMITERS:
-            yield from named_cells(lines, source.name, DELIMITERS[form], key=_word, on_error=report)
+        if separator:
+            yield from named_cells(lines, source.name, separator, key=_word, on_error=report)
             return
         for number, row in objects(lines, source.name, report):
             yield number, {_word(key): value for key, value in row.items()}

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from rankgauge.core.exact_sum import TOLERANCE
-from rankgauge.core.grammar import VOCABULARY, Value, format_name, plain_key, split_name
+from rankgauge.core.grammar import EXAMPLES, VOCABULARY, Value, format_name, plain_key, split_name
+from rankgauge.core.recommendations import USE_CASES
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.measures.declaration import DECLARED, NAMES, TREC, Declaration, Kernel, Values
 
@@ -142,7 +143,7 @@ class Measure:
         declared, bound = self.declaration, dict(self.params)
         for word in declared.required:
             if word not in bound:
-                example = self(**{word: 0.1 if word == "recall" else 10})
+                example = self(**{word: EXAMPLES[word]})
                 whole = f", or Set{self.name} for all that was retrieved" * (f"Set{self.name}" in DECLARED)
                 raise UnknownName(
                     f"{self.name} needs {word}: {VOCABULARY[word].meaning}", fix=f"write {example}{whole}"
@@ -468,6 +469,7 @@ def parse_all(text: str | Measure, dialect: str | None = None) -> tuple[Measure,
 def _parse_name(text: str, dialect: str | None) -> tuple[Measure, ...]:
     """Return the measures of a name; cached, since loops over runs parse the same names."""
     text = text.strip(", ")
+    text = ",".join(USE_CASES[text].measures) if text in USE_CASES else text
     parts = _LISTED.findall(text) if len(text) <= 5000 else []
     if len(parts) > 1 and ",".join(parts) == text:
         return tuple(measure for part in parts for measure in _parse_name(part, dialect))

@@ -19,9 +19,8 @@ from rankgauge.corpus.collection import Collection
 from rankgauge.corpus.description import CollectionInfo, describe_collection
 from rankgauge.errors import InputError, RankgaugeError
 from rankgauge.formats.contents import content_of, kinds_named
-from rankgauge.formats.folders import files_in_folder
+from rankgauge.formats.folders import QUERIES, files_in_folder, pages_of
 from rankgauge.formats.registry import unpacked
-from rankgauge.formats.texts import TextSource
 from rankgauge.retrievers.encoders import installed_encoder
 
 _DATA = {".csv", ".json", ".jsonl", ".ndjson", ".parquet", ".qrels", ".run", ".sgml", ".trec", ".tsv", ".xml"}
@@ -74,6 +73,8 @@ def create_project(folder: str | os.PathLike[str] = ".") -> NewProject:
             "there is a project already", where=str(path), fix=f"edit it, and run: rankgauge bench{project}"
         )
     files = _files_by_kind(place)
+    nested = [name for name in pages_of(place)[1] if PurePosixPath(unpacked(name)).name.lower() in QUERIES]
+    files["queries"] = files["queries"] or (nested if len(nested) == 1 else [])
     arguments, collection = _collection(place, files)
     documents, queries, qrels, runs = collection.documents, collection.queries, collection.qrels, files["run"]
     state = "init: no judgments" if queries and documents else "init: incomplete"
@@ -130,7 +131,7 @@ def _files_by_kind(place: Path) -> dict[str, list[str]]:
         with suppress(RankgaugeError, OSError):
             if path.suffix in _DATA or named:
                 # A table of questions and their documents counts as queries.
-                files[content_of(TextSource.of(place / name), target="queries").kind].append(name)
+                files[content_of(place / name, target="queries").kind].append(name)
     return files
 
 

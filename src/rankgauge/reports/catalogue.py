@@ -7,7 +7,7 @@ import re
 from collections.abc import Container, Iterator
 from itertools import groupby
 
-from rankgauge.core.grammar import VOCABULARY, plain_key
+from rankgauge.core.grammar import EXAMPLES, VOCABULARY, plain_key
 from rankgauge.core.text import keep
 from rankgauge.measures.compiled import COMPILED_MEASURES
 from rankgauge.measures.declaration import NAMES, Declaration
@@ -81,8 +81,7 @@ def _declared(name: str | Measure) -> Measure:
 
 def example(measure: Measure) -> Measure:
     """Return the measure with example values for its required parameters."""
-    needed = {"k": 10, "mult": 0.4, "recall": 0.1, "name": "polite"}
-    return measure(**{word: needed[word] for word in measure.declaration.required})
+    return measure(**{word: EXAMPLES[word] for word in measure.declaration.required})
 
 
 def summary(declared: Declaration) -> str:
