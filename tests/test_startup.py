@@ -145,7 +145,7 @@ def files(tmp_path):
 
 
 def test_importing_it_loads_no_other_module_of_it():
-    found, _ = loaded("import rankgauge", first="import importlib, typing")
+    found, _ = loaded("import rankgauge", first="import contextlib, importlib, typing")
     assert ours(found) == {"core", "core.lazy"}
     assert {name for name in found if not name.startswith("rankgauge")} <= {"__future__"}
 

@@ -64,7 +64,9 @@ def test_runs_without_a_query_that_both_have_are_not_identical(value):
 
 
 def test_two_calls_say_the_same_to_the_last_bit():
-    assert compare(QRELS, RUNS, ["nDCG@10", "AP"]) == FOUND
+    again = compare(QRELS, RUNS, ["nDCG@10", "AP"])
+    assert repr(again.differences) == repr(FOUND.differences)  # NaN in both
+    assert again.to_dict() == FOUND.to_dict()
     assert pickle.loads(pickle.dumps(FOUND)).to_dict() == FOUND.to_dict()
 
 
@@ -87,7 +89,7 @@ def test_the_number_of_jobs_changes_nothing(tmp_path, how):
     for runs in (paths, RUNS):
         found = compare(QRELS, runs, ["nDCG@10", "AP"], **how, jobs=3)
         assert found.to_dict() == alone.to_dict()
-    assert found.differences == alone.differences
+    assert repr(found.differences) == repr(alone.differences)
 
 
 def test_an_error_in_a_thread_is_the_error_of_the_first_run_that_has_one(tmp_path):
@@ -105,7 +107,7 @@ def test_an_error_in_a_thread_is_the_error_of_the_first_run_that_has_one(tmp_pat
 
 def test_the_order_of_queries_changes_nothing_but_the_seed():
     other = {name: dict(reversed(run.items())) for name, run in RUNS.items()}
-    assert compare(QRELS, other, ["nDCG@10", "AP"]).differences == FOUND.differences
+    assert repr(compare(QRELS, other, ["nDCG@10", "AP"]).differences) == repr(FOUND.differences)
 
 
 def test_the_best_run_is_named_with_its_measure():
@@ -244,7 +246,7 @@ def test_the_json_is_by_its_schema():
 def test_evaluations_are_compared_as_their_runs_are():
     evaluations = [evaluate(QRELS, Run.of(run, name=n), ["nDCG@10", "AP"]) for n, run in RUNS.items()]
     found = compare(evaluations)
-    assert found.differences == FOUND.differences
+    assert repr(found.differences) == repr(FOUND.differences)
     assert found.sentences == FOUND.sentences
     again = compare(evaluations, tested="AP", baseline="s1", pairs="all", test="t")
     assert [str(m) for m in again.tested] == ["AP"]

@@ -65,7 +65,7 @@ def test_all_pairs_are_compared_on_request_in_both_directions():
     assert (other.difference, other.low, other.high) == (-one.difference, -one.high, -one.low)
     assert (other.wins, other.losses, other.mean) == (one.losses, one.wins, one.baseline_mean)
     assert {one.verdict, other.verdict} in ({"better", "worse"}, {"cannot tell"})
-    assert other.mirrored() == one
+    assert repr(other.mirrored()) == repr(one)  # NaN in both
 
 
 def test_all_pairs_have_the_p_values_of_each_pair_by_itself():
@@ -210,14 +210,14 @@ def test_nothing_but_the_tested_values_of_queries_decides_a_p_value(kind):
         )
     )
     assert all(0.02 < d.p < 0.98 for d in one.differences)
-    assert one.differences == other.differences
-    assert list(one.differences) == [d for d in more.differences if d.verdict]
+    assert repr(one.differences) == repr(other.differences)
+    assert repr(list(one.differences)) == repr([d for d in more.differences if d.verdict])
 
 
 def test_the_order_of_two_runs_decides_no_p_value():
     one = compare(QRELS, {n: NEAR[n] for n in ("n0", "n1")}, "nDCG@10", draws=500)
     other = compare(QRELS, {n: NEAR[n] for n in ("n1", "n0")}, "nDCG@10", draws=500, baseline="n0")
-    assert one.difference("n1") == other.difference("n1")
+    assert repr(one.difference("n1")) == repr(other.difference("n1"))
 
 
 def test_max_t_keeps_the_queries_of_its_columns_together():
@@ -324,7 +324,7 @@ def test_another_baseline_mirrors_every_number(interval, correction, pairs):
         )
         for measure in ("nDCG@10", "RR", "AP"):
             found = one.difference(names[1], measure)
-            assert found.mirrored() == other.difference(names[0], measure)
+            assert repr(found.mirrored()) == repr(other.difference(names[0], measure))
 
 
 @pytest.mark.parametrize("test", ["randomization", "tukey-hsd"])

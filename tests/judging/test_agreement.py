@@ -96,7 +96,7 @@ def test_alpha_is_of_canonical_places():
     assert (alpha.units, alpha.ratings) == (6, 12)
     none = [[int(said == "none") for said in pair] for pair in rows]
     wanted = krippendorff_alpha(none)
-    assert found.estimate("alpha, none or any") == wanted
+    assert repr(found.estimate("alpha, none or any")) == repr(wanted)  # NaN in both
     assert found.estimate("alpha, which document").units == 4
 
 
