@@ -151,7 +151,7 @@ def test_cut_writes_a_file_by_its_name(tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((BM25, "-k", "0"), "cut: k=0 is not valid"),
+        ((BM25, "-k", "0"), "k=0 is not valid"),
         ((BM25,), "Missing option '-k'"),
         (("nosuch.run", "-k", "1"), "there is no such file"),
     ],

@@ -2,6 +2,7 @@
 
 import json
 import statistics
+import xml.etree.ElementTree as ET
 from collections import defaultdict
 from itertools import combinations
 
@@ -27,6 +28,7 @@ from rankgauge.judging import (
     export_judgments,
     import_judgments,
     measure_relevance,
+    write_label_studio,
 )
 
 TEXTS = {"q1": "How are ties broken?", "q2": "What is a pool?"}
@@ -390,3 +392,32 @@ def test_identifiers_that_are_not_printable_are_not_changed(to, tmp_path):
     other = JudgingProject.create(tmp_path / "b.db")
     import_judgments(other, tmp_path / "q.json", preferences=to == "preferences", add_questions=True)
     assert set(export_judgments(other, to).grades["q1"]) == set(odd)
+
+
+def test_the_pool_becomes_tasks_of_label_studio(tmp_path):
+    scale = ("no", 'a "quoted" <label>', "it's & that")
+    project = judged(tmp_path / "a.db", settings=Settings(grades=scale))
+    with pytest.raises(InputError, match="the pools are empty"):
+        write_label_studio(project, tmp_path / "tasks.json")
+    pairs = [(q, f"d{n}") for q in TEXTS for n in range(8)]
+    documents = [Document(f"d{n}", {"title": f"Title {n}", "text": "<b>&"}) for n in range(7)]
+    project.add_candidates([Candidate(*pair, (Source("bm25"),)) for pair in pairs], documents)
+    assert write_label_studio(project, tmp_path / "tasks.json") == 16
+    tasks = json.loads((tmp_path / "tasks.json").read_text())
+    data = [task["data"] for task in tasks]
+    assert sorted((row["query"], row["document"]) for row in data) == sorted(pairs)
+    # The order within a question does not show the rank, and is the same each time.
+    assert [row["query"] for row in data] == sorted(row["query"] for row in data)
+    assert [row["document"] for row in data if row["query"] == "q1"] != [f"d{n}" for n in range(8)]
+    by_pair = {(row["query"], row["document"]): row for row in data}
+    assert by_pair["q1", "d1"]["text"] == "Title 1\n\n<b>&"
+    assert by_pair["q1", "d7"]["text"] == "d7"
+    assert by_pair["q2", "d1"]["question"] == TEXTS["q2"]
+    config = ET.fromstring((tmp_path / "tasks.json.xml").read_text())
+    assert [choice.get("value") for choice in config.iter("Choice")] == list(scale)
+    # The columns of the export are those of the import.
+    answers = [{**row, "grade": scale[n % 3], "annotator": 1} for n, row in enumerate(data)]
+    (tmp_path / "export.json").write_text(json.dumps(answers))
+    assert import_judgments(project, tmp_path / "export.json").new == 16
+    grades = export_judgments(project, relevance="grade").judgments
+    assert [grades[row["query"]][row["document"]] for row in data] == [n % 3 for n in range(16)]

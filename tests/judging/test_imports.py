@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 
 import pytest
 
+from rankgauge.data import Qrels
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats import InFormat
 from rankgauge.judging import (
@@ -256,3 +257,109 @@ def test_imported_grades_replace_tasks_of_their_documents_only(tmp_path):
             project.record(Choice(shown.id, shown.id, judge.id, "graded", grades=(1,)))
         assert sorted(judged) == ["b", "c", "d"]
         assert judging_status(project).complete == 1
+
+
+# As Label Studio 1.23 and Argilla 2.8 write them, with fewer keys.
+_DATA = {"query": "q1", "question": "How are ties broken?", "document": "a", "text": "By document id."}
+_CHOICE = {"id": "x1", "from_name": "grade", "to_name": "text", "type": "choices", "value": {"choices": ["relevant"]}}
+_COMMENT = {
+    "id": "x2",
+    "from_name": "comment",
+    "to_name": "text",
+    "type": "textarea",
+    "value": {"text": ["good"]},
+}
+_RATING = {"id": "x1", "from_name": "grade", "to_name": "text", "type": "rating", "value": {"rating": 0}}
+_RELATION = {"from_id": "x1", "to_id": "x2", "type": "relation", "direction": "right"}
+LABEL_STUDIO = [
+    {
+        "id": 1,
+        "annotations": [
+            {"id": 1, "completed_by": 1, "result": [_CHOICE, _COMMENT, _RELATION], "was_cancelled": False},
+            {"id": 2, "completed_by": {"id": 2, "email": "bob@example.org"}, "result": [_RATING]},
+            {"id": 3, "completed_by": 3, "result": [], "was_cancelled": True},
+        ],
+        "drafts": [],
+        "predictions": [{"model_version": "m", "result": [_CHOICE]}],
+        "data": _DATA,
+        "meta": {},
+    },
+    {"id": 2, "annotations": [], "drafts": [], "predictions": [], "data": {**_DATA, "document": "b"}, "meta": {}},
+]
+JSON_MIN = [
+    {**_DATA, "id": 1, "grade": "relevant", "comment": "good", "annotator": 1, "annotation_id": 1, "lead_time": 3.2},
+    {**_DATA, "id": 1, "grade": [{"rating": 0}], "annotator": "bob@example.org", "annotation_id": 2},
+]
+_FIELDS = {"question": "How are ties broken?", "text": "By document id."}
+ARGILLA = [
+    {
+        "id": "r1",
+        "fields": _FIELDS,
+        "metadata": {"query": "q1", "document": "a"},
+        "suggestions": {"grade": {"value": 3, "score": 0.3, "agent": "m"}},
+        "responses": {
+            "grade": [{"value": "relevant", "user_id": "1"}, {"value": 0, "user_id": "bob@example.org"}],
+            "comment": [{"value": "good", "user_id": "1"}],
+        },
+        "vectors": {},
+        "status": "pending",
+    },
+    {"id": "r2", "fields": _FIELDS, "metadata": {"query": "q1", "document": "b"}, "responses": {}},
+]
+ARGILLA_FLAT = [
+    {
+        "id": "r1",
+        **_FIELDS,
+        "query": "q1",
+        "document": "a",
+        "grade.responses": ["relevant", 0, 3],
+        "grade.responses.users": ["1", "bob@example.org", "2"],
+        "grade.responses.status": ["submitted", "submitted", "draft"],
+        "comment.responses": ["good"],
+        "comment.responses.users": ["1"],
+        "comment.responses.status": ["submitted"],
+        "grade.suggestion": 3,
+    },
+    {"id": "r2", **_FIELDS, "query": "q1", "document": "b", "grade.responses": None, "grade.responses.users": None},
+]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("content", [LABEL_STUDIO, JSON_MIN, ARGILLA, ARGILLA_FLAT])
+def test_exports_of_annotation_tools_are_read(content, indent, project, tmp_path):
+    (tmp_path / "r.json").write_text(json.dumps(content, indent=indent))
+    done = import_judgments(project, tmp_path / "r.json")
+    assert (done.new, done.judges) == (2, ("1", "bob@example.org"))
+    assert grades_of(project) == {("1", "q1", "a"): 2, ("bob@example.org", "q1", "a"): 0}
+    assert [each.choice.comment for each in project.judgments()] == ["good", ""]
+    assert import_judgments(project, tmp_path / "r.json").known == 2
+
+
+def test_other_questions_of_an_annotation_tool_are_named_as_columns(project, tmp_path):
+    pair = {"id": "x", "from_name": "winner", "to_name": "winner", "type": "pairwise", "value": {"selected": "left"}}
+    data = {"query": "q1", "left": "a", "right": "b"}
+    task = {"id": 1, "annotations": [{"id": 1, "completed_by": 7, "result": [pair]}], "data": data}
+    (tmp_path / "r.json").write_text(json.dumps([task]))
+    columns = {"query": "query", "left": "left", "right": "right", "winner": "winner", "judge": "annotator"}
+    assert import_judgments(project, tmp_path / "r.json", columns=columns).judges == ("7",)
+    assert [each.choice.documents for each in project.judgments()] == [("a",)]
+
+
+def test_a_grade_outside_the_scale_names_query_and_document(project, tmp_path):
+    (tmp_path / "r.json").write_text(json.dumps([{**JSON_MIN[0], "grade": ["relevant", "perfect"]}]))
+    with pytest.raises(FormatError, match=r"r\.json, query 'q1', document 'a': the grade .* is not one of the 4"):
+        import_judgments(project, tmp_path / "r.json")
+
+
+def test_a_json_list_without_judges_is_read_as_before(project, tmp_path):
+    (tmp_path / "r.json").write_text(json.dumps([{"query": "q1", "document": "a", "grade": 2}]))
+    assert import_judgments(project, tmp_path / "r.json", "Ann").judges == ("Ann",)
+    (tmp_path / "s.json").write_text(json.dumps({"q1": {"b": 1}}))
+    assert import_judgments(project, tmp_path / "s.json", "Ann").new == 1
+
+
+@pytest.mark.parametrize(("content", "tool"), [(LABEL_STUDIO, "Label Studio"), (ARGILLA, "Argilla")])
+def test_an_evaluation_says_which_command_reads_the_export(content, tool, tmp_path):
+    (tmp_path / "r.json").write_text(json.dumps(content))
+    with pytest.raises(FormatError, match=f"an export of {tool}: rankgauge judge import reads it"):
+        Qrels.of(tmp_path / "r.json")

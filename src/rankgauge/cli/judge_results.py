@@ -157,9 +157,10 @@ def votes(
 def export(
     *,
     file: str,
-    to: Literal["qrels", "preferences", "sampled"] = option(
+    to: Literal["qrels", "preferences", "sampled", "label-studio"] = option(
         "qrels: a grade for each document; preferences: a group for each choice; sampled: the "
-        "pool and the random documents from outside it as strata.",
+        "pool and the random documents from outside it as strata; label-studio: the pool as tasks "
+        "of Label Studio, with their labeling configuration in FILE.xml.",
         default="qrels",
     ),
     relevance: Literal["share", "fit", "grade"] | None = option(
@@ -178,7 +179,7 @@ def export(
     ),
     store: str | None = options.store,
 ) -> None:
-    """Write the judgments of the project to FILE.
+    """Write the judgments of the project, or its pool as tasks of Label Studio, to FILE.
 
     Documents that were never shown (in rankings: never ranked) remain unjudged. FILE.about.json
     records guideline, criteria, rule, and origin of the questions; evaluations print them.
@@ -189,7 +190,13 @@ def export(
       rankgauge judge export qrels.csv --relevance fit --drop-unsure
       rankgauge judge export book.csv --format quepid
       rankgauge judge export prefs.txt --to preferences
+      rankgauge judge export tasks.json --to label-studio
     """
+    if to == "label-studio":
+        with judging.JudgingProject(store) as opened:
+            number = judging.write_label_studio(opened, file)
+        print_message(f"{counted(number, 'task')} in {file}; use {file}.xml as the labeling configuration")
+        return
     with judging.JudgingProject(store) as opened, working("exporting"):
         documents = options.read_documents(collection).documents if to == "sampled" else None
         exported = judging.export_judgments(
@@ -228,13 +235,14 @@ def import_(
 ) -> None:
     """Add the judgments in FILE to the project; on an error, add none of them.
 
-    Supports the judgment formats of `rankgauge evaluate`. Importing a file again adds new judgments
-    and updates changed ones.
+    Supports the judgment formats of `rankgauge evaluate`, and exports of Label Studio and Argilla.
+    Importing a file again adds new judgments and updates changed ones.
 
     \b
     Examples:
       rankgauge judge import qrels.txt --judge "Judge 1"
       rankgauge judge import book.csv --judge "Quepid, spring"
+      rankgauge judge import label-studio.json
       rankgauge judge import ratings.csv --columns query=q,document=url,grade=stars
       rankgauge judge import prefs.txt --preferences
     """

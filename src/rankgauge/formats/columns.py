@@ -47,6 +47,8 @@ _OTHERS = {
     "user_query": "this looks like a query log (UBI), which has no judgments",
     "winner": "this looks like preferences between two answers, which are not supported here",
     "_id": "this looks like texts: --collection reads them",
+    "annotations": "this looks like an export of Label Studio: rankgauge judge import reads it",
+    "responses": "this looks like an export of Argilla: rankgauge judge import reads it",
 }
 _SHOWN = 8
 

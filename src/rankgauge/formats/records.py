@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, TypeAlias
 import numpy as np
 
 from rankgauge.errors import FormatError, InputError, UnknownName
+from rankgauge.formats.annotations import annotation_rows
 from rankgauge.formats.delimited import DELIMITERS, named_cells
 from rankgauge.formats.frames import frame_columns, is_frame, is_null, listed, short
 from rankgauge.formats.json_files import json_document, objects
@@ -87,9 +88,10 @@ def named_rows(source: Any, name: str, containers: Sequence[str] = ()) -> Iterat
 
 
 def row_cells(source: Source, *, key: Callable[[str], str] = str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the line number and the cells by column of each row of CSV, TSV, or JSON lines.
+    """Yield the line number and the cells by column of each row of CSV, TSV, JSON lines, or a JSON list.
 
-    The format is detected from the first line; `key` converts column names of a table to keys.
+    The format is detected from the first line; `key` converts column names of a table to keys. Rows
+    of a list, such as an export of an annotation tool, have the line 0.
     """
     name = source_name(source)
     with opened(source) as stream:
@@ -98,6 +100,10 @@ def row_cells(source: Source, *, key: Callable[[str], str] = str) -> Iterator[tu
         everything = itertools.chain([first] if first[0] else [], lines)
         if first[1].lstrip().startswith(b"{"):
             yield from objects(everything, name)
+            return
+        if first[1].lstrip().startswith(b"["):
+            items = json_document(everything, name, "a list of objects")
+            yield from ((0, row) for row in annotation_rows(item for item in items if isinstance(item, dict)))
             return
         by = "\t" if first[1].count(b"\t") > first[1].count(b",") else ","
         yield from named_cells(everything, name, by, key=key)

@@ -29,7 +29,11 @@ with lazy_imports(globals()):
         judgments_of as judgments_of,
         next_pair as next_pair,
     )
-    from rankgauge.judging.export import JudgmentExport as JudgmentExport, export_judgments as export_judgments
+    from rankgauge.judging.export import (
+        JudgmentExport as JudgmentExport,
+        export_judgments as export_judgments,
+        write_label_studio as write_label_studio,
+    )
     from rankgauge.judging.imports import JudgmentImport as JudgmentImport, import_judgments as import_judgments
     from rankgauge.judging.models import (
         ModelJudging as ModelJudging,

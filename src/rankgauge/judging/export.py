@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import os
 import statistics
@@ -10,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias, get_args
+from xml.sax.saxutils import quoteattr
 
 from rankgauge.core.arguments import choice as one_of
 from rankgauge.core.files import write_atomically
@@ -51,6 +54,15 @@ _FIT_SCALE = (
 )
 # Formats that contain query texts, because their tools do not know our identifiers.
 _BY_TEXT = frozenset({"quepid", "opensearch"})
+_LABEL_STUDIO = """<View>
+  <Header value="$question"/>
+  <Text name="text" value="$text"/>
+  <Choices name="grade" toName="text" choice="single" required="true">
+{choices}
+  </Choices>
+  <TextArea name="comment" toName="text" placeholder="Comment"/>
+</View>
+"""
 _Grades: TypeAlias = dict[str, dict[str, int]]
 
 
@@ -253,6 +265,41 @@ def export_judgments(
             "may change the grade" + (f"; {len(dropped)} left unjudged" if drop_unsure else "")
         )
     return JudgmentExport(exported, about, grades, texts)
+
+
+def write_label_studio(project: JudgingProject, target: str | os.PathLike[str]) -> int:
+    """Write the documents of the pools as tasks of Label Studio, and their labeling configuration.
+
+    Each task shows a question and a document, and asks for a grade on the scale of the project;
+    documents of a question are in random order. :func:`import_judgments` reads the exports.
+
+    Args:
+        project: The project.
+        target: The file of tasks for the import. The configuration is written to ``TARGET.xml``.
+
+    Returns:
+        The number of tasks.
+
+    Raises:
+        InputError: If the pools are empty, or a file cannot be written.
+    """
+    pairs = [(question, document) for question, pool in project.pools.items() for document in pool]
+    if not pairs:
+        raise InputError("the pools are empty", where=project.where, fix="add documents: rankgauge judge pool")
+    stored = project.documents({document for _, document in pairs})
+    order = {pair: hashlib.sha256("\0".join(pair).encode()).digest() for pair in pairs}
+    tasks = []
+    for question, document in sorted(pairs, key=lambda pair: (pair[0], order[pair])):
+        fields = stored[document].fields.values() if document in stored else ()
+        text = "\n\n".join(fields) or document
+        data = {"query": question, "question": project.questions[question].text, "document": document, "text": text}
+        tasks.append({"data": data})
+    choices = "\n".join(f"    <Choice value={quoteattr(label)}/>" for label in project.settings.grades)
+    with write_atomically(target) as stream:
+        stream.write(json.dumps(tasks, ensure_ascii=False, indent=1).encode() + b"\n")
+    with write_atomically(f"{os.fspath(target)}.xml") as stream:
+        stream.write(_LABEL_STUDIO.format(choices=choices).encode())
+    return len(tasks)
 
 
 def grades_of(documents: Iterable[DocumentRelevance], rule: Rule) -> tuple[_Grades, list[DocumentRelevance]]:

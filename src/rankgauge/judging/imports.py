@@ -17,7 +17,7 @@ from rankgauge.data.preference_qrels import PreferenceQrels
 from rankgauge.data.qrels import table_of_input
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats.columns import JUDGMENTS, column_word, columns_of, read_number
-from rankgauge.formats.lines import source_name
+from rankgauge.formats.lines import UTF8_BOM, opened_bytes, source_name, start_of
 from rankgauge.formats.records import row_cells
 from rankgauge.formats.registry import InFormat, format_of
 from rankgauge.formats.rows import id_texts
@@ -117,7 +117,8 @@ def import_judgments(
         project: The project.
         source: Anything that :meth:`Qrels.of` accepts (an :class:`InFormat` sets the format of a
             file). With `columns` or a column of judges (``judge``, ``rater``, ``annotator``,
-            ``worker``, ...), a CSV, TSV, or JSON lines file.
+            ``worker``, ...), a CSV, TSV, or JSON lines file, or an export of Label Studio or
+            Argilla.
         judge: The name of the judge of a file without a column of judges.
         kind: Who judged: ``person``, ``model``, or ``application``.
         preferences: Whether to read the source as preferences (:meth:`PreferenceQrels.of`).
@@ -196,7 +197,9 @@ def _qrels_rows(source: Any, refuse: Callable[[InputError], None] | None) -> lis
 def _columns_of_judges(source: Any) -> dict[str, str] | None:
     """Return the columns of a file that has a column of judges, else None."""
     form = source.format if isinstance(source, InFormat) else None
-    if not _is_file(source) or (form or format_of(os.fspath(source))) not in {"csv", "tsv", "jsonl"}:
+    form = form or (format_of(os.fspath(source)) if _is_file(source) else None)
+    # Other JSON, such as a Quepid case, has no rows.
+    if form not in {"csv", "tsv", "jsonl", "json"} or (form == "json" and not _is_list(source)):
         return None
     header = next(row_cells(source), (0, {}))[1]
     words = {column_word(name): name for name in reversed(list(header))}
@@ -204,7 +207,12 @@ def _columns_of_judges(source: Any) -> dict[str, str] | None:
     judge = next((words[word] for word in _JUDGES if word in words), None)
     if columns is None or judge is None or judge in columns.read:
         return None
-    return dict(zip(_GRADED, columns.read, strict=True)) | {"judge": judge}
+    return dict(zip(_GRADED, columns.read, strict=True)) | {"judge": judge, "comment": words.get("comment", "comment")}
+
+
+def _is_list(source: str | os.PathLike[str]) -> bool:
+    with opened_bytes(source) as stream:
+        return start_of(stream).removeprefix(UTF8_BOM).lstrip()[:1] == b"["
 
 
 def _is_file(source: Any) -> bool:
@@ -230,7 +238,7 @@ def _named_rows(source: Any, columns: dict[str, str], refuse: Callable[[InputErr
             fix="write CSV or JSON lines first",
         )
     for line, cells in row_cells(source):
-        absent = [name for name in columns.values() if name not in cells]
+        absent = [name for key, name in columns.items() if name not in cells and key != "comment"]
         if absent:
             raise FormatError(
                 f"there is no column {absent[0]!r:.60}, but {', '.join(map(repr, cells)):.200}",
@@ -238,7 +246,7 @@ def _named_rows(source: Any, columns: dict[str, str], refuse: Callable[[InputErr
                 line=line,
                 fix="name columns of the file",
             )
-        texts = {key: "" if cells[name] is None else str(cells[name]) for key, name in columns.items()}
+        texts = {key: "" if cells.get(name) is None else str(cells[name]) for key, name in columns.items()}
         row = _Row(
             line, texts["query"], (), "graded", judge=texts.get("judge", "").strip(), comment=texts.get("comment", "")
         )
@@ -432,7 +440,8 @@ class _Import:
         return Presentation(name, question, row.documents, judge.id, mode, "import", guideline=_UNKNOWN_GUIDELINE)
 
     def _wrong(self, row: _Row, what: str, fix: str) -> InputError:
-        return FormatError(what, path=self._name, line=row.line, fix=fix)
+        pair = "" if row.line else f", query {row.query!r:.60}, document {row.documents[0]!r:.60}"
+        return FormatError(what, path=self._name + pair, line=row.line, fix=fix)
 
 
 def _answer(choice: Choice) -> tuple[Any, ...]:
