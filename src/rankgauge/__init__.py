@@ -137,6 +137,12 @@ def _render(result: Any, format: str) -> str:
     return str(render(result, format))
 
 
+def _html_report(result: Any) -> str:
+    from rankgauge.reports.page import html_report
+
+    return html_report(result, plots=False)
+
+
 def _answer_evaluation() -> Any:
     from rankgauge.answers.evaluation import AnswerEvaluation
 
@@ -150,4 +156,4 @@ def _read_answers(*args: Any, **options: Any) -> Any:
 
 
 # Lower layers print results, load saved evaluations, and convert answers with these.
-register(render=_render, answer_evaluation=_answer_evaluation, read_answers=_read_answers)
+register(render=_render, html_report=_html_report, answer_evaluation=_answer_evaluation, read_answers=_read_answers)

@@ -1,6 +1,7 @@
 """compare() and Comparison: differences between runs and their uncertainty."""
 
 import csv
+import html
 import io
 import json
 import math
@@ -20,7 +21,7 @@ from rankgauge import Evaluation, InputError, Run, UnknownName, compare, evaluat
 from rankgauge.comparison import Design, conclusions
 from rankgauge.comparison.differences import DifferenceSample, make_difference
 from rankgauge.core.findings import COMPARISON_KINDS
-from rankgauge.reports import Options, render
+from rankgauge.reports import Options, html_report, render
 
 
 def test_differences_are_those_of_the_evaluations():
@@ -199,7 +200,10 @@ def test_tables_name_every_run_and_measure():
     assert text.splitlines()[0].split() == ["measure", "s0", "s1", "s2"]
     assert "compared with s0" in text
     assert "Holm-corrected" in " ".join(render(FOUND, "table", Options(full=True)).split())
-    assert "<table" in FOUND._repr_html_()
+    shown = FOUND._repr_html_()
+    assert shown.startswith(f"{FOUND.to_html()}<details>")
+    # Its report is a complete page in a frame, which no text can leave.
+    assert html.unescape(shown.partition('srcdoc="')[2].partition('"')[0]) == html_report(FOUND, plots=False)
     assert "AP" not in render(FOUND).partition("compared with s0")[2].partition("•")[0]
     assert not any(math.isnan(d.difference) for d in FOUND.differences)
 

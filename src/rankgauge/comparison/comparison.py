@@ -29,8 +29,10 @@ from rankgauge.comparison.differences import (
     corrected_means,
     select,
 )
+from rankgauge.core.escaping import for_html
 from rankgauge.core.findings import Finding
 from rankgauge.core.ids import show_id
+from rankgauge.core.lazy import registered
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined
 from rankgauge.core.text import many, some
 from rankgauge.core.threads import check_jobs, map_in_threads
@@ -276,7 +278,7 @@ def main_measures(measures: Sequence[Measure], tested: Sequence[Measure]) -> Seq
 class Comparison(PairedComparison):
     """Means of runs, their differences, and conclusions.
 
-    Returned by :func:`compare`. Notebooks display it as tables.
+    Returned by :func:`compare`. Notebooks display it as tables, with its report to unfold below.
 
     Attributes:
         evaluations: One evaluation for each run, in the order given.
@@ -291,6 +293,13 @@ class Comparison(PairedComparison):
     evaluations: tuple[Evaluation, ...]
     _inputs: tuple[Finding, ...] = field(repr=False, compare=False)
     _work: Computation = field(repr=False, compare=False)
+
+    def _repr_html_(self) -> str:
+        page = for_html(registered("html_report")(self))
+        style = "width: 100%; height: 40em; border: 1px solid #8888"
+        # The page stays in a frame of its own, since its styles and scripts are for a whole page.
+        frame = f'<iframe title="report" sandbox="allow-scripts" style="{style}" srcdoc="{page}"></iframe>'
+        return f"{self.to_html()}<details><summary>Report</summary>{frame}</details>\n"
 
     def means(self) -> dict[str, dict[str, float]]:
         """Return the means as run to measure to mean, in the order given.
