@@ -122,7 +122,7 @@ def test_measures_are_listed_and_explained():
     assert "nDCG" in run("measures").stdout
     assert run("measures", "nDCG", "--full").stdout == rankgauge.reports.describe("nDCG")
     assert run("measures", "nDCG").stdout == rankgauge.reports.describe("nDCG", full=False)
-    rows = json.loads(run("measures", "--as", "json").stdout)
+    rows = json.loads(run("measures", "--as", "json").stdout)["rows"]
     assert sum(row["computed by"] == "evaluate" for row in rows) == len(rankgauge.list_measures())
 
 

@@ -1,6 +1,7 @@
 """Every command fits on a screen of 80 columns for the sample; with -q it prints only numbers."""
 
 import functools
+import json
 import re
 import shlex
 import shutil
@@ -9,6 +10,7 @@ import click
 import pytest
 from command import run
 from production_logs import write_clicks
+from schemas import published
 
 from rankgauge.cli.main import cli
 from rankgauge.judging import Choice, JudgingProject
@@ -86,6 +88,8 @@ measures nDCG
 judge settings --store judging.db
 evaluate QRELS BM25 --per-query -m nDCG@10
 """.strip().splitlines()
+# Texts that no format changes.
+TEXTS = {"check --explain J107", "measures nDCG"}
 # Commands that write files, serve pages, change a store, or call a model.
 SILENT = {
     "init",
@@ -251,6 +255,19 @@ def test_quiet_prints_only_numbers_that_are_printed_without_it(folder, line):
     assert "bench" in line or set(numbers.findall(quiet)) <= set(numbers.findall(whole))
     assert not re.search(r"•|WARNING|Next|--full", quiet)
     assert len(quiet) < len(whole) or "history list" in line
+
+
+@pytest.mark.parametrize(
+    "line", [line for line in (*PRINTED, *LISTED) if "--as" in options_of(line) and line not in TEXTS]
+)
+def test_json_names_a_published_schema_and_follows_it(folder, line):
+    jsonschema = pytest.importorskip("jsonschema")
+    prepared(folder, words(line)[0])
+    documents = [json.loads(each) for each in done(folder, f"{line} --as json").stdout.splitlines()]
+    assert documents
+    for data in documents:
+        name, version = data["schema"].removeprefix("rankgauge/").split("/")
+        jsonschema.validate(data, published(f"{name}-{version}"))
 
 
 @pytest.mark.parametrize("line", [line for line in (*PRINTED, *LISTED) if "--as" in options_of(line)])

@@ -124,8 +124,8 @@ def test_csv_keeps_every_digit_and_defuses_formulas():
 
 
 def test_json_has_no_nan():
-    rows = json.loads(render_table(TABLE, "json"), parse_constant=pytest.fail)
-    assert rows[1] == {"run": "<i>", "nDCG@10": None, "NumRet": 7}
+    data = json.loads(render_table(TABLE, "json"), parse_constant=pytest.fail)
+    assert data["rows"][1] == {"run": "<i>", "nDCG@10": None, "NumRet": 7}
 
 
 def test_html_escapes_text_and_marks_the_best():

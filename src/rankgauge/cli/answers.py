@@ -271,8 +271,7 @@ def calibrate(
     if output is not None:
         calibration.write(output)
     out.print(calibration)
-    if out.format in {"table", "markdown"}:
-        out.print_plain("\n")
+    out.print_plain("\n")
     if out.format != "csv":  # a CSV file holds one table
         out.print(means)
 

@@ -118,11 +118,10 @@ class Output:
         print_result(result, self.format, replace(chosen, full=self.full, quiet=self.quiet))
 
     def print_plain(self, text: str) -> None:
-        """Print a text that no format changes, escaped for a terminal; blank lines are not part of an HTML page."""
-        if self.format != "html":
-            print_text(text)
-        elif text.strip():
-            _print_formatted(f"<pre>{for_html(text)}</pre>", "html", color=False)
+        """Print a text that no format changes, escaped for a terminal; pages and data have no blank lines between."""
+        if text.strip() or self.format in {"table", "markdown", "latex"}:
+            page = self.format == "html"
+            _print_formatted(f"<pre>{for_html(text)}</pre>" if page else text, self.format, color=False)
 
     def print_notes(self, notes: Iterable[str]) -> None:
         """Print those notes to standard error that the format, or --quiet, leaves out."""

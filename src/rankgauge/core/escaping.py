@@ -205,7 +205,7 @@ def _plain_object(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return plain(value.tolist())
     if hasattr(value, "to_dict"):
-        return plain(value.to_dict())
+        return plain(getattr(value, "_part", value.to_dict)())
     if dataclasses.is_dataclass(value) and type(value).__str__ is object.__str__:
         return {part.name: plain(getattr(value, part.name)) for part in dataclasses.fields(value)}
     return str(value)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rankgauge.rendering.tables import Table
 
 
+RESULT_SCHEMA = "rankgauge/result/1"  # of all results without a schema of their own
 _LONGEST = 160  # maximum number of characters of a summary in `repr`
 
 
@@ -35,8 +36,8 @@ class Result:
     options of a report, such as values per query.
     """
 
-    # Name of the published JSON schema; empty without one.
-    _schema: ClassVar[str] = ""
+    # Name of the published JSON schema.
+    _schema: ClassVar[str] = RESULT_SCHEMA
     # Parts of `to_dict`: attributes or methods (`_value`) by name, or name=path; "*" for all attributes, "*=path" for
     # the items of a mapping.
     _attributes: ClassVar[str] = "rows=data_table.records notes=table.notes"
@@ -97,18 +98,21 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a dictionary of JSON types; NaN and infinity are None."""
+        from importlib.metadata import version
+
         from rankgauge.core.escaping import plain
 
-        head = {}
-        if self._schema:
-            from importlib.metadata import version
-
-            head = {"schema": self._schema, "rankgauge": version("rankgauge")}
-        data: dict[str, Any] = plain(head | self._data())
+        kind = {"result": type(self).__name__} if self._schema == RESULT_SCHEMA else {}
+        head = {"schema": self._schema, "rankgauge": version("rankgauge")}
+        data: dict[str, Any] = plain(head | kind | self._data())
         return data
 
+    def _part(self) -> dict[str, Any]:
+        """Return the dictionary inside that of another result, without a name of a format that is not its own."""
+        return self._data() if self._schema == RESULT_SCHEMA else self.to_dict()
+
     def to_json(self) -> str:
-        """Return `to_dict` as JSON, following the published schema if there is one."""
+        """Return `to_dict` as JSON, following the published schema."""
         from rankgauge.core.escaping import dump_json
 
         return dump_json(self.to_dict())

@@ -530,10 +530,13 @@ def to_csv(table: Table) -> str:
 
 
 def to_json(table: Table) -> str:
-    """Return a JSON list of one object per row; NaN becomes null."""
+    """Return a JSON object with the rows, one object each, and the notes; NaN becomes null."""
+    from importlib.metadata import version
+
     from rankgauge.core.escaping import dump_json
 
-    return dump_json(table.records()) + "\n"
+    head = {"schema": "rankgauge/result/1", "rankgauge": version("rankgauge"), "result": "Table"}
+    return dump_json(head | {"rows": table.records(), "notes": table.notes}) + "\n"
 
 
 _HTML = """\

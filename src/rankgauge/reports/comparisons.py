@@ -11,7 +11,6 @@ from itertools import groupby, zip_longest
 from rankgauge.comparison import Trend
 from rankgauge.comparison.comparison import Comparison, PairedComparison
 from rankgauge.comparison.run_diff import DocumentDiff, QueryDiff, RunDiff
-from rankgauge.core.escaping import dump_json
 from rankgauge.core.text import keep, many
 from rankgauge.distributed import DistributedComparison
 from rankgauge.errors import InputError
@@ -250,7 +249,7 @@ def _names(entries: Sequence[HistoryEntry], measures: Sequence[str | Measure]) -
 
 def _json(entries: HistoryEntries, options: Options) -> str:
     shown = entries if options.last is None else entries[-options.last :]
-    return dump_json({"entries": shown}) + "\n"
+    return HistoryEntries(shown).to_json() + "\n"
 
 
 REPORTS = {
