@@ -73,7 +73,7 @@ def test_only_shared_measures_are_compared_unless_they_are_named(history):
     keep(history, at(AFTER), ("RR", "AP"))
     pair = history.comparable([1, 2])
     assert [str(step.measure) for step in compare(pair).differences] == ["RR"]
-    with pytest.raises(InputError, match=r"P@1 was not evaluated for 'run#2'\n?.*"):
+    with pytest.raises(InputError, match=r"run 'run#2': P@1 was not evaluated\n?.*"):
         compare(pair, None, ["RR", "P@1"])
     others = [replace(pair[0], run_name="a"), evaluate(QRELS, at(AFTER), "AP")]
     with pytest.raises(InputError, match="have no measure in common"):

@@ -94,5 +94,5 @@ def test_new_values_are_of_runs_queries_measures_and_policies_of_the_comparison(
         comparison.updated([replace(part, query_ids=("q99",))])
     with pytest.raises(InputError, match="other policies"):
         comparison.updated([replace(part, policies=replace(part.policies, undefined="skip"))])
-    with pytest.raises(InputError, match="FirstRel was not evaluated for 'b'"):
+    with pytest.raises(InputError, match="run 'b': FirstRel was not evaluated"):
         comparison.updated([Evaluation.from_values("b", ["q0"], {"nDCG@10": [1.0], "GMAP": [1.0]})])

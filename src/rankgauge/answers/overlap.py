@@ -32,8 +32,7 @@ _LONGEST = 20_000  # words; the time is quadratic in the length
 
 def _normalized(text: str) -> str:
     """Normalize as in SQuAD: lower case, no punctuation, no articles, single spaces."""
-    plain = text.lower().translate(_PUNCTUATION)
-    return " ".join(_ARTICLES.sub(" ", plain).split())
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
 def _tokens(text: str) -> list[str]:

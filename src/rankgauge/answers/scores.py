@@ -207,9 +207,7 @@ def _average_precision(useful: BoolArray, more: Sequence[int] | npt.NDArray[np.i
     useful = useful.copy()
     useful[list(more)] = True
     ranks = np.flatnonzero(useful) + 1
-    if not len(ranks):
-        return 0.0
-    return math.fsum((np.arange(len(ranks)) + 1) / ranks) / len(ranks)
+    return 0.0 if not len(ranks) else math.fsum((np.arange(len(ranks)) + 1) / ranks) / len(ranks)
 
 
 def _covered_claims(judged: JudgedAnswer) -> Ternary:

@@ -184,7 +184,21 @@ def compare_runs(
             )
     shown = make_plan(COMPARED if measures is None else measures).measures
     chosen = Design(shown[:1], baseline or runs[0].name) if design is None else design
-    comparison = _compared(runs, shown, chosen, errors, jobs=jobs)
+    wanted = tuple(dict.fromkeys([*chosen.tested, *shown]))
+    in_blocks = max(len(run.queries) * run.settings.get("k", 1) for run in runs) > _IN_MEMORY
+    comparison = compare(
+        [run.evaluate(wanted, errors=errors) for run in runs] if in_blocks else runs[0].qrels,
+        None if in_blocks else [run.ranked(errors) for run in runs],
+        wanted,
+        tested=chosen.tested,
+        baseline=chosen.baseline,
+        pairs=chosen.pairs,
+        test=chosen.test,
+        correction=chosen.correction,
+        interval=chosen.interval,
+        draws=chosen.draws,
+        jobs=jobs,
+    )
     known = {evaluation.run_name: evaluation.input_findings for evaluation in comparison.evaluations}
     findings = {run.name: run.tally.findings(known[run.name]) for run in runs}
     if any(findings.values()):
@@ -208,27 +222,6 @@ def _points(runs: Sequence[BenchmarkRun], comparison: Comparison) -> list[Pareto
         if run.latency is not None and run.latency.p50 is not None
     ]
     return points if len(points) == len(runs) else []
-
-
-def _compared(
-    runs: Sequence[BenchmarkRun], shown: Sequence[Measure], design: Design, errors: Errors, *, jobs: int
-) -> Comparison:
-    wanted = tuple(dict.fromkeys([*design.tested, *shown]))
-    hits = max(len(run.queries) * run.settings.get("k", 1) for run in runs)
-    in_blocks = hits > _IN_MEMORY
-    return compare(
-        [run.evaluate(wanted, errors=errors) for run in runs] if in_blocks else runs[0].qrels,
-        None if in_blocks else [run.ranked(errors) for run in runs],
-        wanted,
-        tested=design.tested,
-        baseline=design.baseline,
-        pairs=design.pairs,
-        test=design.test,
-        correction=design.correction,
-        interval=design.interval,
-        draws=design.draws,
-        jobs=jobs,
-    )
 
 
 def changed_settings(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[str, ...]:

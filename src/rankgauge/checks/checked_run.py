@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import filterfalse
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -270,7 +269,9 @@ class CheckedRun:
         self.sizes = np.append(self.sizes, np.diff(table.offsets))
         for ids in (table.queries, table.docs):
             if len(ids) and ids.not_text():
-                self.not_text.update(filterfalse(_is_text, ids.tolist()))
+                self.not_text.update(
+                    value for value in ids.tolist() if value != value.decode("utf-8", "replace").encode()
+                )
         with np.errstate(over="ignore"):
             narrow = once.values.astype(np.float32).astype(np.float64)
         if self._add_scores(once, narrow):
@@ -367,8 +368,7 @@ def locations_of(table: PairTable, rows: Sequence[int] | IntArray, source: str) 
 
 def _digests(table: PairTable) -> dict[bytes, int]:
     """Return a hash of each ranking that does not depend on the order of its rows."""
-    scores = table.values.view(np.uint64).astype(np.int64)
-    keys = pair_keys(table.docs.hashes(), scores) * _ODD
+    keys = pair_keys(table.docs.hashes(), table.values.view(np.uint64).astype(np.int64)) * _ODD
     sums = np.zeros(len(keys) + 1, dtype=np.uint64)
     np.cumsum(keys, out=sums[1:])
     own = sums[table.offsets[1:]] - sums[table.offsets[:-1]]
@@ -382,10 +382,6 @@ def _concatenated(parts: Sequence[Joined], qrels: Qrels) -> Joined:
     columns = zip(*((p.numbers, p.rows, p.rank, p.tie_first, p.tie_last, p.retrieved) for p in parts), strict=True)
     of_run, rows, *ranks, retrieved = map(np.concatenate, columns)
     return Joined.of_entries(qrels, of_run, rows, ranks, retrieved=retrieved, ties="trec")
-
-
-def _is_text(value: bytes) -> bool:
-    return value == value.decode("utf-8", "replace").encode()
 
 
 def _per_query(flags: npt.NDArray[np.bool_], table: PairTable) -> IntArray:

@@ -20,7 +20,7 @@ from rankgauge.core.pair_table import FloatArray
 from rankgauge.core.text import inflect, many
 from rankgauge.errors import InputError
 from rankgauge.evaluation.result import Evaluation, JudgeCorrection, comparable_means, correct_differences, of_answers
-from rankgauge.measures.measure import Measure, parse
+from rankgauge.measures.measure import Measure, one_of, parse
 from rankgauge.stats.resampling import SignFlips, query_keys
 
 Test: TypeAlias = Literal["randomization", "t", "wilcoxon", "tukey-hsd"]
@@ -419,14 +419,8 @@ def select(evaluation: Evaluation, measures: Sequence[Measure], rows: Sequence[i
     Raises:
         InputError: If a measure was not evaluated.
     """
-    missing = [str(measure) for measure in measures if measure not in evaluation.measures]
-    if missing:
-        raise InputError(
-            f"{', '.join(missing)} was not evaluated for {evaluation.run_name!r}",
-            where="measures",
-            fix=f"evaluated: {', '.join(map(str, evaluation.measures))}",
-        )
-    columns = [evaluation.measures.index(measure) for measure in measures]
+    known = evaluation.measures
+    columns = [known.index(one_of(measure, known, f"run {evaluation.run_name!r}")) for measure in measures]
     kept = range(len(evaluation.query_ids)) if rows is None else rows
     cells = np.ix_(kept, columns)
     return replace(

@@ -187,8 +187,7 @@ class Endpoint:
 
     def quoted(self, message: object) -> str:
         """Return a server message on one line without secrets, which some servers echo."""
-        text = self.secrets.redact(str(message)[:_MAX_FAULT])
-        line = " ".join(redact(text).split())
+        line = " ".join(redact(self.secrets.redact(str(message)[:_MAX_FAULT])).split())
         return line[:_SHOWN] + "…" if len(line) > _SHOWN else line or "(nothing)"
 
     def close(self) -> None:

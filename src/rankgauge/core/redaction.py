@@ -326,6 +326,4 @@ def _number(match: re.Match[str]) -> str:
     whole = match.group()
     digits = sum(character.isdigit() for character in whole)
     # Numbers of telephones, customers, and cards have at least 8 digits; 7 after a plus sign.
-    if _DATE.fullmatch(whole) or digits < 8 - whole.startswith("+"):
-        return whole
-    return "[number]"
+    return whole if _DATE.fullmatch(whole) or digits < 8 - whole.startswith("+") else "[number]"

@@ -186,8 +186,7 @@ def span_scores(
     queries = tuple(
         _counted(query, units.ranges(results.get(query, [])), ranges, repeats) for query, ranges in asked.items()
     )
-    left_out = len(results.keys() - asked.keys())
-    return SpanScores(queries, units.name, repeats, left_out)
+    return SpanScores(queries, units.name, repeats, len(results.keys() - asked.keys()))
 
 
 def read_spans(path: Source) -> dict[str, list[Span]]:

@@ -196,9 +196,7 @@ class JudgedRun(RankedRun):
 
     def least(self, rel: Level) -> float | FloatArray:
         """Return the lowest relevant grade: a number for all queries, or (Q, 1) for each."""
-        if isinstance(rel, str):
-            return best_grade(self.ideal[:, :1])
-        return rel
+        return best_grade(self.ideal[:, :1]) if isinstance(rel, str) else rel
 
     def hits(self, rel: Level, k: int | None = None) -> BoolArray:
         """Return whether each document is relevant, (Q, J): judged, grade >= `rel`, rank <= `k`."""
@@ -263,8 +261,7 @@ class JudgedRun(RankedRun):
         """
         upto = np.cumsum(flags, axis=1, dtype=np.int64)
         above = _group_bound(self.tie_first, upto - flags)
-        last = _group_bound(self.tie_first[:, ::-1], upto[:, ::-1])[:, ::-1]
-        return above, last - above
+        return above, _group_bound(self.tie_first[:, ::-1], upto[:, ::-1])[:, ::-1] - above
 
     def of_queries(self, rows: IntArray) -> JudgedRun:
         """Return the judged run of the queries in these rows."""
@@ -337,9 +334,7 @@ class Averaged(JudgedRun):
 
     def among(self, flags: BoolArray, k: int | IntArray | None) -> Counts:
         """Return the mean number of flagged documents in the first `k`, (Q,)."""
-        if k is None:
-            return self.count(flags)
-        return self.total(np.where(flags, self.share(k), 0.0))
+        return self.count(flags) if k is None else self.total(np.where(flags, self.share(k), 0.0))
 
     def weights(self, key: Hashable, table: Callable[[int], FloatArray], k: int | None = None) -> FloatArray:
         """Return the mean weight of the ranks of each document's tie group, (Q, J)."""

@@ -373,9 +373,7 @@ class SampledRun:
 
     def least(self, rel: Level) -> float | FloatArray:
         """Return the lowest relevant grade; see :meth:`JudgedRun.least`."""
-        if isinstance(rel, str):
-            return best_grade(np.where(self.pool_judged, self.pool, 0.0))
-        return rel
+        return best_grade(np.where(self.pool_judged, self.pool, 0.0)) if isinstance(rel, str) else rel
 
     @property
     def strata(self) -> int:

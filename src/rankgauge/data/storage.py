@@ -116,8 +116,7 @@ class Buckets:
         head = np.concatenate(heads).astype(np.int64)
         codes, queries = _ids_of(names, head[:, 0]).unique()
         order = np.argsort(codes, kind="stable")
-        starts = offsets_of(head[:, 1])[:-1]
-        rows = ranges_of(starts[order], head[order, 1])
+        rows = ranges_of(offsets_of(head[:, 1])[:-1][order], head[order, 1])
         first = np.zeros(len(queries), dtype=np.int64)
         first[codes[::-1]] = np.arange(len(codes))[::-1]
         sizes = np.bincount(codes, weights=head[:, 1], minlength=len(queries))

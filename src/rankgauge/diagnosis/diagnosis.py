@@ -134,9 +134,7 @@ class Diagnosis(Result):
     @property
     def failing(self) -> int | None:
         """Number of queries that miss a relevant document; None if causes are withheld."""
-        if self.withheld:
-            return None
-        return sum(bool(diagnosis.missed) for diagnosis in self.diagnoses)
+        return None if self.withheld else sum(bool(diagnosis.missed) for diagnosis in self.diagnoses)
 
     @property
     def first_causes(self) -> tuple[CauseTotal, ...]:
@@ -329,6 +327,8 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
         others=others,
         other_name=other_name,
     )
+    known = texts.collection.documents
+    docs = (doc for query in evaluation.query_ids if query in rankings for doc in rankings[query][0][:_CHECKED])
     diagnosis = Diagnosis(
         run_name=evaluation.run_name,
         measure=by,
@@ -350,7 +350,7 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
         slices=slices(queries, values, texts, group_by, measure=by),
         not_checked=_not_checked(examiner, diagnoses),
         notes=evaluation.notes,
-        input_findings=_input_findings(evaluation, rankings, texts),
+        input_findings=evaluation.input_findings + (collection_findings(docs, known) if known else ()),
         drift=drifted,
     )
     if not diagnosis.withheld:
@@ -394,14 +394,6 @@ def _with_drift(precision_recall: PrecisionRecall, drift: Finding | None) -> Pre
         if precision_recall.kind == "both are high":
             sentence += "; values can be high while users complain: refresh the evaluation set"
     return replace(precision_recall, sentences=(*precision_recall.sentences, sentence))
-
-
-def _input_findings(evaluation: Evaluation, rankings: Rankings, texts: Texts) -> tuple[Finding, ...]:
-    """Return the findings about the input, including the collection."""
-    known = texts.collection.documents
-    retrieved = (rankings[query][0] for query in evaluation.query_ids if query in rankings)
-    docs = (doc for ranking in retrieved for doc in ranking[:_CHECKED])
-    return evaluation.input_findings + (collection_findings(docs, known) if known else ())
 
 
 def _measure(measure: str | Measure) -> Measure:
@@ -459,8 +451,7 @@ def _others(
 
 
 def _values(evaluation: Evaluation, by: Measure) -> dict[str, float]:
-    column = evaluation.column(by).tolist()
-    return dict(zip(evaluation.query_ids, column, strict=True))
+    return dict(zip(evaluation.query_ids, evaluation.column(by).tolist(), strict=True))
 
 
 def _diagnoses(

@@ -318,8 +318,7 @@ class PairSums(NamedTuple):
         """Whether differences vary by more than rounding errors."""
         if self.queries < 2 or self.lowest == self.highest:
             return False
-        top = float(np.abs(self.extremes).max())
-        return self.highest - self.lowest > TOLERANCE * top
+        return self.highest - self.lowest > TOLERANCE * float(np.abs(self.extremes).max())
 
 
 class SpreadJob(NamedTuple):

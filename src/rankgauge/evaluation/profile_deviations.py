@@ -8,9 +8,7 @@ from functools import lru_cache, reduce
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable, distinct
 from rankgauge.core.policies import Policies
 from rankgauge.data.join import match, query_of
@@ -255,12 +253,6 @@ def _of_relevant_queries(case: Case) -> PairTable:
     return of_queries(table, np.flatnonzero(relevant))
 
 
-def _found(case: Case, wanted: Callable[[FloatArray], npt.NDArray[np.bool_]]) -> IntArray:
-    """Return the judged rows whose documents are in the run with a score that meets a condition."""
-    rows, judged = match(case.qrels, case.run)
-    return distinct(judged[wanted(case.run.table.values[rows])])
-
-
 def _only_ranked_queries(case: Case) -> PairTable:
     known = set(case.run.table.queries.tolist())
     table = case.qrels.table
@@ -270,7 +262,8 @@ def _only_ranked_queries(case: Case) -> PairTable:
 
 def _without_nonpositive(case: Case) -> PairTable:
     values = case.qrels.table.values.copy()
-    values[_found(case, lambda scores: scores <= 0)] = 0
+    rows, judged = match(case.qrels, case.run)
+    values[distinct(judged[case.run.table.values[rows] <= 0])] = 0
     return replace(case.qrels.table, values=values)
 
 

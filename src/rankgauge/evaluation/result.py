@@ -20,7 +20,7 @@ from rankgauge.core.policies import Policies
 from rankgauge.core.text import many
 from rankgauge.data.judged_run import BoolArray, Values
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.measures.measure import Measure, parse
+from rankgauge.measures.measure import Measure, one_of, parse
 from rankgauge.rendering.result import Result
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ class Evaluation(Frozen, Result):
         """
         if not isinstance(measure, str | Measure) or measure in self._rows:
             raise InputError(f"{measure!r:.60} is not a measure", where="evaluation[...]", fix=self._reading(""))
-        return self._means(None)[str(self._evaluated(measure))]
+        return self._means(None)[str(one_of(measure, self.measures, self.run_name))]
 
     def _reading(self, name: str) -> str:
         shown, query = str(self.measures[0]), (self.query_ids or ("q1",))[0]
@@ -243,14 +243,6 @@ class Evaluation(Frozen, Result):
             f"evaluation[{shown!r}] is a mean, evaluation.value({query!r}, {shown!r}) the value of a query, "
             "evaluation.mean() a dict, and evaluation.to_frame() has all values"
         )
-
-    def _evaluated(self, measure: str | Measure) -> Measure:
-        """Return the evaluated measure of this name."""
-        wanted = parse(measure)
-        if wanted not in self.measures:
-            near = [each for each in self.measures if each.name == wanted.name] or self.measures
-            raise InputError(f"{wanted} was not evaluated", fix=f"evaluated: {', '.join(map(str, near))}")
-        return wanted
 
     @overload
     def mean(self) -> dict[str, float]: ...
@@ -296,11 +288,15 @@ class Evaluation(Frozen, Result):
         row = self._rows.get(query_id)
         if row is None:
             raise InputError(f"query {query_id!r} was not evaluated", fix=self._reading(query_id))
-        return float(self.per_query[row, self.measures.index(self._evaluated(measure))])
+        return float(self.column(measure)[row])
 
-    def column(self, measure: Measure) -> Values:
-        """Return the value of each query, NaN if undefined."""
-        return self.per_query[:, self.measures.index(measure)]
+    def column(self, measure: str | Measure) -> Values:
+        """Return the value of each query, NaN if undefined.
+
+        Raises:
+            InputError: If the measure was not evaluated.
+        """
+        return self.per_query[:, self.measures.index(one_of(measure, self.measures, self.run_name))]
 
     def counted(self, measure: Measure) -> Values:
         """Return the value of each query as counted in the mean: undefined values are 0; NaN if excluded."""
@@ -342,8 +338,7 @@ class Evaluation(Frozen, Result):
         Raises:
             MissingExtra: If pandas is not installed.
         """
-        frame = super().to_frame()
-        return type(frame)(self.to_columns())
+        return type(super().to_frame())(self.to_columns())
 
     def _data(self) -> dict[str, Any]:
         import json
@@ -519,9 +514,7 @@ def describe_later(
 
 def evaluation_class(data: Collection[str]) -> type[Evaluation]:
     """Return the class of an evaluation with these fields."""
-    if "scores" not in data:
-        return Evaluation
-    return registered("answer_evaluation")()
+    return Evaluation if "scores" not in data else registered("answer_evaluation")()
 
 
 def findings_of_notes(notes: Iterable[str], known: Iterable[Finding] = ()) -> tuple[Finding, ...]:

@@ -29,7 +29,7 @@ from rankgauge.evaluation.blocks import build_evaluation, measure_block, merge_b
 from rankgauge.evaluation.context import make_plan, read_context
 from rankgauge.evaluation.evaluation import Queries, evaluate, evaluate_blocks, read_queries
 from rankgauge.evaluation.result import Evaluation
-from rankgauge.measures.measure import Measure, parse
+from rankgauge.measures.measure import Measure, one_of
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 
@@ -105,13 +105,8 @@ class TieReport(Result):
         Raises:
             InputError: If the measure was not evaluated.
         """
-        chosen = parse(measure)
-        for span in self.spans:
-            if span.measure == chosen:
-                return span
-        raise InputError(
-            f"{chosen} was not evaluated", fix=f"evaluated: {', '.join(str(span.measure) for span in self.spans)}"
-        )
+        chosen = one_of(measure, (span.measure for span in self.spans))
+        return next(span for span in self.spans if span.measure == chosen)
 
     def table(self, *, per_query: bool = False) -> Table:
         """Return a row for each measure, or for each query and measure that ties could change."""
@@ -359,10 +354,7 @@ class Reliability(Result):
             >>> reliability({"q": {"d1": 1, "d2": 1}}, runs, "P@1").largest_change("P@1")
             ('a', -1.0)
         """
-        (chosen,) = make_plan(measure).measures
-        if chosen not in self.measures:
-            raise InputError(f"{chosen} was not evaluated", fix=f"evaluated: {', '.join(map(str, self.measures))}")
-        column = self.measures.index(chosen)
+        column = self.measures.index(one_of(measure, self.measures))
         left_out = max(self.runs, key=lambda run: abs(run.without[column] - run.values[column]))
         return left_out.run, left_out.without[column] - left_out.values[column]
 

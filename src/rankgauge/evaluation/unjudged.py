@@ -315,9 +315,7 @@ def _grades(
     if prior == "pool" or not len(of_run):
         return from_pool
     from_run = rng.choice(of_run, size=shape)
-    if prior == "run":
-        return from_run
-    return np.where(rng.random(shape) < 0.5, from_run, from_pool)
+    return from_run if prior == "run" else np.where(rng.random(shape) < 0.5, from_run, from_pool)
 
 
 def filled(block: JudgedRun, depth: IntArray, fill: FloatArray) -> JudgedRun:

@@ -163,8 +163,7 @@ def _once(deviation: Deviation) -> Deviation:
 
 
 def _reversed(values: FloatArray) -> FloatArray:
-    top = values.max(initial=0.0)
-    return np.where(values > 0, top + 1 - values, values)
+    return np.where(values > 0, values.max(initial=0.0) + 1 - values, values)
 
 
 # The deviation of scores comes first: the others sort by score.

@@ -70,9 +70,7 @@ class QueryChange:
     @property
     def change(self) -> float:
         """Change of the value; NaN if it is missing on one side."""
-        if self.ours is None or self.theirs is None:
-            return math.nan
-        return self.theirs - self.ours
+        return math.nan if self.ours is None or self.theirs is None else self.theirs - self.ours
 
 
 @dataclass(frozen=True)

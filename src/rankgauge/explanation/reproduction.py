@@ -418,7 +418,12 @@ def _certainty(fits: Sequence[_Trial], trials: _Trials) -> tuple[str, str]:
         )
     if len(fits) == 1:
         return "undecided", f"all {whole} values are reproduced, also by every other variant"
-    least = min(_count_differing(best, other, given.slack) for other in fits[1:])
+    # The number of queries that distinguish two variants, to the given decimals.
+    apart = (
+        (best.kept != other.kept) | (best.kept & (np.abs(best.values - other.values) > 2 * given.slack))
+        for other in fits[1:]
+    )
+    least = min(int(np.count_nonzero(differ)) for differ in apart)
     text = (
         f"all {whole} values are reproduced; {many(least, 'query')} "
         f"distinguish{'es' if least == 1 else ''} this variant from the next best"
@@ -439,12 +444,6 @@ def _tied(case: Case, best: _Trial, trials: _Trials) -> int:
     with np.errstate(invalid="ignore"):
         inside = (trials.values >= low - slack) & (trials.values <= high + slack) & (low < high)
     return int(np.count_nonzero(inside & best.kept & ~trials.close(best.values, best.kept)))
-
-
-def _count_differing(trial: _Trial, other: _Trial, slack: float) -> int:
-    """Return the number of queries that distinguish two variants, to the given decimals."""
-    differ = (trial.kept != other.kept) | (np.abs(trial.values - other.values) > 2 * slack)
-    return int(np.count_nonzero(differ & (trial.kept | other.kept)))
 
 
 def _of_mean(fits: Sequence[_Trial], given: GivenValues) -> tuple[str, str]:

@@ -171,8 +171,7 @@ def columns_of(names: Iterable[Any], layout: Layout) -> Columns | None:
 
 def column_word(name: Any) -> str:
     """Normalize a column name: lower case, no outer quotes or blanks, underscores within."""
-    plain = str(name).strip().strip("'\"").strip().lower()
-    return plain.replace("-", "_").replace(" ", "_")
+    return str(name).strip().strip("'\"").strip().lower().replace("-", "_").replace(" ", "_")
 
 
 def wrong_columns(names: Iterable[Any], layout: Layout) -> tuple[str, str]:

@@ -351,8 +351,7 @@ def _of_chunk(chunk: Any) -> Ids | IdRuns | None:
 def _changes_of_arrow(chunk: Any) -> IntArray:
     import pyarrow.compute as pc
 
-    other = pc.not_equal(chunk[1:], chunk[:-1])
-    return np.flatnonzero(other.to_numpy(zero_copy_only=False))
+    return np.flatnonzero(pc.not_equal(chunk[1:], chunk[:-1]).to_numpy(zero_copy_only=False))
 
 
 def _heads(column: Any, changes: Callable[[Any], IntArray]) -> IntArray | None:

@@ -53,8 +53,7 @@ def from_mapping(data: Mapping[Any, Any], origin: PairInput) -> PairTable:
     )
     # Keys of a mapping are unique; labels of a series may not be.
     unique = all(isinstance(value, Mapping) for value in inner)
-    table = _of_parts(queries, parts, origin, unique=unique)
-    return replace(table, paired=paired)
+    return replace(_of_parts(queries, parts, origin, unique=unique), paired=paired)
 
 
 def _read_once(data: Mapping[Any, Any], where: str) -> dict[Any, Any]:

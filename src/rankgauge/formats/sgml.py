@@ -349,5 +349,4 @@ def _plain(text: str, names: AbstractSet[str]) -> str:
     def blank(tag: re.Match[str]) -> str:
         return " " if tag[3] or tag[2].lower() in names else tag[0]
 
-    text = _DECLARATION.sub(" ", _TAG.sub(blank, text))
-    return _BLANKS.sub(" ", html.unescape(text)).strip()
+    return _BLANKS.sub(" ", html.unescape(_DECLARATION.sub(" ", _TAG.sub(blank, text)))).strip()

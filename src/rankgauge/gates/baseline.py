@@ -432,7 +432,9 @@ def _built(data: Mapping[str, Any]) -> Baseline:
     names = list(data["measures"])
     queries = {
         query: BaselineQuery(
-            values={name: _value(line["values"][name]) for name in names},
+            values={
+                name: math.nan if line["values"][name] is None else _finite(line["values"][name]) for name in names
+            },
             top=None if line["top"] is None else tuple(map(str, line["top"])),
             judgments=None if line["judgments"] is None else str(line["judgments"]),
         )
@@ -457,10 +459,6 @@ def _built(data: Mapping[str, Any]) -> Baseline:
         noise=noise,
         settings=dict(data.get("settings", {})),
     )
-
-
-def _value(number: Any) -> float:
-    return math.nan if number is None else _finite(number)
 
 
 def _finite(number: Any) -> float:

@@ -220,9 +220,7 @@ class GateResult(Result):
 
         PASS unless rare collapse and INCONCLUSIVE are 0, or 3 if `strict`.
         """
-        if strict and self.verdict in UNSURE:
-            return _STRICT_UNSURE
-        return _CODES[self.verdict]
+        return _STRICT_UNSURE if strict and self.verdict in UNSURE else _CODES[self.verdict]
 
     def explanation(self) -> str:
         """Return the verdict and its reasons for a reviewer without knowledge of statistics."""

@@ -101,7 +101,8 @@ class JudgingStatus(Result):
         """Return one row for each part of the project and each judge; most judges are details."""
         # Sets that several people share can exceed the largest number.
         limit = "about" if sum(judge.kind == "person" and not judge.revoked for judge in self.judges) > 1 else "at most"
-        limit += _duration(self.left * self.seconds) if self.seconds else ""
+        hours = self.left * (self.seconds or 0) / 3600
+        limit += (f" {hours:.1f} h" if hours >= 1 else f" {60 * hours:.0f} min") if self.seconds else ""
         rows = (
             ("questions", self.questions, ""),
             ("with candidates", self.pooled, many(self.candidates, "pair") + " to judge"),
@@ -220,10 +221,6 @@ def _described(judge: JudgeStatus) -> list[str]:
     if judge.seconds is not None:
         parts.append(f"{judge.seconds:.1f} s a task")
     return [*parts, *(["access ended"] if judge.revoked else [])]
-
-
-def _duration(seconds: float) -> str:
-    return f" {seconds / 3600:.1f} h" if seconds >= 3600 else f" {seconds / 60:.0f} min"
 
 
 # Agreement expected between judges: docs/explain/judging-simulations.md.

@@ -273,8 +273,7 @@ def _mismatch(what: str, theirs: Sequence[bytes], ours: Iterable[bytes]) -> Mism
 
 def _search(retriever: Any, texts: Collection, questions: Mapping[str, Question], k: int) -> _Ranked:
     # One object, so that a retriever does not index the same documents twice.
-    documents = texts.documents.values()
-    index_documents(retriever, documents)
+    index_documents(retriever, texts.documents.values())
     queries = [Query(question.id, question.text) for question in questions.values()]
     ranked: dict[str, Sequence[tuple[str, float | None]]] = {}
     for start in range(0, len(queries), _AT_ONCE):

@@ -104,7 +104,17 @@ class ChatRequest:
         messages = self.messages
         if isinstance(messages, str):
             messages = [{"role": "user", "content": messages}]
-        if not (isinstance(messages, Sequence) and messages and all(map(_is_message, messages))):
+        if not (
+            isinstance(messages, Sequence)
+            and messages
+            and all(
+                isinstance(message, Mapping)
+                and set(message) == {"role", "content"}
+                and message["role"] in _ROLES
+                and isinstance(message["content"], str)
+                for message in messages
+            )
+        ):
             raise InputError(
                 f"messages must be a text, or mappings with role ({', '.join(_ROLES)}) and content (a text)",
                 where="messages",
@@ -121,15 +131,6 @@ class ChatRequest:
             )
         if schema is not None:
             _validator(json.dumps(schema, sort_keys=True))
-
-
-def _is_message(message: Any) -> bool:
-    return (
-        isinstance(message, Mapping)
-        and set(message) == {"role", "content"}
-        and message["role"] in _ROLES
-        and isinstance(message["content"], str)
-    )
 
 
 @dataclass(frozen=True)

@@ -276,8 +276,7 @@ def _full_gain(alpha: float, weights: Values) -> float:
 def _persistence(run: SubtopicRun, p: float) -> Values:
     """Return the probability of reaching each rank, (Q, J); 0 where padded."""
     ranked = np.where(run.rank < UNRANKED, run.rank, 0)
-    powers = np.append(0.0, _powers(p, int(ranked.max(initial=0))))
-    return powers[ranked]
+    return np.append(0.0, _powers(p, int(ranked.max(initial=0))))[ranked]
 
 
 def _powers(base: float, count: int) -> Values:

@@ -258,8 +258,7 @@ def binG(run: JudgedRun, *, rel: Level = 1) -> Values:
     Source: trec_eval, measure binG (experimental).
     """
     hits = run.hits(rel)
-    upto = np.cumsum(hits, axis=1, dtype=np.int64)
-    wrong = np.where(hits, run.rank - upto, 0)
+    wrong = np.where(hits, run.rank - np.cumsum(hits, axis=1, dtype=np.int64), 0)
     return run.total(np.where(hits, discounts(wrong + 1), 0.0)) / run.divisor(rel)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -217,8 +217,7 @@ class Measure:
                 fix="compute it from answers: rankgauge answers evaluate FILE",
             )
         words = self.arguments
-        judged_only = bool(words.pop("judged_only", False))
-        return declared.kernel, words, judged_only
+        return declared.kernel, words, bool(words.pop("judged_only", False))
 
     def mean(
         self, values: Sequence[float] | Values, weights: Sequence[float] | None = None, *, skip_undefined: bool = False
@@ -446,6 +445,19 @@ def parse(text: str | Measure, dialect: str | None = None) -> Measure:
         what = f"a curve of {len(measures)} values" if curve else f"a list of {len(measures)} measures"
         raise UnknownName(f"{text} is {what}", fix=f"name one of them: {measures[1]}")
     return measures[0]
+
+
+def one_of(measure: str | Measure, measures: Iterable[Measure], where: str = "") -> Measure:
+    """Return the measure of this name among evaluated ones.
+
+    Raises:
+        InputError: If it was not evaluated.
+    """
+    wanted, known = parse(measure), [*measures]
+    if wanted not in known:
+        near = [each for each in known if each.name == wanted.name] or known
+        raise InputError(f"{wanted} was not evaluated", where=where, fix=f"evaluated: {', '.join(map(str, near))}")
+    return wanted
 
 
 def parse_all(text: str | Measure, dialect: str | None = None) -> tuple[Measure, ...]:

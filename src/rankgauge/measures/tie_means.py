@@ -110,8 +110,7 @@ def _expected_precisions(run: JudgedRun, k: int | None, rel: Level) -> Values:
     hits = run.hits(rel)
     above, members = run.in_groups(hits)
     first = np.where(hits, run.tie_first, 1)
-    last = np.where(hits, run.tie_last, 1)
-    size = last - first + 1
+    size = np.where(hits, run.tie_last, 1) - first + 1
     slots = size if k is None else np.clip(k - first + 1, 0, size)
     # At place x of a group of n documents, m of them relevant, a relevant document has on average
     # (x - 1) q other relevant documents of the group above it, with q = (m - 1) / (n - 1). This is

@@ -273,6 +273,5 @@ def principal_components(points: FloatArray, count: int) -> FloatArray:
     chosen = eigh(products, subset_by_index=(max(0, size - count), size - 1))[1][:, ::-1]
     if wide:
         chosen = unit_rows((centered.T @ chosen).T).T
-    largest = np.abs(chosen).argmax(axis=0)
-    signs = np.sign(chosen[largest, np.arange(chosen.shape[1])])
+    signs = np.sign(chosen[np.abs(chosen).argmax(axis=0), np.arange(chosen.shape[1])])
     return np.asarray(centered @ (chosen * np.where(signs == 0, 1.0, signs)))

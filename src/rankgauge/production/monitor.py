@@ -324,21 +324,11 @@ def online_signal(change: MetricChange, margin: float) -> Signal:
 
 
 def _values(evaluation: Evaluation, measure: Measure) -> dict[str, float]:
-    if measure not in evaluation.measures:
-        raise InputError(
-            f"{measure} was not evaluated",
-            where=evaluation.run_name,
-            fix=f"evaluated: {', '.join(map(str, evaluation.measures))}",
-        )
-    values = evaluation.column(measure).tolist()
-    return dict(zip(evaluation.query_ids, values, strict=True))
+    return dict(zip(evaluation.query_ids, evaluation.column(measure).tolist(), strict=True))
 
 
 def _mean(value: Evaluation | float, measure: Measure) -> float:
-    if not isinstance(value, Evaluation):
-        return float(value)
-    _values(value, measure)
-    return value.mean()[str(measure)]
+    return value[measure] if isinstance(value, Evaluation) else float(value)
 
 
 def _monday(time: datetime) -> str:

@@ -381,7 +381,7 @@ class OnlineMetrics(Result):
             raise InputError("metrics over time need days or weeks", where="plot", fix='pass by="day"')
         defined = (value.metric for value in self.overall if value.defined)
         chosen = next(defined, None) if name is None else metrics_of([name])[0]
-        points = [value for value in self._of(chosen) if value.defined] if chosen else []
+        points = [value for value in self.groups if value.metric == chosen and value.defined]
         if chosen is None or not points:
             raise InputError(
                 f"{name or 'no metric'} is not defined on any {self.by}",
@@ -396,9 +396,6 @@ class OnlineMetrics(Result):
             [high for _, high in ends],
             measure=chosen.name,
         )
-
-    def _of(self, metric: OnlineMetric) -> list[OnlineValue]:
-        return [value for value in self.groups if value.metric == metric]
 
     def definition(self, metric: OnlineMetric) -> str:
         """Return the definition of a metric with the parameters of this result."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -189,7 +189,7 @@ def draft_mapped(connection: Any, mapping: LogMapping, columns: Mapping[str, str
         fields = {**mapping.columns, **own}
         cells = {key: at[column] for key, column in fields.items() if key not in own or key != "kind"}
         # Without another id, the events of a row belong to a question of its own.
-        parts = ({"question_id": _row_id(at.values())} if mapping.events else {}) | {
+        parts = ({"question_id": f"md5(json_array({', '.join(at.values())})::VARCHAR)"} if mapping.events else {}) | {
             key: f"{'items' if key in _LISTS else 'in_format'}({cell}, {parameters.add(rules[key])})"
             if rules.get(key) is not None
             else f"known({cell})"
@@ -233,11 +233,6 @@ def draft_mapped(connection: Any, mapping: LogMapping, columns: Mapping[str, str
     )
     connection.execute("INSERT INTO draft BY NAME " + " UNION ALL BY NAME ".join(drafts), parameters)
     return source
-
-
-def _row_id(cells: Iterable[str]) -> str:
-    """Return the SQL for an id by the content of a row."""
-    return f"md5(json_array({', '.join(cells)})::VARCHAR)"
 
 
 def _with_statement(own: Mapping[str, str], shared: Mapping[str, str]) -> Mapping[str, str]:

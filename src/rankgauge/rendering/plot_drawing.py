@@ -356,9 +356,7 @@ def _handle(shape: Shape, number: int) -> Any:
     from matplotlib.patches import Patch
 
     look = {"lines": _line, "points": _point, "scatter": _mark}.get(shape)
-    if look:
-        return Line2D([], [], **look(number))
-    return Patch(**_fill(number))
+    return Line2D([], [], **look(number)) if look else Patch(**_fill(number))
 
 
 def _line(number: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from rankgauge.core.grouping import group_values
 from rankgauge.core.text import inflect, many
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.measures.measure import Measure, parse
+from rankgauge.measures.measure import Measure, one_of, parse
 from rankgauge.rendering.plot_drawing import Panel, Plot, Series
 
 _CUTOFFS = (1, 2, 3, 5, 10, 20, 50, 100)
@@ -50,13 +50,8 @@ class _PlotData:
     @property
     def primary(self) -> Measure:
         measure = self.runs[0].measures[0] if self.measure is None else self.measure
-        lacking = next((run.run_name for run in self.runs if measure not in run.measures), None)
-        if lacking is not None:
-            raise InputError(
-                f"{measure} was not evaluated",
-                where=f"run {lacking!r}",
-                fix=f"evaluated: {', '.join(map(str, self.runs[0].measures))}",
-            )
+        for run in self.runs:
+            one_of(measure, run.measures, f"run {run.run_name!r}")
         return measure
 
     def refused(self, what: str) -> InputError:

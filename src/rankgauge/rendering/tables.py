@@ -421,9 +421,13 @@ def to_markdown(table: Table) -> str:
     widths = [max(3, *(len(row[n]) for row in [heads, *body])) for n in range(len(heads))]
     right = [table.numeric(number) for number in range(len(heads))]
     rules = ["-" * (w - 1) + (":" if r else "-") for w, r in zip(widths, right, strict=True)]
+    lines = (
+        [cell.rjust(w) if r else cell.ljust(w) for cell, w, r in zip(row, widths, right, strict=True)]
+        for row in (heads, rules, *body)
+    )
     parts = keep(
         table.title and f"**{table.title}**",
-        heads and "\n".join(_line(row, widths, right) for row in (heads, rules, *body)),
+        heads and "\n".join(f"| {' | '.join(cells)} |" for cells in lines),
         table.notes and "\n".join(f"- {note}" for note in table.notes),
     )
     return "\n\n".join(parts) + "\n"
@@ -439,14 +443,6 @@ def _emphasised(table: Table, row: int, column: int) -> str:
     text = table.text(table.rows[row][column])
     bold = f"**{text}**" if (row, column) in table.best else text
     return bold + table.marks.get((row, column), "")
-
-
-def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
-    placed = (
-        cell.rjust(width) if at_right else cell.ljust(width)
-        for cell, width, at_right in zip(cells, widths, right, strict=True)
-    )
-    return "| " + " | ".join(placed) + " |"
 
 
 # LaTeX: print the table in smaller type if it is wider than the column, then scaled if it is larger than the page.

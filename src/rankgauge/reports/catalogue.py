@@ -65,8 +65,7 @@ def describe(name: str | Measure, *, full: bool = True) -> str:
             f"{name}: {row['description']}\n\nBetter: {row['better']}.\n"
             f"Computed by: rankgauge logs metrics LOG -m {name}\n"
         )
-    bare = _declared(name)
-    return "\n".join(_described(bare.declaration, full=full)) + "\n"
+    return "\n".join(_described(_declared(name).declaration, full=full)) + "\n"
 
 
 def _declared(name: str | Measure) -> Measure:

@@ -8,7 +8,7 @@ import math
 import re
 import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -79,14 +79,8 @@ def named_encoder(name: str) -> Encoder:
         'hashing'
     """
     kind, _, model = name.partition(":")
-    if kind == "hashing" and not model:
-        return HashingEncoder()
-    if kind == "use-multilingual" and not model:
-        return UniversalSentenceEncoder()
-    if kind == "model2vec" and model:
-        return Model2VecEncoder(model)
-    if kind == "sentence-transformers" and model:
-        return SentenceTransformersEncoder(model)
+    if kind in _ENCODERS[bool(model)]:
+        return _ENCODERS[bool(model)][kind](*filter(None, [model]))
     raise UnknownName(
         f"unknown encoder {name!r:.80}",
         where="encoder",
@@ -362,3 +356,10 @@ def _first(prompt: Any, prompts: Mapping[str, Any], *names: str) -> str:
             raise InputError(f"got {prompt!r:.60}, expected a prompt", where="prompt", fix='pass text: "query: "')
         return prompt
     return next((str(prompts[name]) for name in names if prompts.get(name)), "")
+
+
+# Encoders by type, without and with the name of a model.
+_ENCODERS: tuple[Mapping[str, Callable[..., Encoder]], ...] = (
+    {"hashing": HashingEncoder, "use-multilingual": UniversalSentenceEncoder},
+    {"model2vec": Model2VecEncoder, "sentence-transformers": SentenceTransformersEncoder},
+)

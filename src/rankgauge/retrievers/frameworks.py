@@ -277,9 +277,11 @@ class LangChain(DocumentAdapter):
             pages = source.similarity_search_with_score(text, k=depth)
         else:
             pages = [(page, None) for page in source.similarity_search(text, k=depth)]
+        sign = -1 if self._score == "distance" else 1
+        scored = [(page, page.metadata.get(self.score_key) if self.score_key else score) for page, score in pages]
         rows = [
-            (self._document_id(page, page.id, page.metadata), self._higher_is_better(score, page.metadata))
-            for page, score in pages
+            (self._document_id(page, page.id, page.metadata), None if score is None else sign * float(score))
+            for page, score in scored
         ]
         if self._score and len(rows) > 1:
             first, last = rows[0][1], rows[-1][1]
@@ -290,14 +292,6 @@ class LangChain(DocumentAdapter):
                     fix=f'set score="{_SCORES[self._score == _SCORES[0]]}"',
                 )
         return rows
-
-    def _higher_is_better(self, score: Any, data: Mapping[str, Any]) -> float | None:
-        """Return the score, higher is better."""
-        if self.score_key is not None:
-            score = data.get(self.score_key)
-        if score is None:
-            return None
-        return -float(score) if self._score == "distance" else float(score)
 
 
 @dataclass(eq=False, repr=False)

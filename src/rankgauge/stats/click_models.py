@@ -302,8 +302,7 @@ def _connected(rows: _Rows, sparse: Any) -> BoolArray:
     parts = parts[: rows.ranks]
     # Single ranks, such as those without clicks, are excluded even if they are frequent.
     several = np.bincount(parts) > 1
-    heaviest = (np.bincount(parts, rows.by_rank(rows.n)) * several).argmax()
-    return np.asarray(parts == heaviest)
+    return np.asarray(parts == (np.bincount(parts, rows.by_rank(rows.n)) * several).argmax())
 
 
 def _attraction(rows: _Rows, theta: FloatArray) -> FloatArray:

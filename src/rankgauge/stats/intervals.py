@@ -156,8 +156,7 @@ def weighted_mean_interval(values: npt.ArrayLike, weights: npt.ArrayLike, level:
     # If one weight is nearly the whole sum, nothing remains without it.
     left_out = shares * (column - mean) / np.maximum(1 - shares, 1e-12)
     error = math.sqrt((used - 1) / used * math.fsum((left_out**2).tolist()))
-    df = max(1.0, effective_size(shares) - 1)
-    half = student_t_quantile((1 + level) / 2, df) * error
+    half = student_t_quantile((1 + level) / 2, max(1.0, effective_size(shares) - 1)) * error
     return Interval(mean, mean - half, mean + half, level, "t")
 
 

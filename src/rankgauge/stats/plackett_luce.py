@@ -253,8 +253,7 @@ def choice_homogeneity(
         >>> bool(choice_homogeneity(fit, [[0]] * 12, [0, -1] * 6, ["ann", "bob"] * 6)[0] < 0.05)
         True
     """
-    items = len(fit.utilities)
-    shown, picked = _incidence(offered, items), np.asarray(chosen, dtype=np.int64)
+    shown, picked = _incidence(offered, len(fit.utilities)), np.asarray(chosen, dtype=np.int64)
     probabilities = _Choices(shown, picked, np.ones(len(shown)), np.ones(len(shown))).probabilities(fit.utilities)[0]
     judge = np.unique(np.asarray(judges), return_inverse=True)[1]
     return np.array(

@@ -233,8 +233,7 @@ def _packed(column: npt.NDArray[Any]) -> bytes:
 def _deflated(raw: bytes) -> bytes:
     """Compress bytes in the way that suits the first of them."""
     sample = raw[:_SAMPLE]
-    best = min(_WAYS, key=lambda way: len(_compressed(sample, *way)))
-    return _compressed(raw, *best)
+    return _compressed(raw, *min(_WAYS, key=lambda way: len(_compressed(sample, *way))))
 
 
 def _compressed(raw: bytes, level: int, strategy: int) -> bytes:

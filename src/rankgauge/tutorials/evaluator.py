@@ -371,7 +371,13 @@ class RetrievalEvaluator:
         """Return the means by name, and the number of queries if known."""
         if isinstance(results, MetricValues):
             return MetricValues._values(results), results.count  # noqa: SLF001 - one module
-        if isinstance(results, Mapping) and results and all(map(_is_number, results.values())):
+        if (
+            isinstance(results, Mapping)
+            and results
+            and all(
+                isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in results.values()
+            )
+        ):
             count = results.get("count")
             named = {_canonical(str(key)): float(value) for key, value in results.items()}
             named.pop("count", None)
@@ -425,10 +431,6 @@ def _canonical(key: str) -> str:
     if at is None:
         return name if name in {"MAP", "MRR"} else key
     return f"{name}@{at}"
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
 def _title(count: int | None) -> str:

@@ -193,8 +193,7 @@ class Workbench:
 
         If the collection is gone, those of the evaluation.
         """
-        saved = self._saved_grades(entry, [query])
-        return self._current_grades(entry, saved).get(query, {})
+        return self._current_grades(entry, self._saved_grades(entry, [query])).get(query, {})
 
     def _current_grades(
         self, entry: HistoryEntry, saved: Mapping[str, Mapping[str, float]]
