@@ -30,7 +30,8 @@ TITLES = {
     "people": "Everyday usage",
 }
 REMARKS = {
-    "ir_measures": "Nearly all names of ir_measures are the same here, with the same parameters.",
+    "ir_measures": "Nearly all names of ir_measures are the same here, with the same parameters; its measures "
+    "themselves are accepted, too.",
     "sentence-transformers": "`cosine_` may be replaced by another similarity function, and "
     "preceded by the name of the data; the headers of CSV files (`cosine-Accuracy@1`) also work.",
     "ranx": "The suffix `-l2` means `(rel=2)`.",

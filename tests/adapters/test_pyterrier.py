@@ -5,10 +5,15 @@ import pytest
 pt = pytest.importorskip("pyterrier", reason="python-terrier is not installed")
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
-from rankgauge import Collection, InputError, Query  # noqa: E402
+import ir_measures  # noqa: E402
+
+import rankgauge  # noqa: E402
+from rankgauge import Collection, InputError, Qrels, Query, Run  # noqa: E402
 from rankgauge.retrievers import PyTerrier  # noqa: E402
 from rankgauge.sample import sample_path  # noqa: E402
+from rankgauge.stats import randomization_test  # noqa: E402
 from rankgauge.testing import check_retriever  # noqa: E402
+from rankgauge.tutorials.ir_measures import define  # noqa: E402
 
 SAMPLE = Collection.read(sample_path("qrels.txt").parent)
 DOCUMENTS = list(SAMPLE.documents.values())
@@ -105,3 +110,40 @@ def test_an_invalid_ranking_is_named(transformer, message):
 def test_an_object_that_is_not_a_transformer_is_named():
     with pytest.raises(InputError, match="which has no transform"):
         PyTerrier(7)
+
+
+def _results(name):
+    run = Run.of(sample_path(f"runs/{name}.run"))
+    rows = [(query, document, score) for query in run for document, score in run[query].items()]
+    return pt.model.add_ranks(pd.DataFrame(rows, columns=["qid", "docno", "score"]))
+
+
+def test_an_experiment_has_our_measures_and_significance():
+    judged = Qrels.of(sample_path("qrels.txt"))
+    rows = [(query, document, int(grade)) for query in judged for document, grade in judged[query].items()]
+    qrels = pd.DataFrame(rows, columns=["qid", "docno", "label"])
+    topics = pd.DataFrame([(query.id, query.text) for query in QUERIES], columns=["qid", "query"])
+    runs = {"bm25": _results("bm25"), "keyword": _results("keyword")}
+    names = ["nDCG@10", "nDCG@0.5R", "RBP(p=0.8)"]
+
+    def randomization(baseline, other):
+        return None, randomization_test(other - baseline).p.item()
+
+    found = pt.Experiment(
+        runs, topics, qrels, [define(name) for name in names], baseline="bm25", test=randomization, correction="holm"
+    )
+    compared = rankgauge.compare(qrels, runs, names)
+    for row, (run, means) in zip(found.to_dict("records"), compared.means().items(), strict=True):
+        assert row["name"] == run
+        assert {name: row[name] for name in names} == pytest.approx(means, abs=1e-12)
+    best, other = compared.evaluations
+    for column, name in enumerate(names):
+        differences = other.per_query[:, column] - best.per_query[:, column]
+        assert found[f"{name} +"][1] == (differences > 0).sum()
+        assert found[f"{name} p-value"][1] == pytest.approx(randomization_test(differences).p.item(), abs=0.003)
+
+
+def test_a_comparison_takes_frames_of_pyterrier_and_measures_of_ir_measures():
+    runs = {"bm25": _results("bm25"), "keyword": _results("keyword")}
+    compared = rankgauge.compare(sample_path("qrels.txt"), runs, [ir_measures.nDCG @ 10, ir_measures.P(rel=2) @ 5])
+    assert list(compared.means()["bm25"]) == ["nDCG@10", "P(rel=2)@5"]

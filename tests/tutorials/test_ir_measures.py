@@ -127,3 +127,29 @@ def test_a_curve_or_a_missing_cutoff_names_the_fix() -> None:
         ours.IPrec.calc_aggregate(qrels, run)
     with pytest.raises(rankgauge.UnknownName, match="write P@10"):
         list(ours.P.iter_calc(qrels, run))
+
+
+def test_measures_of_ir_measures_are_accepted_wherever_names_are() -> None:
+    made = batch(5, queries=30)
+    qrels, run = made.qrels, made.run
+    theirs = [ir_measures.nDCG @ 10, ir_measures.P(rel=2) @ 5, ir_measures.RBP(p=0.9), ir_measures.Accuracy @ 5]
+    names = ["nDCG@10", "P(rel=2)@5", "RBP(p=0.9)", "PairAcc(among=retrieved)@5"]
+    assert evaluate(qrels, run, theirs) == evaluate(qrels, run, names)
+    assert evaluate(qrels, run, theirs[0]) == evaluate(qrels, run, names[0])
+    assert rankgauge.parse(theirs[1]) == rankgauge.parse(names[1])
+    with pytest.raises(rankgauge.UnknownName, match="is not supported"):
+        evaluate(qrels, run, ir_measures.NumQ)
+    with pytest.raises(rankgauge.InputError, match="got int, expected a measure"):
+        evaluate(qrels, run, 7)
+
+
+def test_a_measure_of_ours_is_one_of_ir_measures() -> None:
+    made = batch(6, queries=40)
+    judged = {query: {doc: int(grade) for doc, grade in grades.items()} for query, grades in made.qrels.items()}
+    names = ["nDCG@0.5R", "P@5", "AP"]
+    found = ir_measures.calc_aggregate([ours.define(name) for name in names], judged, made.run)
+    means = evaluate(judged, made.run, names).mean()
+    assert {str(measure): value for measure, value in found.items()} == pytest.approx(means, abs=1e-12)
+    for name in ("GMAP", "NumRel", "FirstRel"):
+        with pytest.raises(rankgauge.InputError, match="another mean"):
+            ours.define(name)

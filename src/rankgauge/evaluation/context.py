@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -173,18 +174,13 @@ def make_plan(measures: str | Measure | Iterable[str | Measure] | None, dialect:
     names: tuple[Any, ...]
     if measures is None:
         names, dialect = DEFAULT_MEASURES, None
-    elif isinstance(measures, str | Measure):
-        names = (measures,)
-    elif isinstance(measures, Iterable):
+    elif isinstance(measures, Iterable) and not isinstance(measures, str):
         names = tuple(measures)
     else:
-        raise InputError(
-            f"got {measures!r:.60} for the measures", where="measures", fix='pass names, such as ["nDCG@10", "AP"]'
-        )
-    for name in names:
-        if not isinstance(name, str | Measure):
-            parse_all(name)  # raises the error
-    return _cached_plan(names, dialect)
+        names = (measures,)
+    # Others are measures of ir_measures, or raise an error.
+    known = [(name,) if isinstance(name, str | Measure) else parse_all(name) for name in names]
+    return _cached_plan(tuple(chain.from_iterable(known)), dialect)
 
 
 @lru_cache(maxsize=256)

@@ -465,11 +465,13 @@ def parse_all(text: str | Measure, dialect: str | None = None) -> tuple[Measure,
 
     Args:
         text: The name, or several separated by commas; ``P.5,10`` of trec_eval stands for two
-            measures.
+            measures. Or a measure of ir_measures, such as ``ir_measures.nDCG @ 10``.
         dialect: As in `parse`.
     """
     if isinstance(text, Measure):
         return _expand(text)
+    if type(text).__module__.partition(".")[0] == "ir_measures":
+        text, dialect = str(text), "ir_measures"
     if not isinstance(text, str):
         raise InputError(f"got {type(text).__name__}, expected a measure", fix='pass a name such as "nDCG@10"')
     if dialect is not None and not isinstance(dialect, str):

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from rankgauge.core.grammar import plain_key
+from rankgauge.core.libraries import library
+from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.measures.declaration import NAMES
 from rankgauge.measures.measure import Measure, parse
@@ -71,6 +73,7 @@ __all__ = [  # noqa: PLE0604 - all are text
     "Metric",
     "calc",
     "calc_aggregate",
+    "define",
     "iter_calc",
     "parse_measure",
     *_MEASURES,
@@ -176,6 +179,35 @@ def calc(measures: Sequence[str | Measure], qrels: Any, run: Any) -> CalcResults
         )
     ]
     return CalcResults({measure: evaluation.mean()[str(measure)] for measure in evaluation.measures}, values)
+
+
+def define(measure: str | Measure) -> Any:
+    """Return a measure of ir_measures that has our values, such as for ``pyterrier.Experiment``.
+
+    Args:
+        measure: A measure whose mean is arithmetic and includes undefined values as 0.
+
+    Raises:
+        InputError: For other measures, since ir_measures would compute another mean.
+        MissingExtra: If ir_measures is not installed.
+
+    Example:
+        >>> import pytest
+        >>> ir_measures = pytest.importorskip("ir_measures")
+        >>> metric = define("nDCG@0.5R")
+        >>> metric, ir_measures.calc_aggregate([metric], {"q1": {"d1": 1}}, {"q1": {"d1": 2.0}})
+        (nDCG@0.5R, {nDCG@0.5R: 1.0})
+    """
+    parsed = parse(measure)
+    declared = parsed.declaration
+    if (declared.mean, declared.undefined) != ("arithmetic", "zero"):
+        raise InputError(f"{parsed} has another mean than ir_measures computes", fix="use evaluate() or compare()")
+
+    def values(qrels: Any, run: Any) -> Iterator[tuple[str, float]]:
+        for metric in iter_calc([parsed], qrels, run):
+            yield metric.query_id, metric.value
+
+    return library("ir_measures", extra="pyterrier", of="define").define(values, str(parsed), support_cutoff=False)
 
 
 def parse_measure(name: str) -> IRMeasure:
