@@ -130,6 +130,9 @@ test-frames: .venv-frames/pandas2.stamp ## run the data frame tests with pandas 
 test-adapters: .venv-adapters/adapters.stamp ## run the tests of retrievers that need large libraries
 	.venv-adapters/bin/python -m pytest $(PARALLEL) --quiet tests/adapters
 
+test-integrations: .venv-integrations/integrations.stamp ## run the examples for MLflow, Phoenix, and other tools with the tools themselves
+	PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 .venv-integrations/bin/python -m pytest --quiet tests/integrations
+
 test-spark: .venv-spark/spark.stamp ## run the Spark tests: local, Connect, a cluster that loses a worker (needs Java)
 	.venv-spark/bin/python -m pytest $(PARALLEL) --quiet \
 		tests/distributed/test_spark.py tests/production/test_spark_log.py
@@ -165,7 +168,7 @@ mutants: .venv-mutants/mutants.stamp ## mutation tests: list the changes to MODU
 		cr-report --surviving-only --show-diff mutants.sqlite
 
 clean: ## remove everything that make created
-	rm -rf .venv .venv-adapters .venv-bench .venv-peers .venv-lowest .venv-frames .venv-mutants .venv-spark .venv-tools build dist .coverage .hypothesis report.html
+	rm -rf .venv .venv-adapters .venv-bench .venv-peers .venv-lowest .venv-frames .venv-integrations .venv-mutants .venv-spark .venv-tools build dist .coverage .hypothesis report.html
 	rm -f docs/reference/measures/*.markdown
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -218,6 +221,12 @@ clean: ## remove everything that make created
 	@$(call install,$(@D),constraints.txt,--editable . --group adapters)
 	@touch $@
 
+.venv-integrations/integrations.stamp: $(SETUP) constraints-integrations.txt
+	@$(call environment,$(@D))
+	@$(call override,constraints-integrations.txt) > $(@D)/constraints.txt
+	@$(call install,$(@D),$(@D)/constraints.txt,--editable . --group integrations)
+	@touch $@
+
 .venv-mutants/mutants.stamp: $(SETUP)
 	@$(call environment,$(@D))
 	@$(call install,$(@D),constraints.txt,--editable . --group test --group mutants)
@@ -257,4 +266,4 @@ awk -F '[=; ]+' '/^#/ || !NF { next } NR == FNR { own[$$1]; print; next } !($$1 
 	$(1) constraints.txt
 endef
 
-.PHONY: help demo demo-answers test test-slow test-stores check cover docs sessions bench bench-peers speed scale test-lowest test-frames test-adapters test-spark test-profiles fuzz fuzz-native mutants clean
+.PHONY: help demo demo-answers test test-slow test-stores check cover docs sessions bench bench-peers speed scale test-lowest test-frames test-adapters test-integrations test-spark test-profiles fuzz fuzz-native mutants clean

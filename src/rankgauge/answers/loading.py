@@ -15,6 +15,7 @@ from rankgauge.answers.verdicts import AnswerRecord, AnswerSet, Citation, Contex
 from rankgauge.core.grouping import group_values
 from rankgauge.core.text import keep, many
 from rankgauge.errors import InputError, MismatchError
+from rankgauge.formats.experiments import is_example, records_of_example
 from rankgauge.formats.frames import is_null, listed, short
 from rankgauge.formats.lines import source_name
 from rankgauge.formats.mappings import is_list
@@ -62,7 +63,17 @@ FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 _PART_OF = {name: part for part, names in FIELDS.items() for name in names}
-_CONTAINERS = ("results", "records", "data", "samples", "test_cases", "spans", "resourceSpans")
+_CONTAINERS = (
+    "results",
+    "records",
+    "data",
+    "samples",
+    "test_cases",
+    "spans",
+    "resourceSpans",
+    "examples",
+    "item_results",
+)
 _CONTEXT_IDS = ("id", "doc_id", "docid", "docno", "_id", "context_id", "passage_id", "chunk_id")
 _TEXTS = ("text", "content", "page_content", "passage", "chunk", "contents", "body")
 _ROLES = ("role", "type", "speaker")
@@ -185,7 +196,9 @@ def _records(source: Any, texts: Mapping[str, str] | None, notes: list[str], *, 
     rows: Iterable[Any] = iter(named_rows(source, name, _CONTAINERS))
     head = list(itertools.islice(rows, 1))
     rows = itertools.chain(head, rows)
-    if head and is_span(head[0][1]):
+    if head and is_example(head[0][1]):
+        rows = ((place, record) for place, row in rows for record in records_of_example(row, answers=answers))
+    elif head and is_span(head[0][1]):
         rows, note = records_of_spans(rows)
         notes += [f"{name}: {note}"] if note else []
     unread: dict[str, None] = {}

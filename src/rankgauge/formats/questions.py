@@ -13,8 +13,9 @@ from typing import Any, TypeAlias
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, columns_of
 from rankgauge.formats.delimited import DELIMITERS, named_cells, numbered_rows
-from rankgauge.formats.json_files import objects
-from rankgauge.formats.lines import numbered_lines
+from rankgauge.formats.experiments import is_example, records_of_example
+from rankgauge.formats.json_files import json_document, objects
+from rankgauge.formats.lines import UTF8_BOM, numbered_lines, start_of
 from rankgauge.formats.registry import format_of, unpacked
 from rankgauge.formats.texts import (
     IDS,
@@ -146,7 +147,7 @@ class _Answers:
         else:
             key = id_of(own_id.strip() if isinstance(own_id, str) else own_id)
         used = {asked, relevant, own, grade if relevant else None}
-        fields = {k: v for k, v in row.items() if k not in used and v not in {None, ""}}
+        fields = {k: v for k, v in row.items() if k not in used and v is not None and v != ""}
         grades = self._documents_of(None if relevant is None else row[relevant])
         if grade is not None and relevant is not None and row[grade] not in {None, ""}:
             grades = dict.fromkeys(grades, _grade(row[grade]))
@@ -230,13 +231,22 @@ def _relevant(row: Container[str]) -> str | None:
 
 
 def _header(source: TextSource) -> tuple[tuple[str, ...], str]:
-    """Return the names of columns or keys, if there are any, and the separator of columns."""
-    usual = DELIMITERS.get(format_of(source.name) or "", "")
-    names: tuple[str, ...] = ()
+    """Return the names of columns or keys, if there are any, and the separator of columns.
+
+    Lists of objects and examples of other tools, which only `named_rows` reads, have the separator ``rows``.
+    """
     if not source.path:  # standard input cannot be inspected in advance
-        return (), usual
-    if not usual:
-        return tuple(next((row for _, row in named_rows(source, Faults())), ())), ""
+        return (), DELIMITERS.get(format_of(source.name) or "", "")
+    first = next((row for _, row in _rows(source, Faults())), {})
+    if format_of(source.name) in DELIMITERS and not is_example(first):
+        return _columns(source)
+    return tuple(next(_named(first), ())), "rows" if is_example(first) or _is_list(source) else ""
+
+
+def _columns(source: TextSource) -> tuple[tuple[str, ...], str]:
+    """Return the names of the columns of a table, if it has a header, and their separator."""
+    usual = DELIMITERS[format_of(source.name) or ""]
+    names: tuple[str, ...] = ()
     for by in (usual, *_OTHERS):
         with source.open() as stream, suppress(FormatError):
             rows = numbered_rows(numbered_lines(stream, source.name), source.name, by)
@@ -249,18 +259,40 @@ def _header(source: TextSource) -> tuple[tuple[str, ...], str]:
 
 def named_rows(source: TextSource, faults: Faults | None) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield rows with named cells; nothing if the file has no names (another reader reads it)."""
-    form = format_of(source.name)
+    for number, row in _rows(source, faults):
+        yield from ((number, named) for named in _named(row))
+
+
+def _named(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the row, or the questions of an example of another tool, by names of columns."""
+    if is_example(row):
+        yield from records_of_example(row, answers=False)
+    else:
+        yield {_word(key): value for key, value in row.items()}
+
+
+def _is_list(source: TextSource) -> bool:
+    """Return whether a file is one JSON list."""
+    with source.open() as stream:
+        return format_of(source.name) == "json" and start_of(stream).removeprefix(UTF8_BOM).lstrip()[:1] == b"["
+
+
+def _rows(source: TextSource, faults: Faults | None) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield rows as they are in the file."""
+    form, report = format_of(source.name), None if faults is None else faults.add
     if form not in {"csv", "tsv", "json", "jsonl"}:
         return
-    report = None if faults is None else faults.add
-    separator = _header(source)[1] if form in DELIMITERS else ""
+    separator = "" if form not in DELIMITERS else _columns(source)[1] if source.path else DELIMITERS[form]
+    whole = not separator and _is_list(source)
     with source.open() as stream:
         lines = numbered_lines(stream, source.name)
         if separator:
             yield from named_cells(lines, source.name, separator, key=_word, on_error=report)
-            return
-        for number, row in objects(lines, source.name, report):
-            yield number, {_word(key): value for key, value in row.items()}
+        elif whole:
+            rows = json_document(lines, source.name, "a list of questions")
+            yield from ((number, row) for number, row in enumerate(rows, 1) if isinstance(row, dict))
+        else:
+            yield from objects(lines, source.name, report)
 
 
 def _similar(key: str, name: str) -> bool:

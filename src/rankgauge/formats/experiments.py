@@ -1,0 +1,126 @@
+"""Read datasets and experiments of Phoenix, Langfuse, and LangSmith as flat records.
+
+A dataset has examples: an input, the expected output, and metadata. An experiment has the output of a system for each
+example. Values are texts, objects, JSON, or columns such as ``input.question``; each tool has its own names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rankgauge.formats.frames import is_null, listed
+from rankgauge.formats.mappings import is_list
+from rankgauge.formats.records import parts_of
+from rankgauge.formats.spans import ANSWER, QUESTION, first_of, is_span, parsed_cell, text_of
+
+# Where exports have several examples in one object.
+CONTAINERS = ("examples", "item_results", "data")
+_INPUT, _OUTPUT = ("input", "inputs"), ("output", "outputs")
+_EXPECTED = ("expectedoutput", "referenceoutput", "reference")
+_ID = ("exampleid", "datasetitemid", "id")
+# Fields of examples of a dataset, whose output is the expected one, and of the rows of an experiment.
+_OF_DATASET, _OF_EXPERIMENT = ("datasetid", "nodeid"), ("exampleid", "referenceoutput")
+# Names of other parts of an expected output; the contexts of an answer have the same names.
+_RENAMED = dict.fromkeys(("contexts", "context", "documents", "docs", "passages"), "reference_contexts")
+
+
+def is_example(row: Mapping[str, Any]) -> bool:
+    """Return whether a row is an example of a dataset, with or without outputs of a system, or contains examples."""
+    at = _folded(row)
+    has_objects = any(isinstance(at.get(name), Mapping) for name in _INPUT) and not at.keys().isdisjoint(
+        (*_OUTPUT, *_EXPECTED, "metadata")
+    )
+    marked = not at.keys().isdisjoint((*_OF_DATASET, *_OF_EXPERIMENT)) and not at.keys().isdisjoint(_INPUT)
+    if has_objects or marked:
+        return not is_span({key: value for key, value in row.items() if key != "runs"})
+    return any(is_example(example) for example in _examples(row)[:1])
+
+
+def records_of_example(row: Mapping[str, Any], *, answers: bool = True) -> Iterator[dict[str, Any]]:
+    """Yield the records of such a row: ``id``, ``question``, ``reference``, ``answer``, and other parts of its objects.
+
+    Args:
+        row: A row for which :func:`is_example` is true.
+        answers: Whether an output is an answer if the row does not say so; else it is the expected one.
+    """
+    for example in _examples(row):
+        yield from records_of_example(example, answers=answers)
+    at = _folded(row)
+    asked, expected, output = (first_of(at, names) for names in (_INPUT, _EXPECTED, _OUTPUT))
+    runs = [_object(run) for run in at.get("runs") or ()]
+    if expected is None and (runs or not answers or not at.keys().isdisjoint(_OF_DATASET)):
+        expected, output = output, None
+        at = {key: value for key, value in at.items() if key not in _OUTPUT}
+    if asked is None:
+        return
+    known = {
+        **_object(at.get("metadata")),
+        **{_RENAMED.get(key, key): value for key, value in _beside(expected, ANSWER)},
+        **dict(_beside(asked, QUESTION)),
+        "id": None if (own := first_of(at, _ID)) is None else str(own),
+        "question": _text(asked, QUESTION),
+        "reference": _text(expected, ("reference", *ANSWER)),
+    }
+    known = {key: value for key, value in known.items() if not is_null(value)}
+    if not answers or (output is None and not runs and at.keys().isdisjoint((*_OUTPUT, *_OF_EXPERIMENT))):
+        yield known
+        return
+    for run in runs or [{"outputs": output}]:
+        answer = run.get("outputs")
+        system = {"system": str(run.get("session_id"))} if len(runs) > 1 else {}
+        yield known | dict(_beside(answer, ANSWER)) | {"answer": _text(answer, ANSWER)} | system
+
+
+def _examples(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the examples in a page of an API, a dataset, or an experiment."""
+    found = next((row[key] for key in CONTAINERS if is_list(row.get(key)) or isinstance(row.get(key), Mapping)), ())
+    return [_object(part) for part in (listed(found) if is_list(found) else [found])]
+
+
+def _folded(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a row by plain names, with the columns of an object, and its example, put together."""
+    at: dict[str, Any] = {}
+    for key, cell in row.items():
+        head, dot, name = str(key).partition(".")
+        plain, value = head.replace("_", "").lower(), parsed_cell(cell)
+        if is_null(value) or (dot and value == ""):
+            continue
+        if dot and plain in {*_INPUT, *_OUTPUT, *_EXPECTED, "metadata"}:
+            at.setdefault(plain, {})[name] = value
+        else:
+            at[plain + dot + name] = value
+    # The SDKs return the example as an object beside the output or the run.
+    if example := _object(at.pop("item", None) or at.pop("example", None)):
+        own = _folded(example)
+        return (
+            own
+            | {
+                "referenceoutput": first_of(own, (*_EXPECTED, *_OUTPUT)),
+                "outputs": None,
+                "runs": [at.pop("run")] if "run" in at else None,
+            }
+            | at
+        )
+    return at
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    """Return a mapping, or an object of an SDK as one; empty for other values."""
+    return parts_of(value, "") if isinstance(value, Mapping) or hasattr(value, "__dict__") else {}
+
+
+def _beside(value: Any, names: tuple[str, ...]) -> list[tuple[str, Any]]:
+    """Return the parts of an object other than its main text, which has one of these names."""
+    return [(key, part) for key, part in _object(value).items() if key not in names]
+
+
+def _text(value: Any, names: tuple[str, ...]) -> Any:
+    """Return the text of an object under one of these names, its last message, or its only text; None without one."""
+    if not isinstance(value, Mapping):
+        return value
+    whole = json.dumps(value, default=str, skipkeys=True)
+    text = text_of({"": whole}, "", names)
+    texts = [part for part in value.values() if isinstance(part, str)]
+    return text if text != whole else texts[0] if len(texts) == 1 else None
