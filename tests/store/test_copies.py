@@ -221,6 +221,19 @@ def test_a_damaged_backup_is_refused_as_a_whole(damage, said, tmp_path):
     WholeStore(tmp_path / "b.db").restore(tmp_path / "intact.zip")
 
 
+@pytest.mark.parametrize("name", ["..", "..evil", "x\\..\\..\\evil", "c:evil", ""])
+def test_a_backup_cannot_write_outside_the_folder_of_its_store(name, tmp_path):
+    small(tmp_path / "a.db").close()
+    path = tmp_path / "copy.zip"
+    WholeStore(tmp_path / "a.db").backup(path)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr(f"artifacts/{name}/0", b"evil")
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(FormatError, match="not a complete backup"):
+        WholeStore(tmp_path / "b.db").restore(path)
+    assert [each for each in sorted(tmp_path.iterdir()) if each not in before and each.name != "b.db"] == []
+
+
 def flipped(content):
     middle = content.index(b"rows.jsonl") + 60
     return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
@@ -231,7 +244,7 @@ def test_a_full_disk_leaves_no_half_backup(tmp_path):
     small(tmp_path / "a.db").close()
     code = """
 import resource, signal, sys
-from rankgauge.errors import InputError
+from rankgauge.errors import FormatError, InputError
 from rankgauge.store import Gates, WholeStore
 from rankgauge.store.schema import SCHEMA
 import sqlalchemy

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import secrets
 import shutil
 import zipfile
@@ -48,6 +49,7 @@ _ABOUT, _ROWS = "rankgauge.json", "rows.jsonl"
 _EVENTS = ("judging_", "answers_", "gates")
 # Sessions end with a backup; blocks are copied as artifacts.
 _NOT_COPIED = {"version", "judging_sessions", "blocks"}
+_NAME = re.compile("[0-9a-f]+")  # of an artifact: a hash
 _AT_ONCE = 500
 _REMOVED = "(removed)"
 
@@ -140,6 +142,8 @@ class WholeStore(History):
         with self._database.writing() as connection:
             self._refuse_contents(connection)
         blocks: dict[str, int] = Counter(name.split("/")[1] for name in archive.namelist() if "/" in name)
+        if not all(map(_NAME.fullmatch, blocks)):
+            raise ValueError  # a path that could leave the folder of the artifacts
         for name, count in blocks.items():
             bodies = (archive.read(f"artifacts/{name}/{number}") for number in range(count))
             self._artifacts.put(Artifact("", name, count), bodies)
