@@ -415,7 +415,9 @@ def test_every_page_can_be_reached():
     assert reached == names
 
 
-@pytest.mark.parametrize("path", [README, *written().values()], ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    "path", [README, ROOT / "CHANGELOG.md", ROOT / "SECURITY.md", *written().values()], ids=lambda p: p.stem
+)
 def test_every_link_to_a_file_leads_to_one(path):
     made = {f"{name}.markdown" for name in generated.pages()}
     for link in re.findall(r"\]\(([^)#:\s]+)[)#]", path.read_text(encoding="utf-8")):

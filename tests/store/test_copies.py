@@ -244,7 +244,7 @@ def test_a_full_disk_leaves_no_half_backup(tmp_path):
     small(tmp_path / "a.db").close()
     code = """
 import resource, signal, sys
-from rankgauge.errors import FormatError, InputError
+from rankgauge.errors import InputError
 from rankgauge.store import Gates, WholeStore
 from rankgauge.store.schema import SCHEMA
 import sqlalchemy
