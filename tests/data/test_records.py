@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import math
 import pickle
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -621,3 +622,44 @@ def test_broken_gzip_data_is_reported_wherever_it_breaks(tmp_path, monkeypatch, 
     (tmp_path / name).write_bytes(data)
     with pytest.raises(InputError, match=f"^{name}.*: the gzip data is corrupt or truncated"):
         Records.of(name)
+
+
+@pytest.mark.parametrize("convert", [list, tuple, np.array])
+def test_lists_of_grades_are_rankings_of_documents_known_by_rank(convert, tmp_path):
+    found = Records.of([convert([0, 1, 2]), convert([1, 0])])
+    assert {query: dict(found.run[query]) for query in found.run} == {
+        "1": {"1": 3.0, "2": 2.0, "3": 1.0},
+        "2": {"1": 2.0, "2": 1.0},
+    }
+    assert dict(found.graded["1"]) == {"1": 0.0, "2": 1.0, "3": 2.0}
+    lacking = "WARNING: records: lists of grades lack relevant documents that were not retrieved: recall, F1, AP, and"
+    assert found.notes == (f"{lacking} nDCG can be too high; pass judgments and a run", NUMBERED)
+    for name, text in (("r.json", "[[0, 1, 2], [1, 0]]"), ("indented.json", "[\n [0, 1, 2],\n [1, 0]\n]\n")):
+        (tmp_path / name).write_text(text)
+        values = evaluate(tmp_path / name, measures="nDCG@3").per_query[:, 0]
+        assert values.tolist() == pytest.approx([0.6199062332840657, 1.0])
+
+
+def test_a_list_of_grades_has_the_values_of_the_formulas():
+    found = evaluate([[0, 1, 2], [True, False], [], [0.0, 0.5]], measures=["P@2", "RR", "DCG", "nDCG@2"])
+    second = 1 / math.log2(3)
+    expected = [
+        [0.5, 0.5, second + 1, second / (2 + second)],
+        [0.5, 1, 1, 1],
+        [0, math.nan, 0, math.nan],
+        [0, math.nan, 0.5 * second, second],
+    ]
+    assert found.per_query == pytest.approx(np.array(expected), nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [([[0, 1.5, "x"]], "expected a list of document ids"), ([[0, math.nan]], "grade NaN"), ([0, 1, 2], "got 0")],
+)
+def test_what_is_not_a_list_of_grades_is_an_error(source, said):
+    with pytest.raises(InputError, match=said):
+        Records.of(source)
+
+
+def test_records_of_ids_and_lists_are_still_records():
+    same([("q1", ["d1"], ["d1"])], qrels={"q1": {"d1": 1}}, run={"q1": ["d1"]})

@@ -67,7 +67,8 @@ class Records:
                 ``(id, retrieved, relevant)``, optionally followed by grades, or of objects with
                 such attributes; parallel lists ``{"retrieved": [[...]], "relevant": [[...]]}`` or a
                 data frame with such columns; records by query id; the path of a file of JSON lines
-                or a JSON list; or records, which are returned unchanged.
+                or a JSON list; or records, which are returned unchanged. A list of numbers, such as
+                ``[0, 1, 2]``, has the grades of a ranking, best rank first.
 
         Raises:
             InputError: If a field is missing, duplicated, or inconsistent; the message names the

@@ -155,7 +155,7 @@ def stream_rows(stream: BinaryIO, name: str, containers: Sequence[str] = ()) -> 
 def _of_list(rows: Iterable[Any], prefix: str = "") -> Iterator[NamedRow]:
     for number, row in enumerate(rows, 1):
         place = f"{prefix}record {number}"
-        yield place, parts_of(row, place)
+        yield place, _of_grades(row) or parts_of(row, place)
 
 
 def _of_mapping(source: Mapping[Any, Any], name: str, containers: Sequence[str]) -> Iterator[NamedRow]:
@@ -214,14 +214,18 @@ def read_records(source: Any) -> RecordRows:
     """Read the records of a file, of a list of mappings, tuples, or objects, or of columns."""
     name = source_name(source, "records")
     unread: dict[str, None] = {}
-    rows = tuple(_record(_parts(raw, place, unread), place) for place, raw in _raw(source, name))
+    parts = [(_parts(raw, place, unread), place) for place, raw in _raw(source, name)]
+    rows = tuple(_record(named, place) for named, place in parts)
     if not rows:
         raise InputError("there are no records", where=name, fix=f"pass at least one: {_EXAMPLE}")
     notes: tuple[str, ...] = ()
+    if any(isinstance(named["retrieved"][1], _Ranks) for named, _ in parts):
+        lacking = "lists of grades lack relevant documents that were not retrieved"
+        notes = (f"WARNING: {name}: {lacking}: recall, F1, AP, and nDCG can be too high; pass judgments and a run",)
     if unread:
         some = ", ".join(repr(key) for key in list(unread)[:_SHOWN])
         more = ", ..." if len(unread) > _SHOWN else ""
-        notes = (f"{name}: unknown fields ignored: {some}{more}",)
+        notes += (f"{name}: unknown fields ignored: {some}{more}",)
     return RecordRows(rows, name, notes)
 
 
@@ -245,8 +249,26 @@ def _raw(source: Any, name: str) -> Iterator[tuple[str, Any]]:
     yield from named_rows(source, name)
 
 
+class _Ranks(tuple[str, ...]):
+    """Ids of documents of which only the grades are known: their ranks."""
+
+    __slots__ = ()
+
+
+def _of_grades(raw: Any) -> Mapping[str, Any] | None:
+    """Return the fields of a list of the grades of a ranking, such as ``[0, 1, 2]``; None for anything else."""
+    if not isinstance(raw, list | tuple | np.ndarray) or not all(
+        isinstance(each, int | float | np.number) for each in raw
+    ):
+        return None
+    ranks = _Ranks(map(str, range(1, len(raw) + 1)))
+    return {"retrieved": ranks, "relevance_scores": dict(zip(ranks, map(float, raw), strict=True))}
+
+
 def _fields_of(raw: Any, place: str) -> Mapping[str, Any]:
     """Return the fields of a record by name."""
+    if (fields := _of_grades(raw)) is not None:
+        return fields
     if isinstance(raw, (*_ID, float, AbstractSet)):
         raise InputError(f"got {raw!r:.60}, expected a record", where=place, fix=f"write {_EXAMPLE}")
     if not isinstance(raw, tuple | list) or hasattr(raw, "_fields"):
