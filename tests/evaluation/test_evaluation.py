@@ -223,6 +223,9 @@ def test_an_unknown_measure_or_query_has_no_value():
         ev.value("q1", "P@1")
     with pytest.raises(InputError, match="query 'q7' was not evaluated"):
         ev.value("q7", "RR")
+    with pytest.raises(InputError, match="'q1' is not a measure"):
+        ev.value("q1")
+    assert ev.value("RR") == ev["RR"]
 
 
 def test_the_first_ranks_are_shown_with_a_mean_of_rr():

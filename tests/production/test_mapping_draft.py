@@ -108,7 +108,7 @@ def test_a_day_that_may_be_a_month_is_pointed_out(tmp_path):
 
 def test_what_is_missing_is_said(tmp_path):
     draft, mapping = _draft(tmp_path, "query,stars\nlate fees,4\n")
-    assert 'time = ""  # no column has times: name one' in draft
+    assert 'time = ""  # name the column with times: none was recognized' in draft
     assert "# no column identifies a question: each row is one" in draft
     # Stars are no thumbs.
     assert "# not used: stars (4)" in draft

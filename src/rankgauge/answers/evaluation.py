@@ -39,7 +39,7 @@ DEFAULT_MEASURES = (
     "Abstention",
 )
 # Names that people look for in the table of these measures.
-_NAMES = "hallucination: Contradicted + NotStated; of contexts: -m ContextRelevance"
+_NAMES = "hallucination: Contradicted + NotStated; contexts: -m ContextRelevance"
 # Measures without a judge, computed if the records have the required fields.
 OVERLAP_MEASURES = ("TokenF1", "RougeL", "KPrecision", "QuotePrecision", "ContextIdPrecision", "ContextIdRecall")
 

@@ -290,6 +290,7 @@ def pool(
             seed=seed,
         )
     out.print(result)
+    out.print_next_step(rankgauge.core.next_step("judge: tasks left", flag=opened.flag))
 
 
 @judge.command(short_help="Show or change the settings of a project.")

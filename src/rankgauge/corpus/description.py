@@ -349,7 +349,7 @@ class CollectionInfo(Result):
         )
         return (
             f"{self.name}: {many(self.documents, 'document')}, "
-            f"{many(self.queries, 'query')}{judged}. {problems or 'No problems found.'}"
+            f"{many(self.queries, 'query')}{judged}. {f'Problems: {problems}' if problems else 'No problems found.'}"
         )
 
     def _data(self) -> dict[str, Any]:

@@ -279,12 +279,14 @@ class Evaluation(Frozen, Result):
             means[str(measure)] = measure.mean(values, weights, skip_undefined=True)
         return means
 
-    def value(self, query_id: str, measure: str | Measure) -> float:
-        """Return the value of a query; NaN if undefined.
+    def value(self, query_id: Any, measure: str | Measure | None = None) -> float:
+        """Return the value of a query, NaN if undefined; of a measure alone, the mean: ``value("RR")``.
 
         Raises:
             InputError: If the query or the measure was not evaluated.
         """
+        if measure is None:
+            return self[query_id]
         row = self._rows.get(query_id)
         if row is None:
             raise InputError(f"query {query_id!r} was not evaluated", fix=self._reading(query_id))

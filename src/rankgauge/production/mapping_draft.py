@@ -41,7 +41,7 @@ _KINDS = {
 _ANY = r"(?s).+"
 # Kind of event (or empty: all), field, pattern of the name, pattern of all values, and their description.
 _GUESSES = (
-    ("", "time", r"time|date|(^|_)ts$|_at$|created|stamp|^t$", _TIME, "times"),
+    ("", "time", r"time|date|(^|_)ts$|_at$|created|stamp|^t$|^when", _TIME, "times"),
     ("", "kind", r"^(event|action|type|kind)([._]?(type|name))?$", "|".join(_KINDS), "kinds of events"),
     ("", "session_id", r"session|conversation|thread|chat", _ANY, "texts"),
     ("", "user_id", r"user([._]?(id|name|key|e?mail))?$|customer|client|visitor|account|member", _ANY, "texts"),
@@ -121,7 +121,7 @@ def draft_mapping(path: str | os.PathLike[str]) -> str:
             and "# times have no zone: add --timezone ZONE, such as --timezone Europe/Berlin",
             "\n[columns]",
             *lines.pop("", []),
-            not own["time"] and 'time = ""  # no column has times: name one',
+            not own["time"] and 'time = ""  # name the column with times: none was recognized',
             not own["question_id"]
             and f"# no column identifies a question: {'events are not joined' if own['kind'] else 'each row is one'}",
             *("\n".join(["\n[[events]]", f'kind = "{kind}"', *part]) for kind, part in lines.items()),

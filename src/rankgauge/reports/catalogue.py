@@ -8,7 +8,7 @@ from collections.abc import Container, Iterator
 from itertools import groupby
 
 from rankgauge.core.grammar import EXAMPLES, VOCABULARY, plain_key
-from rankgauge.core.text import keep
+from rankgauge.core.text import keep, lower_first
 from rankgauge.measures.compiled import COMPILED_MEASURES
 from rankgauge.measures.declaration import NAMES, Declaration
 from rankgauge.measures.measure import Measure, list_measures as all_measures, parse_all
@@ -88,7 +88,8 @@ def summary(declared: Declaration) -> str:
     text = declared.doc.split("\n\n", 1)[0].replace("\n", " ")
     head, colon, rest = text.partition(": ")
     # "Precision: the share ...": drop the name, which is shown next to it.
-    return (rest if colon and len(head) < 40 else text).rstrip(".")
+    text = (rest if colon and len(head) < 40 else text).rstrip(".")
+    return lower_first(text) if text[1:2].islower() else text
 
 
 def _described(declared: Declaration, *, full: bool) -> Iterator[str]:
@@ -114,7 +115,7 @@ def _described(declared: Declaration, *, full: bool) -> Iterator[str]:
         (f"Undefined values are {done}.", 0),
         full and (f"Equal scores: {over_ties(declared)}.", 0),
         full and (_implementations(declared), 0),
-        ("Parameters:", 0),
+        declared.words and ("Parameters:", 0),
         *((f"  {word:<12} {_parameter(declared, word, full=full)}", 15) for word in declared.words),
         full and also and (f"Also written: {also}.", 0),
         (f"Name in trec_eval: {_trec_names(declared) or 'none'}.", 0)
