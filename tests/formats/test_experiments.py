@@ -16,6 +16,7 @@ _EXAMPLES = [
     {"id": "q1", "input.question": "fee?", "output.answer": "2 euros", "output.relevant": '["fees"]', "node_id": "n1"},
     {"id": "q1", "input": "fee?", "expectedOutput": _TOLD, "datasetId": "d", "metadata": None},
     {"id": "q1", "input": '{"question": "fee?"}', "expectedOutput": json.dumps(_TOLD), "datasetId": "d"},
+    {"id": '"q1"', "input": '"fee?"', "expectedOutput": json.dumps(_TOLD), "datasetId": '"d"', "metadata": '""'},
     {"id": "q1", "inputs": {"messages": [{"role": "user", "content": "fee?"}]}, "outputs": _TOLD, "dataset_id": "d"},
     {"data": {"dataset_id": "d", "examples": [{"id": "q1", "input": {"a": "fee?"}, "output": _TOLD, "node_id": "n"}]}},
 ]

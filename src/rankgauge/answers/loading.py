@@ -387,7 +387,7 @@ def _plain(key: Any) -> str:
 
 
 def _without(wanted: str, named: Mapping[str, Any]) -> InputError:
-    near = [key for key in named if difflib.get_close_matches(key, FIELDS[wanted])]
+    near = [key for key in named if key not in _PART_OF and difflib.get_close_matches(key, FIELDS[wanted])]
     got = ", ".join(map(repr, list(named)[: 2 * _SHOWN])) or "none"
     hint = f"rename {near[0]!r} to {wanted!r}" if near else f"add {wanted!r}"
     return InputError(f"there is no {wanted!r}; its fields are {got}", fix=f"{hint}, as in {_EXAMPLE}")

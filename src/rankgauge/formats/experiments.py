@@ -13,7 +13,7 @@ from typing import Any
 from rankgauge.formats.frames import is_null, listed
 from rankgauge.formats.mappings import is_list
 from rankgauge.formats.records import parts_of
-from rankgauge.formats.spans import ANSWER, QUESTION, first_of, is_span, parsed_cell, text_of
+from rankgauge.formats.spans import ANSWER, QUESTION, first_of, is_span, json_value, parsed_cell, text_of
 
 # Where exports have several examples in one object.
 CONTAINERS = ("examples", "item_results", "data")
@@ -84,7 +84,7 @@ def _folded(row: Mapping[str, Any]) -> dict[str, Any]:
     at: dict[str, Any] = {}
     for key, cell in row.items():
         head, dot, name = str(key).partition(".")
-        plain, value = head.replace("_", "").lower(), parsed_cell(cell)
+        plain, value = head.replace("_", "").lower(), _value(cell)
         if is_null(value) or (dot and value == ""):
             continue
         if dot and plain in {*_INPUT, *_OUTPUT, *_EXPECTED, "metadata"}:
@@ -104,6 +104,12 @@ def _folded(row: Mapping[str, Any]) -> dict[str, Any]:
             | at
         )
     return at
+
+
+def _value(cell: Any) -> Any:
+    """Return an object, a list, or a text, to which older versions of Langfuse add JSON quotes in CSV."""
+    text = json_value(cell) if isinstance(cell, str) and cell[:1] + cell[-1:] == '""' else None
+    return text if isinstance(text, str) else parsed_cell(cell)
 
 
 def _object(value: Any) -> Mapping[str, Any]:
