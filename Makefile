@@ -168,7 +168,7 @@ mutants: .venv-mutants/mutants.stamp ## mutation tests: list the changes to MODU
 		cr-report --surviving-only --show-diff mutants.sqlite
 
 clean: ## remove everything that make created
-	rm -rf .venv .venv-adapters .venv-bench .venv-peers .venv-lowest .venv-frames .venv-integrations .venv-mutants .venv-spark .venv-tools build dist .coverage .hypothesis report.html
+	rm -rf .venv .venv-adapters .venv-bench .venv-peers .venv-lowest .venv-frames .venv-integrations .venv-mutants .venv-spark .venv-tools build dist .coverage .hypothesis
 	rm -f docs/reference/measures/*.markdown
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
