@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rankgauge import Collection, Document, FormatError, InputError, describe_collection
+from rankgauge import Collection, Document, FormatError, InputError, describe_collection, html_report
 
 
 @pytest.fixture
@@ -31,6 +31,7 @@ def asked(folder, text, name="questions.csv"):
 
 
 def test_each_file_of_text_is_a_document_named_by_its_path(pages):
+    (pages / "report.html").write_text(html_report({"q": {"a": 1}}, [{"q": {"a": 1.0}}]), encoding="utf-8")
     (pages / "__pycache__").mkdir()
     (pages / "__pycache__/retriever.cpython-311.pyc").touch()
     found = Collection.load(pages)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from contextlib import suppress
 from typing import Literal
 
 import click
@@ -90,10 +91,10 @@ def size(
     """
     if (qrels is None) == (sd is None) or bool(runs) != bool(qrels):
         raise click.UsageError("pass --sd X, or --qrels FILE and at least two --run FILE")
-    with judging.JudgingProject(store) as opened:
-        settings, pools = opened.settings, opened.pools
+    settings, sizes = judging.Settings(), [0]
+    with suppress(rankgauge.InputError), judging.JudgingProject(store) as opened:  # without it, the defaults count
+        settings, sizes = opened.settings, [*map(len, opened.pools.values())]
     evaluations = [rankgauge.evaluate(qrels, run, [measure]) for run in named_runs(runs).values()] if qrels else []
-    sizes = [len(pool) for pool in pools.values()]
     plan = judging.plan_judging(
         difference,
         sd=sd,
@@ -101,7 +102,7 @@ def size(
         settings=settings,
         power=power,
         agreement=agreement,
-        **({"documents": round(statistics.median(sizes))} if sizes else {}),
+        **({"documents": round(statistics.median(sizes))} if any(sizes) else {}),
     )
     out.print(plan)
 

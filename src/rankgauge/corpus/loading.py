@@ -104,7 +104,7 @@ def unjudged_error(collection: Any, folder: str | os.PathLike[str]) -> InputErro
             fix=f"add a column relevant with ids of documents, such as {example!r}, or judge some documents: "
             f"rankgauge {f'init {shlex.quote(name)}' if new else 'judge create'}",
         )
-    files = files_in_folder(Path(name)).names if Path(name).is_dir() else frozenset()
+    files = pages_of(Path(name))[1] if Path(name).is_dir() else []
     tables = sorted(file for file in files if file.lower().endswith((".csv", ".tsv", ".xlsx")))
     fix = f"name the questions: rankgauge init {shlex.quote(name)}"
     if tables and tables[0].endswith(".xlsx"):

@@ -61,7 +61,7 @@ _JOINTS = re.compile(r"[-_\s]+")
 def pages_of(folder: Path, not_texts: Collection[str] = ()) -> tuple[list[str], list[str]]:
     """Return the text files and the other files below a folder, as relative paths.
 
-    Hidden files and folders are skipped, and compiled Python.
+    Hidden files and folders are skipped, compiled Python, and reports of this program.
     """
     pages: list[str] = []
     others: list[str] = []
@@ -73,8 +73,17 @@ def pages_of(folder: Path, not_texts: Collection[str] = ()) -> tuple[list[str], 
             if name.startswith(".") or unpacked(shown) in not_texts:
                 continue
             ending = PurePosixPath(name).suffix.lower()
+            if ending == ".html" and _is_report(folder / shown):
+                continue
             (pages if ending in TEXTS else others).append(shown)
     return sorted(pages), others
+
+
+def _is_report(path: Path) -> bool:
+    """Return whether a file is a page that this program wrote, such as ``report.html``."""
+    with suppress(OSError), path.open("rb") as stream:
+        return b'name="generator" content="rankgauge' in stream.read(2000)
+    return False
 
 
 def _read(folder: Path, page: str) -> TextRow:
