@@ -434,7 +434,7 @@ def as_pinned(*libraries: str) -> bool:
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="the sessions are those of a POSIX shell")
 @pytest.mark.skipif(
-    not as_pinned("bm25s", "click", "numpy", "pystemmer", "rich"), reason="other versions lay text out otherwise"
+    not as_pinned("bm25s", "click", "numpy", "pystemmer"), reason="other versions lay text out otherwise"
 )
 @pytest.mark.parametrize("path", [README, *(DOCS / page for page in EXACT)], ids=lambda p: p.stem)
 def test_a_shell_session_prints_what_the_page_says(path):

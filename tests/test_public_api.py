@@ -77,7 +77,7 @@ def test_evaluating_mappings_loads_numpy_and_nothing_else():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(ast.literal_eval(done.stdout)) - sys.stdlib_module_names
-    for heavy in ("pandas", "polars", "pyarrow", "duckdb", "narwhals", "rich", "click", "jinja2", "matplotlib"):
+    for heavy in ("pandas", "polars", "pyarrow", "duckdb", "narwhals", "click", "jinja2", "matplotlib"):
         assert heavy not in loaded
 
 

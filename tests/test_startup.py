@@ -90,7 +90,6 @@ HEAVY = {
     "numpy.ma",
     "pathlib",
     "random",
-    "rich",
     "secrets",
     "statistics",
     "traceback",
@@ -173,7 +172,7 @@ def test_help_is_there_before_numpy_is():
     shown = (
         f"from rankgauge.cli import main\n    for words in {asked}:\n"
         "        try: sys.argv = ['rankgauge', *words.split()]; main()\n"
-        "        except SystemExit: assert not {'numpy', 'rich'} & {*sys.modules}, words"
+        "        except SystemExit: assert not {'numpy'} & {*sys.modules}, words"
     )
     _, said = loaded(shown)
     assert [name for name in names if f"Usage: rankgauge {name} " not in said] == []
@@ -194,15 +193,14 @@ with working("reading a.run", shares=True):
     time.sleep({seconds})
     report(3, 7, "read")
     time.sleep({seconds} / 5)
-print(*sys.modules)
 """
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no such terminal there")
 @pytest.mark.parametrize(("seconds", "shown"), [(0, False), (1.5, True)], ids=["quick", "slow"])
-def test_slow_work_shows_a_spinner_on_a_terminal(seconds, shown):
+def test_slow_work_shows_a_line_on_a_terminal(seconds, shown):
     reader, writer = os.openpty()
-    done = subprocess.run(
+    subprocess.run(
         [sys.executable, "-c", WORK.format(seconds=seconds)],
         stdout=subprocess.PIPE,
         stderr=writer,
@@ -214,9 +212,8 @@ def test_slow_work_shows_a_spinner_on_a_terminal(seconds, shown):
     said = os.read(reader, 1 << 16)
     os.close(writer)
     os.close(reader)
-    assert ("rich" in done.stdout.split()) == shown
     assert (b"reading a.run: 43% read" in said) == shown
-    assert b"0:00:00" not in said  # the second before it counts, too
+    assert b" 0:00" not in said  # the second before it counts, too
 
 
 def test_help_lists_the_commands_in_the_order_in_which_they_are_needed():

@@ -30,7 +30,7 @@ def text_of(stream):
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", stream.getvalue())
 
 
-def test_a_bar_shows_count_rate_time_left_and_failures(monkeypatch):
+def test_a_line_shows_count_rate_time_left_and_failures(monkeypatch):
     terminal = terminal_of(monkeypatch)
     monkeypatch.setattr(progress, "_EVERY", 0.0)
     with show_progress("bm25", 10, done=4) as bar:
@@ -77,10 +77,10 @@ def test_indexing_and_timing_are_shown_too(monkeypatch):
     assert said.index("indexing 1 document") < said.index("mine: latency")
 
 
-def test_a_bar_of_work_that_is_timed_is_drawn_between_queries_only(monkeypatch):
+def test_a_line_is_drawn_between_queries_only(monkeypatch):
     terminal = terminal_of(monkeypatch)
     monkeypatch.setattr(progress, "_EVERY", 0.0)
-    with show_progress("mine: latency", 2, between=True) as bar:
+    with show_progress("mine: latency", 2) as bar:
         before = terminal.getvalue()
         time.sleep(0.3)
         assert terminal.getvalue() == before

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any
 
 from rankgauge.core.escaping import for_terminal
-from rankgauge.core.progress import is_shown, report
+from rankgauge.core.progress import is_shown, report, status_line
+from rankgauge.core.text import keep
 
 _EVERY = 0.1
 _EVERY_LINE = 0.5
@@ -49,74 +50,44 @@ class Progress:
             self._show(self._seen / (now - self._begun), f"{self._failures} failed" if self._failures else "")
 
 
-def _rich(columns: tuple[Any, ...], *, auto_refresh: bool = True) -> Any:
-    from rich.console import Console
-    from rich.progress import Progress as Rich, TextColumn
-
-    what = TextColumn("{task.description}", markup=False)
-    return Rich(what, *columns, console=Console(stderr=True), transient=True, auto_refresh=auto_refresh)
-
-
 @contextmanager
-def show_progress(
-    what: str, total: int, *, done: int = 0, wanted: bool | None = None, between: bool = False
-) -> Iterator[Progress]:
-    """Show the progress of a block; with ``between``, it is drawn only between queries."""
+def show_progress(what: str, total: int, *, done: int = 0, wanted: bool | None = None) -> Iterator[Progress]:
+    """Show the progress of a block; it is drawn only between queries."""
     place, what = _display(wanted), for_terminal(what)
     if is_shown():
         progress = Progress(done, _EVERY, lambda _rate, failures: report(progress.done, total, f"{what} {failures}"))
         yield progress
     elif not place:
         yield Progress(done, math.inf, lambda _rate, _failures: None)
-    elif place == "terminal":
-        with _bar(what, total, done, between=between) as progress:
-            yield progress
     else:
-        with _line(what, total, done, notebook=place == "notebook") as progress:
+        with _line(what, total, done, place) as progress:
             yield progress
 
 
 @contextmanager
-def _bar(what: str, total: int, done: int, *, between: bool) -> Iterator[Progress]:
-    """Show a bar on a terminal."""
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-
-    columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-        TextColumn("[red]{task.fields[failures]}[/red]"),
-    )
-    with _rich(columns, auto_refresh=not between) as bar:
-        task = bar.add_task(what, total=total, completed=done, rate="", failures="")
-
-        def draw(rate: float, failures: str) -> None:
-            bar.update(task, completed=progress.done, rate=f"{rate:.1f}/s", failures=failures, refresh=between)
-
-        progress = Progress(done, _EVERY, draw)
-        yield progress
-
-
-@contextmanager
-def _line(what: str, total: int, done: int, *, notebook: bool) -> Iterator[Progress]:
-    """Show a line of text, overwritten in a notebook and repeated in a log."""
+def _line(what: str, total: int, done: int, place: str) -> Iterator[Progress]:
+    """Show a line of text, overwritten on a terminal and in a notebook, and repeated in a log."""
     width = 0
+    most = shutil.get_terminal_size().columns - 1 if place == "terminal" else None
 
     def write(rate: float, failures: str) -> None:
         nonlocal width
-        left = timedelta(seconds=round((total - progress.done) / rate))
-        parts = [f"{what}: {progress.done}/{total}", f"{rate:.1f}/s", f"{left} left", failures]
-        line = ", ".join(filter(None, parts))
-        _write(f"\r{line.ljust(width)}" if notebook else f"{line}\n")
+        parts = [f"{what}: {progress.done}/{total}"]
+        if rate:
+            parts += [f"{rate:.1f}/s", f"{timedelta(seconds=round((total - progress.done) / rate))} left"]
+        line = ", ".join([*parts, *keep(failures)])[:most]
+        _write(f"{line}\n" if place == "log" else f"\r{line.ljust(width)}")
         width = len(line)
 
-    progress = Progress(done, _EVERY_LINE if notebook else _EVERY_IN_A_LOG, write)
+    every = {"terminal": _EVERY, "notebook": _EVERY_LINE, "log": _EVERY_IN_A_LOG}[place]
+    progress = Progress(done, every, write)
+    if place == "terminal":
+        write(0.0, "")
     try:
         yield progress
     finally:
-        if notebook and width:
-            _write("\r" + " " * width + "\r")
+        if place != "log" and width:
+            _write(f"\r{' ' * width}\r")
 
 
 def _write(text: str) -> None:
@@ -133,8 +104,5 @@ def show_activity(what: str, *, wanted: bool | None = None) -> Iterator[None]:
             _write(f"{what}\n")
         yield
         return
-    from rich.progress import SpinnerColumn, TimeElapsedColumn
-
-    with _rich((SpinnerColumn(), TimeElapsedColumn())) as bar:
-        bar.add_task(what, total=None)
+    with status_line(what):
         yield

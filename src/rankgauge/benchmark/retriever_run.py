@@ -330,7 +330,7 @@ class Session:
         lot = drawn((query.encode() for query in queries), 0)[:timed]
         chosen = [queries[query.decode()] for query in lot]
         wanted = self.progress
-        with show_progress(f"{self.name}: latency", len(chosen), wanted=wanted, between=True) as bar:
+        with show_progress(f"{self.name}: latency", len(chosen), wanted=wanted) as bar:
             latency = measure_latency(self.retriever, chosen, self.k, limits=self.limits, bar=bar)
         self._journal.note(latency=asdict(latency))
 

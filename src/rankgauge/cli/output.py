@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -16,11 +14,9 @@ import click
 import rankgauge
 from rankgauge.cli.parameters import declare, option
 from rankgauge.core.escaping import for_html, for_terminal
-from rankgauge.core.progress import showing
+from rankgauge.core.progress import showing, status_line
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from rankgauge.rendering import Result
 
 _FORMATS = ("table", "markdown", "latex", "html", "csv", "json")
@@ -234,46 +230,17 @@ _AFTER = 1.0
 
 @contextmanager
 def working(what: str, *, shares: bool = False) -> Iterator[None]:
-    """Show a spinner with `what` and the elapsed time on a terminal, unless the work is quick.
+    """Show a line with `what` and the elapsed time on a terminal, unless the work is quick.
 
     With `shares`, also show the reported share of the work.
     """
     if not sys.stderr.isatty():  # in a job, progress is stored
         yield
         return
-    started: list[Progress] = []
-    began = time.monotonic()
-    # Quick work does not wait for the import of rich.
-    timer = threading.Timer(_AFTER, lambda: started.append(_started(what, began)))
-    timer.start()
+    with status_line(for_terminal(what), after=_AFTER) as replace_text:
 
-    def show(share: float, done: str) -> None:
-        for progress in started:
-            progress.update(progress.task_ids[0], description=for_terminal(f"{what}: {share:.0%} {done}"))
+        def show(share: float, done: str) -> None:
+            replace_text(for_terminal(f"{what}: {share:.0%} {done}"))
 
-    try:
         with showing(show) if shares else nullcontext():
             yield
-    finally:
-        timer.cancel()
-        timer.join()
-        for progress in started:
-            progress.stop()
-
-
-def _started(what: str, began: float) -> Progress:
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    progress = Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        get_time=time.monotonic,
-    )
-    progress.add_task(for_terminal(what), total=None)
-    progress.tasks[0].start_time = began
-    progress.start()
-    return progress

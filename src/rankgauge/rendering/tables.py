@@ -408,9 +408,10 @@ def text_width(text: str) -> int:
     """Return the number of terminal cells of a text."""
     if all(c < "\u0300" or c in _NARROW for c in text):
         return len(text)
-    from rich.cells import cell_len
+    from unicodedata import category, east_asian_width
 
-    return cell_len(text)
+    # Marks and format characters take no cell; wide and full-width characters take two.
+    return sum(0 if category(c) in {"Mn", "Me", "Cf"} else 1 + (east_asian_width(c) in "WF") for c in text)
 
 
 def to_markdown(table: Table) -> str:
