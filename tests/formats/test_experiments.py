@@ -29,7 +29,8 @@ def test_an_example_of_a_dataset_is_a_question_with_its_reference(row, tmp_path)
     assert record["question"] == "fee?"
     assert (record["id"], record["reference"], record["relevant"]) == ("q1", "2 euros", ["fees"])
     assert "answer" not in record
-    for name, text in (("a.jsonl", json.dumps(row)), ("a.json", json.dumps([row]))):
+    texts = {"a.jsonl": json.dumps(row), "a.json": json.dumps([row]), "b.json": json.dumps(row, indent=1)}
+    for name, text in texts.items():
         (tmp_path / name).write_text(text)
         queries, grades = read_questions(TextSource.of(tmp_path / name), {"fees": ""})
         assert (queries["q1"].text, grades) == ("fee?", {"q1": {"fees": 1.0}})

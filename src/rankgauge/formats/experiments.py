@@ -12,13 +12,11 @@ from typing import Any
 
 from rankgauge.formats.frames import is_null, listed
 from rankgauge.formats.mappings import is_list
-from rankgauge.formats.records import parts_of
 from rankgauge.formats.spans import ANSWER, QUESTION, first_of, is_span, json_value, parsed_cell, text_of
 
-# Where exports have several examples in one object.
-CONTAINERS = ("examples", "item_results", "data")
 _INPUT, _OUTPUT = ("input", "inputs"), ("output", "outputs")
 _EXPECTED = ("expectedoutput", "referenceoutput", "reference")
+_BESIDE_INPUT = (*_OUTPUT, *_EXPECTED, "metadata")
 _ID = ("exampleid", "datasetitemid", "id")
 # Fields of examples of a dataset, whose output is the expected one, and of the rows of an experiment.
 _OF_DATASET, _OF_EXPERIMENT = ("datasetid", "nodeid"), ("exampleid", "referenceoutput")
@@ -28,14 +26,13 @@ _RENAMED = dict.fromkeys(("contexts", "context", "documents", "docs", "passages"
 
 def is_example(row: Mapping[str, Any]) -> bool:
     """Return whether a row is an example of a dataset, with or without outputs of a system, or contains examples."""
-    at = _folded(row)
-    has_objects = any(isinstance(at.get(name), Mapping) for name in _INPUT) and not at.keys().isdisjoint(
-        (*_OUTPUT, *_EXPECTED, "metadata")
-    )
-    marked = not at.keys().isdisjoint((*_OF_DATASET, *_OF_EXPERIMENT)) and not at.keys().isdisjoint(_INPUT)
-    if has_objects or marked:
-        return not is_span({key: value for key, value in row.items() if key != "runs"})
-    return any(is_example(example) for example in _examples(row)[:1])
+    example = next(iter(_examples(row)), row)
+    at = _folded(example)
+    names = at.keys()
+    has_objects = any(isinstance(at.get(name), Mapping) for name in _INPUT) and not names.isdisjoint(_BESIDE_INPUT)
+    if has_objects or not (names.isdisjoint(_INPUT) or names.isdisjoint((*_OF_DATASET, *_OF_EXPERIMENT))):
+        return not is_span({key: value for key, value in example.items() if key != "runs"})
+    return False
 
 
 def records_of_example(row: Mapping[str, Any], *, answers: bool = True) -> Iterator[dict[str, Any]]:
@@ -45,16 +42,16 @@ def records_of_example(row: Mapping[str, Any], *, answers: bool = True) -> Itera
         row: A row for which :func:`is_example` is true.
         answers: Whether an output is an answer if the row does not say so; else it is the expected one.
     """
-    for example in _examples(row):
-        yield from records_of_example(example, answers=answers)
-    at = _folded(row)
+    for example in _examples(row) or [row]:
+        yield from _records(_folded(example), answers=answers)
+
+
+def _records(at: Mapping[str, Any], *, answers: bool) -> Iterator[dict[str, Any]]:
     asked, expected, output = (first_of(at, names) for names in (_INPUT, _EXPECTED, _OUTPUT))
     runs = [_object(run) for run in at.get("runs") or ()]
-    if expected is None and (runs or not answers or not at.keys().isdisjoint(_OF_DATASET)):
-        expected, output = output, None
-        at = {key: value for key, value in at.items() if key not in _OUTPUT}
-    if asked is None:
-        return
+    is_dataset = not runs and expected is None and not (answers and at.keys().isdisjoint(_OF_DATASET))
+    if runs or is_dataset:
+        expected = output if expected is None else expected
     known = {
         **_object(at.get("metadata")),
         **{_RENAMED.get(key, key): value for key, value in _beside(expected, ANSWER)},
@@ -64,7 +61,8 @@ def records_of_example(row: Mapping[str, Any], *, answers: bool = True) -> Itera
         "reference": _text(expected, ("reference", *ANSWER)),
     }
     known = {key: value for key, value in known.items() if not is_null(value)}
-    if not answers or (output is None and not runs and at.keys().isdisjoint((*_OUTPUT, *_OF_EXPERIMENT))):
+    is_dataset |= at.keys().isdisjoint((*_OUTPUT, *_OF_EXPERIMENT)) and not runs
+    if is_dataset or not answers:
         yield known
         return
     for run in runs or [{"outputs": output}]:
@@ -74,35 +72,38 @@ def records_of_example(row: Mapping[str, Any], *, answers: bool = True) -> Itera
 
 
 def _examples(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the examples in a page of an API, a dataset, or an experiment."""
-    found = next((row[key] for key in CONTAINERS if is_list(row.get(key)) or isinstance(row.get(key), Mapping)), ())
-    return [_object(part) for part in (listed(found) if is_list(found) else [found])]
+    """Return the examples in a page of an API, a dataset, or an experiment; empty for other rows."""
+    page = row.get("data", row)
+    if isinstance(page, Mapping):
+        page = next((page[key] for key in ("examples", "item_results") if is_list(page.get(key))), ())
+    return [example for part in (listed(page) if is_list(page) else ()) if (example := _object(part))]
 
 
 def _folded(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a row by plain names, with the columns of an object, and its example, put together."""
+    """Return the values of a row, and of its example if that is an object of its own, by plain names."""
+    at = _columns(row)
+    # The SDKs return the example beside the output, or beside the run.
+    if own := _columns(_object(at.pop("item", None) or at.pop("example", None))):
+        own["referenceoutput"] = first_of(own, (*_EXPECTED, *_OUTPUT))
+        own["runs"] = [at.pop("run")] if "run" in at else None
+        return {key: value for key, value in own.items() if key not in _OUTPUT} | at
+    return at
+
+
+def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a row by plain names; columns such as ``input.question`` become an object again."""
     at: dict[str, Any] = {}
     for key, cell in row.items():
         head, dot, name = str(key).partition(".")
         plain, value = head.replace("_", "").lower(), _value(cell)
         if is_null(value) or (dot and value == ""):
             continue
-        if dot and plain in {*_INPUT, *_OUTPUT, *_EXPECTED, "metadata"}:
-            at.setdefault(plain, {})[name] = value
+        if dot and plain in {*_INPUT, *_BESIDE_INPUT}:
+            part = at.setdefault(plain, {})
+            if isinstance(part, dict):
+                part[name] = value
         else:
             at[plain + dot + name] = value
-    # The SDKs return the example as an object beside the output or the run.
-    if example := _object(at.pop("item", None) or at.pop("example", None)):
-        own = _folded(example)
-        return (
-            own
-            | {
-                "referenceoutput": first_of(own, (*_EXPECTED, *_OUTPUT)),
-                "outputs": None,
-                "runs": [at.pop("run")] if "run" in at else None,
-            }
-            | at
-        )
     return at
 
 
@@ -113,8 +114,10 @@ def _value(cell: Any) -> Any:
 
 
 def _object(value: Any) -> Mapping[str, Any]:
-    """Return a mapping, or an object of an SDK as one; empty for other values."""
-    return parts_of(value, "") if isinstance(value, Mapping) or hasattr(value, "__dict__") else {}
+    """Return a mapping, or the attributes of an object of an SDK; empty for other values."""
+    if isinstance(value, Mapping):
+        return value
+    return {name: part for name, part in getattr(value, "__dict__", {}).items() if not name.startswith("_")}
 
 
 def _beside(value: Any, names: tuple[str, ...]) -> list[tuple[str, Any]]:

@@ -15,7 +15,7 @@ from rankgauge.formats.columns import JUDGMENTS, RUN, columns_of
 from rankgauge.formats.delimited import DELIMITERS, named_cells, numbered_rows
 from rankgauge.formats.experiments import is_example, records_of_example
 from rankgauge.formats.json_files import json_document, objects
-from rankgauge.formats.lines import UTF8_BOM, numbered_lines, start_of
+from rankgauge.formats.lines import UTF8_BOM, numbered_lines
 from rankgauge.formats.registry import format_of, unpacked
 from rankgauge.formats.texts import (
     IDS,
@@ -233,14 +233,14 @@ def _relevant(row: Container[str]) -> str | None:
 def _header(source: TextSource) -> tuple[tuple[str, ...], str]:
     """Return the names of columns or keys, if there are any, and the separator of columns.
 
-    Lists of objects and examples of other tools, which only `named_rows` reads, have the separator ``rows``.
+    JSON documents and examples of other tools, which only `named_rows` reads, have the separator ``rows``.
     """
     if not source.path:  # standard input cannot be inspected in advance
         return (), DELIMITERS.get(format_of(source.name) or "", "")
     first = next((row for _, row in _rows(source, Faults())), {})
     if format_of(source.name) in DELIMITERS and not is_example(first):
         return _columns(source)
-    return tuple(next(_named(first), ())), "rows" if is_example(first) or _is_list(source) else ""
+    return tuple(next(_named(first), ())), "rows" if is_example(first) or _is_document(source) else ""
 
 
 def _columns(source: TextSource) -> tuple[tuple[str, ...], str]:
@@ -271,10 +271,13 @@ def _named(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {_word(key): value for key, value in row.items()}
 
 
-def _is_list(source: TextSource) -> bool:
-    """Return whether a file is one JSON list."""
+def _is_document(source: TextSource) -> bool:
+    """Return whether a file is one JSON list, or one object on several lines."""
+    if format_of(source.name) != "json":
+        return False
     with source.open() as stream:
-        return format_of(source.name) == "json" and start_of(stream).removeprefix(UTF8_BOM).lstrip()[:1] == b"["
+        start = stream.read(1 << 10).removeprefix(UTF8_BOM).strip().partition(b"\n")[0].strip()
+        return start == b"{" or start[:1] == b"["
 
 
 def _rows(source: TextSource, faults: Faults | None) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -283,13 +286,14 @@ def _rows(source: TextSource, faults: Faults | None) -> Iterator[tuple[int, dict
     if form not in {"csv", "tsv", "json", "jsonl"}:
         return
     separator = "" if form not in DELIMITERS else _columns(source)[1] if source.path else DELIMITERS[form]
-    whole = not separator and _is_list(source)
+    whole = not separator and _is_document(source)
     with source.open() as stream:
         lines = numbered_lines(stream, source.name)
         if separator:
             yield from named_cells(lines, source.name, separator, key=_word, on_error=report)
         elif whole:
-            rows = json_document(lines, source.name, "a list of questions")
+            found = json_document(lines, source.name, "a list of questions")
+            rows = found if isinstance(found, list) else [found]
             yield from ((number, row) for number, row in enumerate(rows, 1) if isinstance(row, dict))
         else:
             yield from objects(lines, source.name, report)
