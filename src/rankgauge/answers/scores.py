@@ -424,9 +424,7 @@ def _as_tool(name: str, tool: str, judged: JudgedAnswer) -> float:
 
 def relations_of(measure: Measure) -> tuple[str, ...]:
     """Return the relations that a measure needs; for a criterion, with its name."""
-    if measure.name == "Criterion":
-        return (f"criterion {measure.arguments['name']}",)
-    return RELATIONS[measure.name]
+    return (f"criterion {measure.arguments['name']}",) if measure.name == "Criterion" else RELATIONS[measure.name]
 
 
 def score(measure: Measure, judged: JudgedAnswer) -> Score:

@@ -77,9 +77,7 @@ _worth = _between(-_MOST, _MOST, closed=True)
 
 
 def _level(value: Any) -> int | float | str:
-    if isinstance(value, str) and value.strip().lower() == "best":
-        return "best"
-    return _between(0, 1e300)(value)
+    return "best" if isinstance(value, str) and value.strip().lower() == "best" else _between(0, 1e300)(value)
 
 
 def _recall(value: Any) -> float:

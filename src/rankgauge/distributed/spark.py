@@ -650,9 +650,7 @@ def _on_worker(name: str, settings: object, ship: str) -> Callable[[Iterator[Any
                 rankgauge = digest
 
                 def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:  # noqa: ARG002
-                    if fullname not in texts:
-                        return None
-                    return importlib.util.spec_from_loader(fullname, self)
+                    return None if fullname not in texts else importlib.util.spec_from_loader(fullname, self)
 
                 def is_package(self, fullname: str) -> bool:
                     return bool(texts[fullname][1])

@@ -190,9 +190,7 @@ def parts_of(piece: bytes, name: str, number: int) -> tuple[str, str, str, dict[
         raise FormatError(what, path=name, line=number, fix=fix)
     head, _, body = _without_sections(decoded(piece, name, number)).partition(">")
     body = body[: body.rfind("<")]
-    if element.lower() == "doc":
-        return _document(body, name, number)
-    return _topic(head, body, name, number)
+    return _document(body, name, number) if element.lower() == "doc" else _topic(head, body, name, number)
 
 
 def _without_sections(text: str) -> str:

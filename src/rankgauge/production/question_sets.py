@@ -183,7 +183,12 @@ class QuestionSet(Result):
             *(replace(question, part="sentinel") for question in sentinels),
         ]
         if frequencies is not None:
-            staying = [_certain(question, frequencies.get(question.id, 0)) for question in staying]
+            # Their inclusion probability is 1.
+            counts = [frequencies.get(question.id, 0) for question in staying]
+            staying = [
+                replace(question, frequency=count, weight=float(count), query_weight=float(count > 0))
+                for question, count in zip(staying, counts, strict=True)
+            ]
         after: dict[str, EvaluationQuestion] = {}
         for question in (*staying, *(replace(question, part=part) for question in drawn)):
             after.setdefault(question.id, replace(question, version=self.version + 1))
@@ -266,11 +271,6 @@ def _first(questions: Iterable[EvaluationQuestion], change: str) -> Iterator[tup
     for question in islice(questions, _SHOWN):
         text = question.text if len(question.text) <= _WIDTH else f"{question.text[:_WIDTH]}…"
         yield change, question.part, text
-
-
-def _certain(question: EvaluationQuestion, frequency: int) -> EvaluationQuestion:
-    """Return a question with the weights for inclusion probability 1."""
-    return replace(question, frequency=frequency, weight=float(frequency), query_weight=float(frequency > 0))
 
 
 def _question(row: Mapping[str, Any], name: str, line: int) -> EvaluationQuestion:

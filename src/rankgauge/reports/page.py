@@ -271,9 +271,7 @@ class _Report:
     @property
     def heading(self) -> str:
         names = [e.run_name for e in self.evaluations]
-        if len(names) > 2:
-            return f"{many(len(names) - 1, 'run')} against {self.base}"
-        return " and ".join(names)
+        return f"{many(len(names) - 1, 'run')} against {self.base}" if len(names) > 2 else " and ".join(names)
 
     def named(self, wanted: str) -> str:
         """Resolve the name of a run; ``best`` and ``worst`` refer to the means."""

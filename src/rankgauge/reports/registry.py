@@ -12,7 +12,7 @@ from rankgauge.core.escaping import for_annotation
 from rankgauge.core.grouping import group_values
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Cell, Format, Table, render_table, short_tables
+from rankgauge.rendering.tables import Format, Table, render_table, short_tables
 
 if TYPE_CHECKING:
     from rankgauge.corpus import Collection
@@ -158,15 +158,15 @@ def _numbers(parts: Sequence[Table | str]) -> Iterator[Table | str]:
     tables = [part for part in parts if isinstance(part, Table)]
     if not tables:
         yield from parts  # formats for programs
-    tables = [table for table in tables if any(map(_has_number, table.rows))]
+    tables = [
+        table
+        for table in tables
+        if any(_NUMBER.match(c) if isinstance(c, str) else c is not None for row in table.rows for c in row)
+    ]
     titled = sum(table.title != "" for table in tables) > 1
     for table in tables:
         title = table.title if titled else ""
         yield replace(table, title=title, subtitle="", notes=(), marks={}, starred=False)
-
-
-def _has_number(row: Sequence[Cell]) -> bool:
-    return any(_NUMBER.match(cell) is not None if isinstance(cell, str) else cell is not None for cell in row)
 
 
 # ---- GitHub annotations: workflow commands that show messages next to the code
