@@ -113,3 +113,15 @@ def test_every_type_has_a_class_that_loads_without_its_library():
 
     for name in TYPES.values():
         assert getattr(retrievers, name).__doc__
+
+
+def test_paths_of_windows_are_relative_to_a_folder_with_slashes():
+    known = ["hours.md", "loans/renewing.md"]
+    pages = [Object(id=None, metadata={"source": f"C:\\notes\\{name}".replace("/", "\\")}) for name in known]
+    retriever = LangChain(Object(invoke=lambda text: pages), id_key="source")
+    (found,) = retriever.search([Query("q", "x")], 10)
+    assert retriever.id_advice(found, known).startswith(
+        'LangChain(..., id_key="source", base="C:/notes") would match 2'
+    )
+    fixed = LangChain(Object(invoke=lambda text: pages), id_key="source", base="C:/notes")
+    assert fixed.search([Query("q", "x")], 10) == [known]

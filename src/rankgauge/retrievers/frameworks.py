@@ -130,7 +130,9 @@ class DocumentAdapter(FrameworkRetriever):
         most = 0
         best = f"(..., id_key=...): fields of its metadata are {', '.join(filter(None, found)) or 'unknown'}"
         for key, values in found.items():
-            arguments, matched = id_change(values, known, f'{self.METADATA}["{key}"]' if key else self.ITEM)
+            # With `base`, paths of Windows are written with slashes.
+            paths = [value.replace("\\", "/") if value[1:3] == ":\\" else value for value in values]
+            arguments, matched = id_change(paths, known, f'{self.METADATA}["{key}"]' if key else self.ITEM)
             if matched > most:
                 named = "" if "id=" in arguments or not key else f'id_key="{key}"'
                 option = ", ".join(filter(None, [named, arguments]))
