@@ -87,6 +87,14 @@ def test_mlflow_has_the_means_the_values_of_each_query_and_the_report(names):
     assert mlflow.load_table("differences.json", run_ids=[run.info.run_id])["run"].tolist() == ["keyword"] * 2
 
 
+def test_mlflow_logs_a_saved_evaluation_with_its_settings(names, tmp_path):
+    names["rankgauge"].History("store.db").add(names["evaluation"], settings={"latency_ms": 12}, label="1.1")
+    names["log_saved"]("keyword#1", tmp_path / "store.db")
+    run = _runs()["keyword#1"]
+    assert run.data.params["latency_ms"] == "12"
+    assert run.data.metrics["RR"] == pytest.approx(names["evaluation"].mean()["RR"])
+
+
 def test_mlflow_logs_within_a_run_of_the_user(names):
     with mlflow.start_run(run_name="training") as outer:
         mlflow.log_params({"seed": 7})
