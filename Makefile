@@ -15,6 +15,8 @@ BENCH ?=
 FUZZ ?=
 # Seed of the malformed logs and replies of "make fuzz".
 SEED ?= 0
+# Arguments of the release check, as in: make release-check RELEASE='--python 3.13'
+RELEASE ?=
 # Repetitions of the scenarios of "make test-stores".
 ROUNDS ?= 3
 # The module that "make mutants" changes, and the tests that should fail.
@@ -157,6 +159,9 @@ fuzz-native: .venv/dev.stamp ## test and fuzz the compiled core with AddressSani
 	$(SANITIZED) .venv/bin/python scripts/fuzz.py --cases 20000 --target run $(FUZZ)
 	$(SANITIZED) .venv/bin/python scripts/fuzz.py --cases 20000 --target evaluate $(FUZZ)
 
+release-check: .venv-release/release.stamp ## build, inspect, install without a compiler, and test what a release uploads (Python 3.11 to 3.14)
+	.venv-release/bin/python scripts/release_check.py $(RELEASE)
+
 mutants: .venv-mutants/mutants.stamp ## mutation tests: list the changes to MODULE that TESTS do not detect
 	@rm -rf build/mutants && mkdir -p build/mutants
 	@cp -r src tests benchmarks docs scripts conftest.py pyproject.toml build/mutants
@@ -168,7 +173,7 @@ mutants: .venv-mutants/mutants.stamp ## mutation tests: list the changes to MODU
 		cr-report --surviving-only --show-diff mutants.sqlite
 
 clean: ## remove everything that make created
-	rm -rf .venv .venv-adapters .venv-bench .venv-peers .venv-lowest .venv-frames .venv-integrations .venv-mutants .venv-spark .venv-tools build dist .coverage .hypothesis
+	rm -rf .venv .venv-adapters .venv-bench .venv-peers .venv-lowest .venv-frames .venv-integrations .venv-mutants .venv-release .venv-spark .venv-tools build dist .coverage .hypothesis
 	rm -f docs/reference/measures/*.markdown
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -227,6 +232,11 @@ clean: ## remove everything that make created
 	@$(call install,$(@D),$(@D)/constraints.txt,--editable . --group integrations)
 	@touch $@
 
+.venv-release/release.stamp: $(SETUP)
+	@$(call environment,$(@D))
+	@$(call install,$(@D),constraints.txt,--group release)
+	@touch $@
+
 .venv-mutants/mutants.stamp: $(SETUP)
 	@$(call environment,$(@D))
 	@$(call install,$(@D),constraints.txt,--editable . --group test --group mutants)
@@ -266,4 +276,4 @@ awk -F '[=; ]+' '/^#/ || !NF { next } NR == FNR { own[$$1]; print; next } !($$1 
 	$(1) constraints.txt
 endef
 
-.PHONY: help demo demo-answers test test-slow test-stores check cover docs sessions bench bench-peers speed scale test-lowest test-frames test-adapters test-integrations test-spark test-profiles fuzz fuzz-native mutants clean
+.PHONY: help demo demo-answers test test-slow test-stores check cover docs sessions bench bench-peers speed scale test-lowest test-frames test-adapters test-integrations test-spark test-profiles fuzz fuzz-native release-check mutants clean
