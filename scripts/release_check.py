@@ -162,7 +162,7 @@ def compare_with_git() -> str:
         if named:
             raise StepError(f"{named[0]} in the sdist contains {private}/, a folder of this machine")
     with zipfile.ZipFile(the("*.whl")) as archive:
-        inside = set(archive.namelist())
+        inside = {name for name in archive.namelist() if not name.endswith("/")}
     package = {name.removeprefix("src/") for name in wanted if name.startswith("src/") and not name.endswith(".c")}
     info = next(name for name in inside if name.endswith("/METADATA")).removesuffix("METADATA")
     extra = {f"{info}{name}" for name in ("METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE")}

@@ -26,6 +26,9 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.long)
 
 
+if not hasattr(signal, "SIGKILL"):
+    signal.SIGKILL = signal.SIGTERM  # Windows has one way to end another process, and it cannot be refused
+
 # Shells let background jobs ignore Ctrl-C, and processes started by tests would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

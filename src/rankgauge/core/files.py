@@ -72,14 +72,18 @@ def write_atomically(target: str | os.PathLike[str], *, private: bool = False) -
 def lock_file(file: int) -> bool:
     """Lock an open file until it is closed; return False if another process has locked it.
 
-    On systems without ``flock``, nothing is locked.
+    On Windows, its first byte is locked, which no other process can read then.
     """
     try:
         import fcntl
     except ImportError:
-        return True
+        import msvcrt
+
+        lock = partial(msvcrt.locking, file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
+    else:
+        lock = partial(fcntl.flock, file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock()
     except OSError:
         return False
     return True

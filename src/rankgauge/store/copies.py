@@ -227,7 +227,10 @@ class WholeStore(History):
 
     def _export_evaluations(self, connection: Connection, folder: Path, counts: Counter[str]) -> None:
         artifacts, uses = map(SCHEMA.table, ("artifacts", "uses"))
-        with (folder / "evaluations.jsonl").open("w") as values, (folder / "index.jsonl").open("w") as index:
+        with (
+            (folder / "evaluations.jsonl").open("w", encoding="utf-8") as values,
+            (folder / "index.jsonl").open("w", encoding="utf-8") as index,
+        ):
             for entry in self._entries(connection, None):
                 values.write(self._load(connection, entry).to_json() + "\n")
                 counts["evaluations"] += 1

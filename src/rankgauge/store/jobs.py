@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import json
 import os
 import signal
@@ -197,7 +198,10 @@ class _Heartbeats:
                     continue
             except InputError:  # such as a lock: the next heartbeat may succeed
                 continue
-            os.kill(os.getpid(), signal.SIGINT)
+            if os.name == "nt":  # there, os.kill would end the process without cleaning up
+                _thread.interrupt_main()
+            else:
+                os.kill(os.getpid(), signal.SIGINT)
             if not self._ended.wait(_PATIENCE):
                 os._exit(1)  # the block ignores the interrupt; another process releases the job
             return
