@@ -1,8 +1,10 @@
 """Examples of Phoenix, Langfuse, and LangSmith; tests/integrations reads exports of the tools themselves."""
 
 import json
+from contextlib import suppress
 
 import pytest
+from hypothesis import given, strategies as st
 
 from rankgauge.answers import read_answers
 from rankgauge.errors import InputError
@@ -89,3 +91,19 @@ def test_fields_with_lists_are_kept_with_questions(tmp_path):
     )
     queries, grades = read_questions(TextSource.of(tmp_path / "a.json"), {"fees": ""})
     assert (queries["q1"].fields["tags"], grades) == (["x"], {"q1": {"fees": 1.0}})
+
+
+_NAMES = "input inputs output outputs expectedOutput reference_output metadata item example run runs data examples id"
+_KEYS = st.sampled_from(
+    [*_NAMES.split(), "dataset_id", "example_id", "input.question", "messages", "question", "answer"]
+)
+_CELLS = st.sampled_from([None, "", '""', '"a"', "{}", "[{]", '{"question": "x"}', "text", 1, 2.5, float("nan"), True])
+_VALUES = st.recursive(_CELLS, lambda inner: st.dictionaries(_KEYS, inner) | st.lists(inner), max_leaves=8)
+
+
+@given(st.dictionaries(_KEYS, _VALUES, min_size=1, max_size=6))
+def test_malformed_examples_are_read_or_refused(row):
+    if is_example(row):
+        assert all(isinstance(record, dict) for record in records_of_example(row))
+    with suppress(InputError):
+        read_answers([row])

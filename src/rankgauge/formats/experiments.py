@@ -48,7 +48,7 @@ def records_of_example(row: Mapping[str, Any], *, answers: bool = True) -> Itera
 
 def _records(at: Mapping[str, Any], *, answers: bool) -> Iterator[dict[str, Any]]:
     asked, expected, output = (first_of(at, names) for names in (_INPUT, _EXPECTED, _OUTPUT))
-    runs = [_object(run) for run in at.get("runs") or ()]
+    runs = [_object(run) for run in _list(at.get("runs"))]
     is_dataset = not runs and expected is None and not (answers and at.keys().isdisjoint(_OF_DATASET))
     if runs or is_dataset:
         expected = output if expected is None else expected
@@ -76,7 +76,7 @@ def _examples(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     page = row.get("data", row)
     if isinstance(page, Mapping):
         page = next((page[key] for key in ("examples", "item_results") if is_list(page.get(key))), ())
-    return [example for part in (listed(page) if is_list(page) else ()) if (example := _object(part))]
+    return [example for part in _list(page) if (example := _object(part))]
 
 
 def _folded(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -111,6 +111,10 @@ def _value(cell: Any) -> Any:
     """Return an object, a list, or a text, to which older versions of Langfuse add JSON quotes in CSV."""
     text = json_value(cell) if isinstance(cell, str) and cell[:1] + cell[-1:] == '""' else None
     return text if isinstance(text, str) else parsed_cell(cell)
+
+
+def _list(value: Any) -> list[Any]:
+    return listed(value) if is_list(value) else []
 
 
 def _object(value: Any) -> Mapping[str, Any]:
