@@ -91,6 +91,7 @@ def test_the_measures_of_a_project_may_be_a_use_case(folder, command):
     try:
         expected = command("evaluate", "-m", "rag", "bm25.run", "--no-save").stdout
         assert command("evaluate", "bm25.run", "--no-save").stdout == expected
+        assert str(Project(folder).rules.measures[0].measure) == "R@5"
     finally:
         path.write_text(text, encoding="utf-8")
 

@@ -176,10 +176,7 @@ class BenchmarkPlan:
         Raises:
             UnknownName: For an unknown measure.
         """
-        names = tuple(measures)
-        for name in names:
-            parse_all(name)
-        return replace(self, measures=names)
+        return replace(self, measures=tuple(str(measure) for name in measures for measure in parse_all(name)))
 
     def selected(self, only: Iterable[str] = ()) -> tuple[PlannedRetriever, ...]:
         """Return the retrievers to run: all that are not only parts, or those in `only`.

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from rankgauge.core.arguments import integer, of_kind, option
 from rankgauge.core.project_file import ProjectFile
-from rankgauge.measures.measure import Measure, parse
+from rankgauge.measures.measure import Measure, parse, parse_all
 
 _MARGIN = 0.02
 MAX_FAILED = 0.05
@@ -124,7 +124,9 @@ class GateRules:
             return source
         if isinstance(source, str | os.PathLike):
             file = ProjectFile.read(source)
-            return _rules(file.inside("gate"), str(next(iter(file.value([], "measures")), _DEFAULT_MEASURE)))
+            with file.at("measures"):
+                shown = [measure for name in file.value([], "measures") for measure in parse_all(name)]
+            return _rules(file.inside("gate"), str(shown[0] if shown else _DEFAULT_MEASURE))
         of_kind(
             "the rules",
             source,

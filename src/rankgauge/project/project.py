@@ -34,6 +34,7 @@ from rankgauge.gates.rules import GateRules
 from rankgauge.judging.export import export_judgments
 from rankgauge.judging.planning import judging_status
 from rankgauge.judging.project import JudgingProject
+from rankgauge.measures.measure import parse_all
 from rankgauge.production.alerts import Alerts, find_alerts
 from rankgauge.production.log import EventLog
 from rankgauge.production.online import online_metrics
@@ -197,7 +198,8 @@ class Project:
     @property
     def measures(self) -> tuple[str, ...]:
         """The measures, of which the first decides."""
-        return tuple(map(str, self.file.value([], "measures")))
+        with self.file.at("measures"):
+            return tuple(str(measure) for name in self.file.value([], "measures") for measure in parse_all(name))
 
     def settings(self, ties: Ties = "trec", questions: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return arguments of :func:`evaluate` from the table ``[evaluation]``.
