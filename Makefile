@@ -133,7 +133,7 @@ test-adapters: .venv-adapters/adapters.stamp ## run the tests of retrievers that
 	.venv-adapters/bin/python -m pytest $(PARALLEL) --quiet tests/adapters
 
 test-integrations: .venv-integrations/integrations.stamp ## run the examples for MLflow, Phoenix, and other tools with the tools themselves
-	PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 .venv-integrations/bin/python -m pytest --quiet tests/integrations
+	PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 .venv-integrations/bin/python -m pytest --quiet tests/integrations tests/adapters/test_vector_stores.py
 
 test-spark: .venv-spark/spark.stamp ## run the Spark tests: local, Connect, a cluster that loses a worker (needs Java)
 	.venv-spark/bin/python -m pytest $(PARALLEL) --quiet \

@@ -1,12 +1,17 @@
 """The examples of the page on vector stores, with their libraries, compared with exact search."""
 
+import gzip
+import json
 import re
+import uuid
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 from docs_scripts import DOCS
+from restserver import serving
 from servers import installed_programs, postgres_of
 
 from rankgauge import Benchmark, BenchmarkPlan, Document, Query
@@ -17,10 +22,12 @@ from rankgauge.sample import sample_path
 PAGE = DOCS / "howto" / "vector-stores.md"
 
 
-def run_section(title, names):
-    """Run the Python code of a section, with the names of sections before."""
+def run_section(title, names, change=("", "")):
+    """Run the Python code of a section, with the names of sections before; `change` replaces an address."""
     section = PAGE.read_text("utf-8").split(f"# {title}\n")[1].split("\n## ")[0]
-    exec("\n".join(re.findall(r"(?ms)^```python\n(.*?)^```", section)), names)
+    code = "\n".join(re.findall(r"(?ms)^```python\n(.*?)^```", section))
+    assert change[0] in code
+    exec(code.replace(*change), names)
 
 
 @pytest.fixture
@@ -28,7 +35,7 @@ def names(tmp_path, monkeypatch):
     """Return the names that all examples use."""
     monkeypatch.chdir(tmp_path)
     found = {"__name__": "stores"}
-    run_section("Evaluate a vector store: Qdrant, Chroma, LanceDB, Milvus, pgvector", found)
+    run_section(PAGE.read_text("utf-8").partition("\n")[0].removeprefix("# "), found)
     return found
 
 
@@ -65,6 +72,125 @@ def test_an_example_is_exact_and_its_responses_are_reused(names, title, library)
     exec("def search(texts, k):\n    raise AssertionError('the responses are in the store')", names)
     run_section("Run the function", names)
     assert names["run"].run == run.run
+
+
+class Vectors:
+    """A store of vectors by id, searched exactly, behind the protocol of a server."""
+
+    def __init__(self):
+        self.rows = {}
+
+    def nearest(self, vector, k):
+        """Return the k nearest ids with their cosine, best first."""
+        asked = np.array(vector, dtype=float)
+        ids, rows = list(self.rows), np.array(list(self.rows.values()), dtype=float)
+        cosine = rows @ asked / (np.linalg.norm(rows, axis=1) * np.linalg.norm(asked))
+        best = sorted(zip(cosine.tolist(), ids, strict=True), reverse=True)[:k]
+        return [(name, score) for score, name in best]
+
+    def pinecone(self, asked):
+        """Answer as an index of Pinecone does."""
+        assert asked.headers["api-key"] == "a-key"
+        content = json.loads(asked.content)
+        if asked.path == "/vectors/upsert":
+            self.rows |= {one["id"]: one["values"] for one in content["vectors"]}
+            return 200, _JSON, {"upsertedCount": len(content["vectors"])}
+        assert asked.path == "/query"
+        matches = [{"id": name, "score": score} for name, score in self.nearest(content["vector"], content["topK"])]
+        return 200, _JSON, {"matches": matches, "namespace": "", "usage": {"readUnits": 1}}
+
+    def vespa(self, asked):
+        """Answer as a container of Vespa does, for the schema of the page."""
+        packed = asked.headers.get("content-encoding") == "gzip"
+        content = json.loads(gzip.decompress(asked.content) if packed else asked.content)
+        if asked.path.startswith("/document/v1/"):
+            assert asked.path.startswith("/document/v1/page/page/docid/")
+            self.rows[content["fields"]["name"]] = content["fields"]["vector"]
+            return 200, _JSON, {"id": asked.path, "pathId": asked.path}
+        assert (asked.path, content["ranking"]) == ("/search/", "cosine")
+        k = int(re.search(r"\{targetHits: (\d+)\}nearestNeighbor\(vector, q\)", content["yql"])[1])
+        assert k == content["hits"]
+        children = [
+            {"id": f"index:page/0/{name}", "relevance": score, "source": "page", "fields": {"name": name}}
+            for name, score in self.nearest(content["input.query(q)"], k)
+        ]
+        return 200, _JSON, {"root": {"id": "toplevel", "relevance": 1.0, "children": children}}
+
+    def weaviate(self, asked):
+        """Answer the requests of Weaviate that do not use gRPC."""
+        if asked.path == "/v1/meta":
+            return 200, _JSON, {"version": "1.34.0", "hostname": "here", "modules": {}}
+        if asked.path == "/v1/schema":
+            assert json.loads(asked.content)["vectorConfig"]["default"]["vectorIndexConfig"] == {"distance": "cosine"}
+            return 200, _JSON, json.loads(asked.content)
+        return 404, _JSON, {}
+
+
+_JSON = {"Content-Type": "application/json"}
+
+
+def assert_example_is_exact(names, title, change):
+    run_section(title, names, change)
+    run_section("Run the function", names)
+    assert not names["run"].failures
+    assert_exact(names["bench"], names["run"])
+
+
+def test_pinecone_is_exact_with_a_server_of_its_protocol(names, monkeypatch):
+    pytest.importorskip("pinecone", reason="without pinecone its example is not tested")
+    with serving(Vectors().pinecone) as url:
+        monkeypatch.setenv("PINECONE_API_KEY", "a-key")
+        monkeypatch.setenv("PINECONE_HOST", url)
+        assert_example_is_exact(names, "Pinecone", ("", ""))
+
+
+def test_vespa_is_exact_with_a_server_of_its_protocol(names):
+    pytest.importorskip("vespa", reason="without pyvespa its example is not tested")
+    with serving(Vectors().vespa) as url:
+        assert_example_is_exact(names, "Vespa", ('url="http://localhost", port=8080', f'url="{url}"'))
+
+
+def test_weaviate_is_exact_with_a_server_of_its_protocol(names):
+    pytest.importorskip("weaviate", reason="without weaviate-client its example is not tested")
+    import grpc
+    from weaviate.proto.v1 import batch_pb2, health_weaviate_pb2 as health, search_get_pb2, weaviate_pb2_grpc
+
+    store = Vectors()
+
+    class Service(weaviate_pb2_grpc.WeaviateServicer):
+        def BatchObjects(self, request, context):
+            for one in request.objects:
+                name = one.properties.non_ref_properties["name"]
+                store.rows[name] = np.frombuffer(one.vector_bytes, np.float32)
+            return batch_pb2.BatchObjectsReply(took=0.1)
+
+        def Search(self, request, context):
+            reply = search_get_pb2.SearchReply(took=0.1)
+            (vector,) = request.near_vector.vectors
+            for name, score in store.nearest(np.frombuffer(vector.vector_bytes, np.float32), request.limit):
+                found = reply.results.add()
+                found.metadata.id = str(uuid.uuid5(uuid.NAMESPACE_URL, name))
+                found.metadata.distance, found.metadata.distance_present = 1 - score, True
+                found.properties.non_ref_props.fields["name"].text_value = name
+            return reply
+
+    check = grpc.unary_unary_rpc_method_handler(
+        lambda *_: health.WeaviateHealthCheckResponse(status=1),
+        request_deserializer=health.WeaviateHealthCheckRequest.FromString,
+        response_serializer=health.WeaviateHealthCheckResponse.SerializeToString,
+    )
+    server = grpc.server(ThreadPoolExecutor(2))
+    weaviate_pb2_grpc.add_WeaviateServicer_to_server(Service(), server)
+    server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler("grpc.health.v1.Health", {"Check": check})])
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        with serving(store.weaviate) as url:
+            local = f'connect_to_local("127.0.0.1", {url.rpartition(":")[2]}, {port})'
+            assert_example_is_exact(names, "Weaviate", ("connect_to_local()", local))
+            names["client"].close()
+    finally:
+        server.stop(0)
 
 
 def test_the_plan_runs_a_function_of_a_module_beside_it(tmp_path):
