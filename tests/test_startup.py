@@ -37,6 +37,7 @@ EVALUATION = {
     "core.pair_table",
     "core.policies",
     "core.progress",
+    "core.recommendations",
     "core.text",
     "core.threads",
     "data",
@@ -105,7 +106,6 @@ COMMANDS = {
     "cli.output",
     "cli.parameters",
     "core.project_names",
-    "core.recommendations",
 }
 
 
