@@ -319,7 +319,7 @@ def bench(folder):
     assert "latency" in folder("bench sample/rankgauge.toml --diagnose --full")
     assert "likely cause" in " ".join(diagnosed.split())
     assert "with --full (full=True)" in " ".join(diagnosed.split())
-    return text, {}
+    return text, {"run": "hashing"}
 
 
 _ANSWERS = "answers evaluate sample/answers/prompt-1.jsonl --reference sample/answers/questions.jsonl"
