@@ -363,3 +363,23 @@ def test_an_evaluation_says_which_command_reads_the_export(content, tool, tmp_pa
     (tmp_path / "r.json").write_text(json.dumps(content))
     with pytest.raises(FormatError, match=f"an export of {tool}: rankgauge judge import reads it"):
         Qrels.of(tmp_path / "r.json")
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        {"data": {}, "annotations": [5]},
+        {"data": {}, "annotations": [{"id": 1}]},
+        {"data": {}, "annotations": [{"completed_by": [1], "result": [_CHOICE]}]},
+        {"data": {}, "annotations": [{"result": [{"from_name": "grade"}]}]},
+        {"fields": {}, "responses": {"grade": 5}},
+        {"fields": {}, "responses": {"grade": [{}]}},
+        {"grade.responses": [1], "grade.responses.users": ["a", "b"], "grade.responses.status": ["submitted"]},
+        {"grade.responses": [1]},
+    ],
+)
+def test_a_broken_export_is_an_error_that_names_the_record(task, project, tmp_path):
+    (tmp_path / "r.json").write_text(json.dumps([*LABEL_STUDIO, task]))
+    with pytest.raises(FormatError, match=r"r\.json: record 3 is not as Label Studio or Argilla writes it"):
+        import_judgments(project, tmp_path / "r.json")
+    assert not project.judgments()

@@ -6,12 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
+from rankgauge.errors import FormatError
+
 _ANSWERS = ".responses"
 # A question, the judge, and the answer.
 _Answer: TypeAlias = tuple[str, Any, Any]
 
 
-def annotation_rows(items: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def annotation_rows(items: Iterable[Mapping[str, Any]], name: str = "annotations") -> Iterator[dict[str, Any]]:
     """Yield a row for each annotation: the data of the task, the answers by question, and the ``annotator``.
 
     Skipped tasks, drafts, and suggestions of models are not annotations.
@@ -19,6 +21,10 @@ def annotation_rows(items: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, An
     Args:
         items: Tasks of Label Studio (``JSON`` or ``JSON_MIN``), or records of Argilla 2
             (``to_json``, or ``to_list``, flattened or not). Other objects are rows themselves.
+        name: The name of the file, for messages.
+
+    Raises:
+        FormatError: If an item has other parts than these tools write.
 
     Example:
         >>> task = {
@@ -30,15 +36,27 @@ def annotation_rows(items: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, An
         >>> list(annotation_rows([task]))
         [{'query': 'q1', 'document': 'd1', 'grade': 3, 'annotator': 7}]
     """
-    for item in items:
-        if isinstance(item.get("annotations"), list) and isinstance(item.get("data"), dict):
-            yield from _joined(item["data"], _of_label_studio(item["annotations"]))
-        elif isinstance(item.get("responses"), dict) and isinstance(item.get("fields"), dict):
-            yield from _joined({**item["fields"], **(item.get("metadata") or {})}, _of_argilla(item["responses"]))
-        elif any(key.endswith(_ANSWERS) for key in item):
-            yield from _joined({key: value for key, value in item.items() if "." not in key}, _of_flattened(item))
-        else:
-            yield {key: _single(value) for key, value in item.items()}
+    for number, item in enumerate(items, 1):
+        try:
+            rows = list(_rows_of(item))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise FormatError(
+                f"record {number} is not as Label Studio or Argilla writes it: {type(error).__name__} {error}"[:200],
+                path=name,
+                fix="export it again as JSON, or write CSV with a column of annotators",
+            ) from None
+        yield from rows
+
+
+def _rows_of(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    if isinstance(item.get("annotations"), list) and isinstance(item.get("data"), dict):
+        yield from _joined(item["data"], _of_label_studio(item["annotations"]))
+    elif isinstance(item.get("responses"), dict) and isinstance(item.get("fields"), dict):
+        yield from _joined({**item["fields"], **(item.get("metadata") or {})}, _of_argilla(item["responses"]))
+    elif any(key.endswith(_ANSWERS) for key in item):
+        yield from _joined({key: value for key, value in item.items() if "." not in key}, _of_flattened(item))
+    else:
+        yield {key: _single(value) for key, value in item.items()}
 
 
 def _joined(data: Mapping[str, Any], answers: Iterable[_Answer]) -> Iterator[dict[str, Any]]:

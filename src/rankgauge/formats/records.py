@@ -103,7 +103,8 @@ def row_cells(source: Source, *, key: Callable[[str], str] = str) -> Iterator[tu
             return
         if first[1].lstrip().startswith(b"["):
             items = json_document(everything, name, "a list of objects")
-            yield from ((0, row) for row in annotation_rows(item for item in items if isinstance(item, dict)))
+            if all(isinstance(item, dict) for item in items):
+                yield from ((0, row) for row in annotation_rows(items, name))
             return
         by = "\t" if first[1].count(b"\t") > first[1].count(b",") else ","
         yield from named_cells(everything, name, by, key=key)
