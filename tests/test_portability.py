@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from without_posix import __file__ as stand_in
 
 import rankgauge
 
@@ -55,7 +54,7 @@ with open("lock", "ab") as file:
 @pytest.fixture
 def run(tmp_path):
     """Run Python in a folder of its own, where the functions are removed."""
-    shutil.copy(stand_in, tmp_path / "sitecustomize.py")
+    shutil.copy(TESTS / "without_posix.py", tmp_path / "sitecustomize.py")  # importing it would change this process
     folder = tmp_path / "work"
     folder.mkdir()
     path = os.pathsep.join([str(tmp_path), str(Path(rankgauge.__file__).parents[1])])
