@@ -61,6 +61,9 @@ nitpick_ignore_regex = [
     )
 ]
 nitpick_ignore = [
+    # Not public; in the signature of rankgauge.formats.content_of.
+    ("py:class", "rankgauge.formats.contents.FileContent"),
+    ("py:class", "rankgauge.formats.texts.TextSource"),
     ("py:class", "NDArray"),
     # Parts of signatures whose defaults (<factory>) are not valid Python.
     ("py:class", "tuple[str"),
