@@ -76,8 +76,6 @@ nitpick_ignore = [
     ("py:class", "rankgauge.comparison.differences.Computation"),  # private fields of results
     ("py:class", "rankgauge.comparison.deciding._Bounds"),
     ("py:class", "rankgauge.web.jobs.Runner"),  # made by serve()
-    ("py:class", "rankgauge.formats.texts.TextSource"),  # an opened source; callers pass its path
-    ("py:class", "rankgauge.formats.contents.FileContent"),  # returned by content_of()
     ("py:class", "rankgauge.core.threads._T"),
     ("py:class", "rankgauge.core.threads._R"),
     ("py:class", "Connection"),  # from SQLAlchemy
