@@ -39,7 +39,7 @@
 #error "hashes are computed from little-endian words"
 #endif
 
-#define VERSION 11 /* same as in core/native.py; incremented when a function changes */
+#define VERSION 12 /* same as in core/native.py; incremented when a function changes */
 #define JUDGMENTS "rankgauge.judgments"
 #define NUMBERING "rankgauge.numbering"
 #define LINES_RUN "rankgauge.lines_run"
@@ -2801,11 +2801,19 @@ done:
 /* ---- measures ---- */
 
 /* Family numbers are those of measures/compiled.py. */
-enum { P, R, F, SUCCESS, RR, AP, NDCG, SETP, SETR, SETF, NUMRET, NUMREL, NUMRELRET, FIRSTREL, JUDGED, BEYOND };
+enum {
+    P, R, F, SUCCESS, RR, AP, NDCG, SETP, SETR, SETF, NUMRET, NUMREL, NUMRELRET, FIRSTREL, JUDGED, BEYOND,
+    DCG, ERR, NERR, RBP, RPREC, IPREC, BPREF, INFAP
+};
+#define DECLINED (-1.0) /* NumPy reports what is wrong with the grades */
+#define LN2 0.69314718055994530942
+#define EPSILON 0.00001   /* of infAP */
+#define MOST_EXPONENT 900 /* 2^grade stays finite, also in sums */
 
-/* A measure: `k` is infinite without a cutoff. */
+/* A measure: `k` is infinite without a cutoff. `number` is beta, the top grade, the persistence p,
+ * a recall, or 2 for exponential gains. */
 typedef struct {
-    double family, k, level, beta;
+    double family, k, level, number;
 } Step;
 
 typedef struct {
@@ -2829,25 +2837,122 @@ by_rank(const void *left, const void *right)
     return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
+/* 2^grade - 1, as in the kernels. */
+static double
+exponential(double grade)
+{
+    return grade == rint(grade) ? ldexp(1.0, (int)grade) - 1 : expm1(grade * LN2);
+}
+
+static double
+dcg(const Step *step, const Query *query)
+{
+    double sum = 0.0, best = 0.0;
+    int exponential_gain = step->number == 2;
+    for (int64_t i = 0; i < query->count && (double)query->entries[i].rank <= step->k; i++) {
+        double grade = query->entries[i].grade >= 0 ? query->entries[i].grade : 0.0;
+        sum += (exponential_gain ? exponential(grade) : grade) * query->discounts[query->entries[i].rank];
+    }
+    if (step->family == DCG) {
+        return sum;
+    }
+    for (int64_t i = 0; i < query->pool && (double)i < step->k; i++) {
+        best += (exponential_gain ? exponential(query->ideal[i]) : query->ideal[i]) * query->discounts[i + 1];
+    }
+    return query->pool && query->ideal[0] > 0 ? sum / best : NAN;
+}
+
+/* Expected reciprocal rank at which a user stops; normalized by that of the ideal ranking. */
+static double
+err(const Step *step, const Query *query)
+{
+    double scale = ldexp(1.0, (int)step->number), sum = 0.0, best = 0.0, reach = 1.0;
+    scale = step->number == rint(step->number) ? scale : pow(2.0, step->number);
+    for (int64_t i = 0; i < query->count && (double)query->entries[i].rank <= step->k; i++) {
+        double stop = query->entries[i].grade > 0 ? exponential(query->entries[i].grade) / scale : 0.0;
+        sum += stop * reach / (double)query->entries[i].rank;
+        reach *= 1 - stop;
+    }
+    if (step->family == ERR) {
+        return sum;
+    }
+    reach = 1.0;
+    for (int64_t i = 0; i < query->pool && (double)i < step->k; i++) {
+        double stop = exponential(query->ideal[i]) / scale;
+        best += stop * reach / (double)(i + 1);
+        reach *= 1 - stop;
+    }
+    return best > 0 ? sum / best : NAN;
+}
+
+static double
+rbp(const Step *step, const Query *query)
+{
+    double p = step->number, sum = 0.0, weight = 1.0;
+    int64_t at = 1;
+    for (int64_t i = 0; i < query->count && (double)query->entries[i].rank <= step->k; i++) {
+        for (; at < query->entries[i].rank && weight > 0; at++) {
+            weight *= p;
+        }
+        sum += query->entries[i].grade >= step->level ? weight : 0.0;
+    }
+    return (1 - p) * sum;
+}
+
+/* Measures of incomplete judgments and of precision at a recall, of `relevant` documents. */
+static double
+incomplete(const Step *step, const Query *query, int64_t relevant)
+{
+    int family = (int)step->family;
+    int64_t others = query->pool - relevant, bound = others < relevant ? others : relevant, found = 0, wrong = 0;
+    int64_t needed = (int64_t)(step->number * (double)relevant + 0.9);
+    double sum = 0.0, highest = 0.0;
+    for (int64_t i = 0; i < query->count; i++) {
+        double grade = query->entries[i].grade, rank = (double)query->entries[i].rank;
+        if (grade < step->level) {
+            wrong += grade >= 0;
+            continue;
+        }
+        if (family == BPREF) {
+            sum += 1 - (double)(wrong < relevant ? wrong : relevant) / (double)(bound > 1 ? bound : 1);
+        } else if (family == INFAP) {
+            double chance = ((double)found + EPSILON) / ((double)(found + wrong) + 2 * EPSILON);
+            sum += 1 / rank + (double)i / rank * chance;
+        }
+        found++;
+        if (found >= needed && (double)found / rank > highest) {
+            highest = (double)found / rank;
+        }
+    }
+    return !relevant ? NAN : family == IPREC ? highest : sum / (double)relevant;
+}
+
 /* Return the value of a measure. Sums run from the best rank to the last, as in the kernels. */
 static double
 value_of(const Step *step, const Query *query)
 {
-    double k = step->k, level = step->level, weight = step->beta * step->beta, sum = 0.0, best = 0.0;
+    double k = step->k, level = step->level, weight = step->number * step->number, sum = 0.0;
     int64_t relevant = 0, found = 0, known = 0, first = 0;
     int family = (int)step->family;
-    if (family == NDCG) {
-        for (int64_t i = 0; i < query->count && (double)query->entries[i].rank <= k; i++) {
-            double grade = query->entries[i].grade;
-            sum += (grade >= 0 ? grade : 0.0) * query->discounts[query->entries[i].rank];
-        }
-        for (int64_t i = 0; i < query->pool && (double)i < k; i++) {
-            best += query->ideal[i] * query->discounts[i + 1];
-        }
-        return query->pool && query->ideal[0] > 0 ? sum / best : NAN;
+    double top = query->pool ? query->ideal[0] : 0.0;
+    switch (family) {
+    case DCG:
+    case NDCG:
+        return step->number == 2 && top > MOST_EXPONENT ? DECLINED : dcg(step, query);
+    case ERR:
+    case NERR:
+        return top > step->number || top > MOST_EXPONENT ? DECLINED : err(step, query);
+    case RBP:
+        return rbp(step, query);
     }
     while (relevant < query->pool && query->ideal[relevant] >= level) {
         relevant++;
+    }
+    if (family == IPREC || family == BPREF || family == INFAP) {
+        return incomplete(step, query, relevant);
+    }
+    if (family == RPREC) {
+        k = (double)relevant;
     }
     for (int64_t i = 0; i < query->count && (double)query->entries[i].rank <= k; i++) {
         known++;
@@ -2863,6 +2968,7 @@ value_of(const Step *step, const Query *query)
         return (double)found / k;
     case R:
     case SETR:
+    case RPREC:
         return (double)found / all;
     case F:
     case SETF:
@@ -2898,7 +3004,7 @@ are_steps(const Array *program)
     const Step *steps = program->items;
     int valid = program->count % 4 == 0;
     for (Py_ssize_t i = 0; valid && i < program->count / 4; i++) {
-        valid = steps[i].family >= P && steps[i].family <= BEYOND && steps[i].k >= 1 && steps[i].level > 0;
+        valid = steps[i].family >= P && steps[i].family <= INFAP && steps[i].k >= 1 && steps[i].level > 0;
     }
     if (!valid) {
         PyErr_SetString(PyExc_ValueError, "invalid measures");
@@ -2921,7 +3027,7 @@ are_plain(const double *grades, int64_t count)
 PyDoc_STRVAR(measure_grades_doc,
 "measure_grades(grades, ideal, discounts, program) -> None | list[float]\n\n"
 "Measure one ranking, given the grade of each document (below 0 if unjudged).\n\n"
-"ideal: all grades >= 0, descending. program: family, k, level, and beta of each measure. None:\n"
+"ideal: all grades >= 0, descending. program: family, k, level, and number of each measure. None:\n"
 "there are too few discounts, or a grade is -0.0.");
 
 static PyObject *
@@ -3060,7 +3166,7 @@ PyDoc_STRVAR(measure_dicts_doc,
 "Join a dict of dicts with judgments and measure its queries.\n\n"
 "names: number of each query by its text. pools: judged documents of each query. columns: grades\n"
 "and their offsets, all grades >= 0 in descending order within each query and their offsets, and\n"
-"discounts by rank. program: family, k, level, and beta of each measure. limits: number of\n"
+"discounts by rank. program: family, k, level, and number of each measure. limits: number of\n"
 "rankings whose first documents are returned, and number of documents. Results are in ascending\n"
 "order of query number: values has a row per measure, ends a row per query; unknown are the\n"
 "queries without judgments. rows, ranks: as in `join`. None: the run is not made of plain dicts, strings, and finite\n"

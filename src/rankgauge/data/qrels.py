@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -183,7 +183,15 @@ class Qrels(Pairs):
                 where=JUDGMENTS.name,
                 fix="pass the judgments first, then the run",
             )
-        return cls(table_of_input(source, JUDGMENTS))
+        qrels = cls(table_of_input(source, JUDGMENTS))
+        if type(source) is dict and {*map(type, source), *map(type, source.values())} == {str, dict}:
+            pools = [*map(tuple, source.values())]
+            if {*map(type, chain.from_iterable(pools))} == {str} and [*map(len, pools)] == np.diff(
+                qrels.table.offsets
+            ).tolist():
+                # Decoding the ids again would cost more than measuring a run.
+                vars(qrels)["texts"] = {name: number for number, name in enumerate(source)}, pools
+        return qrels
 
     @classmethod
     def from_columns(cls, query_ids: Any, doc_ids: Any, grades: Any) -> Qrels:

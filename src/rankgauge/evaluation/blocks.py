@@ -28,6 +28,7 @@ from rankgauge.evaluation.input_checks import SAMPLE, InputChecks
 from rankgauge.evaluation.notes import describe
 from rankgauge.evaluation.result import Evaluation, describe_later
 from rankgauge.measures.binary import judged_shares
+from rankgauge.measures.compiled import DECLINED
 
 # With ties=mean, up to this many queries without ties are measured together with those with ties.
 _FEW = 300
@@ -81,7 +82,10 @@ def _measure_compiled(block: JoinedBlock, cells: Values, context: Context) -> tu
     judged = len(plan.compiled)
     firsts = judged + len(plan.depths)
     beyond = firsts + len(plan.first_ranks)
-    others = [column for column in plan.columns if column not in plan.compiled]
+    done = plan.compiled
+    if (cells[:judged] == DECLINED).any():
+        done = tuple(column for column, row in zip(done, cells, strict=False) if DECLINED not in row)
+    others = [] if len(done) == len(plan.columns) else [column for column in plan.columns if column not in done]
     values = cells[:judged].T
     if others:
         values = np.empty((len(numbers), len(plan.measures)), order="F")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -17,39 +17,39 @@ from rankgauge.measures.measure import Measure
 
 # In the order of `native.c`. Beyond: whether more than k documents are relevant.
 _FAMILIES = (
-    "P",
-    "R",
-    "F",
-    "Success",
-    "RR",
-    "AP",
-    "nDCG",
-    "SetP",
-    "SetR",
-    "SetF",
-    "NumRet",
-    "NumRel",
-    "NumRelRet",
-    "FirstRel",
-    "Judged",
-    "Beyond",
+    *("P", "R", "F", "Success", "RR", "AP", "nDCG", "SetP", "SetR", "SetF", "NumRet", "NumRel", "NumRelRet"),
+    *("FirstRel", "Judged", "Beyond", "DCG", "ERR", "nERR", "RBP", "Rprec", "IPrec", "Bpref", "infAP"),
 )
-# Judged is excluded: lists of grades do not separate grades below 0 from unjudged documents.
-COMPILED_MEASURES = {*_FAMILIES} - {"Judged", "Beyond"}
+# Measures with the values of another one; their means differ.
+_SAME = {"GMAP": "AP", "GMBpref": "Bpref"}
+COMPILED_MEASURES = {*_FAMILIES, *_SAME} - {"Beyond"}
+# A further parameter that the compiled core reads, and its default.
+_NUMBERS_OF: Mapping[str, tuple[str, Any]] = {
+    **dict.fromkeys(("F", "SetF"), ("beta", 1)),
+    **dict.fromkeys(("DCG", "nDCG"), ("gain", "linear")),
+    **dict.fromkeys(("ERR", "nERR"), ("top", 4)),
+    "RBP": ("p", 0.8),
+    "IPrec": ("recall", None),
+}
+_GAINS = {"linear": 1, "exp": 2}
+# Lists of grades do not separate grades below 0 (pooled, but not judged) from unjudged documents.
+_OF_POOLS = {"Judged", "infAP"}
 # Integers below this number are exact as floats.
 _EXACT = 2.0**53
 # Grade of an unjudged document: no hit and no gain.
 UNJUDGED = -1.0
+# Value of a measure that the core leaves to NumPy, which reports what is wrong with the grades.
+DECLINED = -1.0
 
 Step: TypeAlias = tuple[float, float, float, float]
 
 
-def step(family: str, k: Value | None = None, level: Value | None = 1, beta: Value | None = 1) -> Step | None:
-    """Return a row of a program: number of the family, cut-off, relevance level, beta.
+def step(family: str, k: Value | None = None, level: Value | None = 1, number: Value | None = 1) -> Step | None:
+    """Return a row of a program: number of the family, cut-off, relevance level, and a further parameter.
 
     None if the compiled core does not support the level, such as ``best``.
     """
-    numbers = (math.inf if k is None else k, level, beta)
+    numbers = (math.inf if k is None else k, level, number)
     if not all(isinstance(number, int | float) for number in numbers) or level <= 0:  # type: ignore[operator]
         return None
     cutoff, *others = map(float, numbers)  # type: ignore[arg-type] # numbers
@@ -59,10 +59,14 @@ def step(family: str, k: Value | None = None, level: Value | None = 1, beta: Val
 def step_of(measure: Measure) -> Step | None:
     """Return the row of a measure; None if the compiled core does not support it."""
     params = dict(measure.params)
-    known = {"k"} if measure.name == "nDCG" else {"k", "rel", "beta"}
+    name, default = _NUMBERS_OF.get(measure.name, ("", 1))
+    known = {"k", name} if measure.declaration.reads == "grades" else {"k", "rel", name}
     if measure.name not in COMPILED_MEASURES or not params.keys() <= known:
         return None
-    return step(measure.name, params.get("k"), params.get("rel", 1), params.get("beta", 1))
+    number = params.get(name, default)
+    if name == "gain":
+        number = _GAINS.get(number) if isinstance(number, str) else None
+    return step(_SAME.get(measure.name, measure.name), params.get("k"), params.get("rel", 1), number)
 
 
 def program(steps: Iterable[Step | None]) -> Values | None:
@@ -117,7 +121,7 @@ def measure_grades(measures: tuple[Measure, ...], grades: list[float], pool: lis
         ideal = sorted([grade for grade in pool if grade >= 0], reverse=True)
         discounts = discount_table(max(len(grades), len(ideal)))
         values: list[float] | None = native.core.measure_grades(grades, ideal, discounts, rows)
-        if values is not None:
+        if values is not None and DECLINED not in values:
             return values
     ranking = JudgedRun.from_grades(grades, pool)
     return [float(measure.values(ranking)[0]) for measure in measures]
@@ -125,4 +129,4 @@ def measure_grades(measures: tuple[Measure, ...], grades: list[float], pool: lis
 
 @lru_cache(maxsize=256)
 def _program_of(measures: tuple[Measure, ...]) -> Values | None:
-    return program(map(step_of, measures))
+    return program(None if measure.name in _OF_POOLS else step_of(measure) for measure in measures)
