@@ -461,7 +461,7 @@ def test_counts_for_the_checks_of_a_run_are_those_of_their_definitions(rankings)
         np.ones(20),
     )
     names = {name: number for number, name in enumerate(judgments)}
-    found = native.core.measure_dicts(run, names, pools, columns, np.zeros(0), (0, 0), 1)
+    found = native.core.measure_dicts(run, names, pools, columns, np.zeros(0), (0, 0), 1, 0)
     ends, tally = slow_summary(run, judgments)
     assert np.frombuffer(found[2]).reshape(-1, 8).tolist() == ends
     assert found[3] == tally
@@ -616,7 +616,7 @@ def test_arguments_of_the_wrong_size_are_refused():
     grades, program = np.zeros(1), np.array([[0.0, 1.0, 1.0, 1.0]])
     bounds, pools = np.array([0, 1]), [("d",)]
     columns = (grades, bounds, grades, bounds, np.zeros(9))
-    run, rest = {"q": {"d": 1.0}}, ((1, 1), True)
+    run, rest = {"q": {"d": 1.0}}, ((1, 1), True, False)
     assert native.core.measure_dicts(run, {"q": 0}, pools, columns, program, *rest)
     for names, given_pools, rows, message in (
         ({"q": 1}, pools, program, "invalid query number"),

@@ -40,8 +40,9 @@ from rankgauge.data.joined_blocks import map_blocks
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import named_sources
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.evaluation.context import make_plan, prepare_judgments
-from rankgauge.evaluation.evaluation import Queries, evaluate_blocks, read_queries
+from rankgauge.evaluation.blocks import build_evaluation, measure_run
+from rankgauge.evaluation.context import make_plan, prepare_judgments, read_context
+from rankgauge.evaluation.evaluation import Queries, read_queries
 from rankgauge.evaluation.result import Evaluation, mean_cell, settings_change
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
@@ -533,8 +534,9 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
 
     def evaluated(named_run: tuple[str, Any]) -> tuple[Evaluation, Outline]:
         name, run = named_run
-        evaluation, parts = evaluate_blocks(judged, run, wanted, Outline.of, name=name, policies=policies, queries=ids)
-        return evaluation, Outline.joined(parts)
+        context = read_context(judged, make_plan(wanted), policies, ids)
+        result = measure_run(run, context)._replace(name=name)
+        return build_evaluation(result, context), Outline.measured(result, truth)
 
     pairs_of = list(map_in_threads(evaluated, named, jobs))
     evaluations, outlines = [e for e, _ in pairs_of], [outline for _, outline in pairs_of]

@@ -27,6 +27,7 @@ from rankgauge.core.ids import IntArray
 from rankgauge.core.text import Ratio, inflect, keep, many
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
+from rankgauge.evaluation.blocks import BlockResult
 from rankgauge.evaluation.notes import origins_of
 from rankgauge.evaluation.result import Evaluation, calibration_finding, of_answers, valued_queries
 from rankgauge.measures.measure import Measure
@@ -293,6 +294,12 @@ class Outline(NamedTuple):
     def of(cls, run: Run) -> Outline:
         """Return the outline of a run or of a part of it."""
         return cls(run.name, dict(run.settings), run.table.queries.tolist(), np.diff(run.table.offsets))
+
+    @classmethod
+    def measured(cls, result: BlockResult, truth: Qrels) -> Outline:
+        """Return the outline of the judged queries of a run that was measured."""
+        summary, queries = result.summary, truth.table.queries.tolist()
+        return cls(result.name, result.settings, [queries[n] for n in summary.numbers], summary.ends[:, 0].astype(int))
 
     @classmethod
     def joined(cls, parts: Sequence[Outline]) -> Outline:

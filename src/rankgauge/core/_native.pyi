@@ -62,6 +62,7 @@ def measure_dicts(
     program: _Floats,
     limits: tuple[int, int],
     by_id: bool,
+    separate: bool,
     /,
 ) -> (
     tuple[

@@ -3123,21 +3123,23 @@ fill_ends(const Query *query, double *ends)
     }
 }
 
-/* Whether breaking ties differently could change a value; unjudged documents count as grade 0. */
+/* Whether breaking ties differently could change a value. Unjudged documents and negative grades count
+ * as grade 0, unless a measure separates them (`separate`). */
 static int
-is_tied(const Query *query)
+is_tied(const Query *query, int separate)
 {
+    double unjudged = separate ? -INFINITY : 0.0;
     for (int64_t i = 0, next; i < query->count; i = next) {
         const Entry *entry = &query->entries[i];
-        double lowest = INFINITY, highest = 0.0;
+        double lowest = INFINITY, highest = unjudged;
         for (next = i; next < query->count && query->entries[next].first == entry->first; next++) {
             double grade = query->entries[next].grade;
-            grade = grade > 0 ? grade : 0.0;
+            grade = grade > 0 || separate ? grade : 0.0;
             lowest = grade < lowest ? grade : lowest;
             highest = grade > highest ? grade : highest;
         }
         if (next - i < entry->last - entry->first + 1) {
-            lowest = 0.0;
+            lowest = unjudged;
         }
         if (highest > lowest) {
             return 1;
@@ -3161,7 +3163,7 @@ first_of(PyObject *ranking, Py_ssize_t most)
 }
 
 PyDoc_STRVAR(measure_dicts_doc,
-"measure_dicts(run, names, pools, columns, program, limits, by_id)\n"
+"measure_dicts(run, names, pools, columns, program, limits, by_id, separate)\n"
 "    -> None | (numbers, values, ends, tally, unknown, rankings, rows, ranks)\n\n"
 "Join a dict of dicts with judgments and measure its queries.\n\n"
 "names: number of each query by its text. pools: judged documents of each query. columns: grades\n"
@@ -3169,7 +3171,8 @@ PyDoc_STRVAR(measure_dicts_doc,
 "discounts by rank. program: family, k, level, and number of each measure. limits: number of\n"
 "rankings whose first documents are returned, and number of documents. Results are in ascending\n"
 "order of query number: values has a row per measure, ends a row per query; unknown are the\n"
-"queries without judgments. rows, ranks: as in `join`. None: the run is not made of plain dicts, strings, and finite\n"
+"queries without judgments. separate: whether ties of documents judged not relevant and unjudged ones\n"
+"matter. rows, ranks: as in `join`. None: the run is not made of plain dicts, strings, and finite\n"
 "numbers.");
 
 static PyObject *
@@ -3177,10 +3180,10 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *run, *names_of, *pools, *objects[6];
     Py_ssize_t most_rankings, most_documents;
-    int ids_decide;
-    if (!PyArg_ParseTuple(args, "OO!O!(OOOOO)O(nn)p:measure_dicts", &run, &PyDict_Type, &names_of,
+    int ids_decide, separate;
+    if (!PyArg_ParseTuple(args, "OO!O!(OOOOO)O(nn)pp:measure_dicts", &run, &PyDict_Type, &names_of,
                           &PyList_Type, &pools, &objects[0], &objects[1], &objects[2], &objects[3],
-                          &objects[4], &objects[5], &most_rankings, &most_documents, &ids_decide)) {
+                          &objects[4], &objects[5], &most_rankings, &most_documents, &ids_decide, &separate)) {
         return NULL;
     }
     if (!PyDict_CheckExact(run)) {
@@ -3312,7 +3315,7 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
             }
         }
         fill_ends(&this, end + 8 * row);
-        tally.tied += is_tied(&this);
+        tally.tied += is_tied(&this, separate);
         if (row++ < most_rankings) {
             PyObject *as_int = PyLong_FromLongLong(number), *docs = first_of(query[i].ranking, most_documents);
             int kept = as_int == NULL || docs == NULL ? -1 : PyDict_SetItem(rankings, as_int, docs);

@@ -106,6 +106,8 @@ class Judgments(NamedTuple):
     policies: Policies
     # Instructions for the compiled core (see `measures.compiled`); None if it cannot apply them.
     program: FloatArray | None = None
+    # Whether a measure separates documents judged not relevant from unjudged ones.
+    separate: bool = False
     # Judgments on disk; `qrels` then has only the data for notes and checks.
     stored: StoredQrels | None = None
 
@@ -254,7 +256,8 @@ def join_dicts(run: Any, judgments: Judgments) -> JoinedBlock | None:
     steps = np.zeros((0, 4)) if judgments.program is None else judgments.program
     deepest = max(qrels.largest_pool, max(map(len, run.values()), default=0))
     columns = (qrels.table.values, qrels.table.offsets, *qrels.ideal, discount_table(deepest))
-    measured = native.core.measure_dicts(run, names, pools, columns, steps, (RANKINGS, DOCUMENTS), ties == "trec")
+    limits, by_id = (RANKINGS, DOCUMENTS), ties == "trec"
+    measured = native.core.measure_dicts(run, names, pools, columns, steps, limits, by_id, judgments.separate)
     if measured is None:
         return None
     numbered, cells, ends, (*counts, tied), texts, rankings, rows, ranks = measured

@@ -253,7 +253,7 @@ def make_context(
     firsts = () if averaged else plan.first_ranks
     compiled = policies.ties not in BY_GRADE and not condensed and selected.all()
     return Context(
-        Judgments(qrels, graded or qrels, policies, plan.program if compiled else None, stored),
+        Judgments(qrels, graded or qrels, policies, plan.program if compiled else None, plan.separate_judged, stored),
         special,
         plan,
         measures=plan.condensed if condensed else plan.measures,
