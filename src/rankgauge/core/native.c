@@ -2866,8 +2866,7 @@ dcg(const Step *step, const Query *query)
 static double
 err(const Step *step, const Query *query)
 {
-    double scale = ldexp(1.0, (int)step->number), sum = 0.0, best = 0.0, reach = 1.0;
-    scale = step->number == rint(step->number) ? scale : pow(2.0, step->number);
+    double scale = pow(2.0, step->number), sum = 0.0, best = 0.0, reach = 1.0;
     for (int64_t i = 0; i < query->count && (double)query->entries[i].rank <= step->k; i++) {
         double stop = query->entries[i].grade > 0 ? exponential(query->entries[i].grade) / scale : 0.0;
         sum += stop * reach / (double)query->entries[i].rank;
