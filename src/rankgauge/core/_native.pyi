@@ -61,7 +61,7 @@ def measure_dicts(
     columns: tuple[_Floats, _Ints, _Floats, _Ints, _Floats],
     program: _Floats,
     limits: tuple[int, int],
-    by_id: bool,
+    order: int,
     separate: bool,
     /,
 ) -> (

@@ -2926,6 +2926,31 @@ incomplete(const Step *step, const Query *query, int64_t relevant)
     return !relevant ? NAN : family == IPREC ? highest : sum / (double)relevant;
 }
 
+static int
+by_group(const void *left, const void *right)
+{
+    const Entry *a = left, *b = right;
+    if (a->first != b->first) {
+        return a->first < b->first ? -1 : 1;
+    }
+    return a->grade > b->grade ? -1 : a->grade < b->grade;
+}
+
+/* Order documents of equal scores by grade, unjudged ones last; or, for the worst order, the reverse. */
+static int
+break_ties_by_grade(Entry *entries, int64_t count, int worst, Work *work)
+{
+    if (!sort_items(entries, count, sizeof(Entry), by_group, work)) {
+        return 0;
+    }
+    for (int64_t i = 0, next; i < count; i = next) {
+        for (next = i; next < count && entries[next].first == entries[i].first; next++) {
+            entries[next].rank = worst ? entries[next].last - (next - i) : entries[i].first + next - i;
+        }
+    }
+    return !worst || sort_items(entries, count, sizeof(Entry), by_rank, work);
+}
+
 /* Return the value of a measure. Sums run from the best rank to the last, as in the kernels. */
 static double
 value_of(const Step *step, const Query *query)
@@ -3162,7 +3187,7 @@ first_of(PyObject *ranking, Py_ssize_t most)
 }
 
 PyDoc_STRVAR(measure_dicts_doc,
-"measure_dicts(run, names, pools, columns, program, limits, by_id, separate)\n"
+"measure_dicts(run, names, pools, columns, program, limits, order, separate)\n"
 "    -> None | (numbers, values, ends, tally, unknown, rankings, rows, ranks)\n\n"
 "Join a dict of dicts with judgments and measure its queries.\n\n"
 "names: number of each query by its text. pools: judged documents of each query. columns: grades\n"
@@ -3170,7 +3195,7 @@ PyDoc_STRVAR(measure_dicts_doc,
 "discounts by rank. program: family, k, level, and number of each measure. limits: number of\n"
 "rankings whose first documents are returned, and number of documents. Results are in ascending\n"
 "order of query number: values has a row per measure, ends a row per query; unknown are the\n"
-"queries without judgments. separate: whether ties of documents judged not relevant and unjudged ones\n"
+"queries without judgments. order: of equal scores: 0 input, 1 by id, 2 best, 3 worst. separate: whether ties of documents judged not relevant and unjudged ones\n"
 "matter. rows, ranks: as in `join`. None: the run is not made of plain dicts, strings, and finite\n"
 "numbers.");
 
@@ -3179,10 +3204,10 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *run, *names_of, *pools, *objects[6];
     Py_ssize_t most_rankings, most_documents;
-    int ids_decide, separate;
-    if (!PyArg_ParseTuple(args, "OO!O!(OOOOO)O(nn)pp:measure_dicts", &run, &PyDict_Type, &names_of,
+    int order, separate;
+    if (!PyArg_ParseTuple(args, "OO!O!(OOOOO)O(nn)ip:measure_dicts", &run, &PyDict_Type, &names_of,
                           &PyList_Type, &pools, &objects[0], &objects[1], &objects[2], &objects[3],
-                          &objects[4], &objects[5], &most_rankings, &most_documents, &ids_decide, &separate)) {
+                          &objects[4], &objects[5], &most_rankings, &most_documents, &order, &separate)) {
         return NULL;
     }
     if (!PyDict_CheckExact(run)) {
@@ -3278,7 +3303,7 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
             goto done;
         }
         *number_at = number;
-        done = rank_pool(&dict, query[i].ranking, pool, ids_decide, flag, &ranks);
+        done = rank_pool(&dict, query[i].ranking, pool, order != 0, flag, &ranks);
         if (!done) {
             goto done;
         }
@@ -3295,14 +3320,15 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
             if (flag[k]) {
                 entry[count] = (Entry){rank[count].rank, rank[count].first, rank[count].last, grades[start + k]};
                 row_of[count] = start + k;
-                deepest = entry[count].rank > deepest ? entry[count].rank : deepest;
+                deepest = entry[count].last > deepest ? entry[count].last : deepest;
                 count++;
             }
         }
         if (steps && deepest >= arrays[4].count) {
             goto declined;
         }
-        if (!sort_items(entry, count, sizeof(Entry), by_rank, &dict.work)) {
+        if (!(order > 1 ? break_ties_by_grade(entry, count, order == 3, &dict.work)
+                        : sort_items(entry, count, sizeof(Entry), by_rank, &dict.work))) {
             goto done;
         }
         Query this = {entry, count, dict.size, ideal + of_ideal[number],

@@ -246,6 +246,10 @@ def _is_block(item: Any) -> bool:
     return is_frame(item)
 
 
+# Orders of equal scores in the compiled core; others keep the input order.
+_ORDERS = {"trec": 1, "best": 2, "worst": 3}
+
+
 def join_dicts(run: Any, judgments: Judgments) -> JoinedBlock | None:
     """Join and measure a run of dicts or lists in the compiled core; None if it declines the run."""
     qrels, ties = judgments.qrels, judgments.policies.ties
@@ -256,8 +260,8 @@ def join_dicts(run: Any, judgments: Judgments) -> JoinedBlock | None:
     steps = np.zeros((0, 4)) if judgments.program is None else judgments.program
     deepest = max(qrels.largest_pool, max(map(len, run.values()), default=0))
     columns = (qrels.table.values, qrels.table.offsets, *qrels.ideal, discount_table(deepest))
-    limits, by_id = (RANKINGS, DOCUMENTS), ties == "trec"
-    measured = native.core.measure_dicts(run, names, pools, columns, steps, limits, by_id, judgments.separate)
+    limits, order = (RANKINGS, DOCUMENTS), _ORDERS.get(ties, 0)
+    measured = native.core.measure_dicts(run, names, pools, columns, steps, limits, order, judgments.separate)
     if measured is None:
         return None
     numbered, cells, ends, (*counts, tied), texts, rankings, rows, ranks = measured

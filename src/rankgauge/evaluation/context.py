@@ -251,7 +251,7 @@ def make_context(
     condensed, averaged = policies.unjudged == "removed", policies.ties == "mean"
     # The mean rank over all orders of ties is not the rank of a document.
     firsts = () if averaged else plan.first_ranks
-    compiled = policies.ties not in BY_GRADE and not condensed and selected.all()
+    compiled = not averaged and not condensed and selected.all()
     return Context(
         Judgments(qrels, graded or qrels, policies, plan.program if compiled else None, plan.separate_judged, stored),
         special,
