@@ -17,7 +17,7 @@ from rankgauge.core.ids import id_bytes, show_id
 from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError
 from rankgauge.evaluation import notes
-from rankgauge.evaluation.result import Evaluation
+from rankgauge.evaluation.result import Evaluation, describe_later
 
 # The largest weight; sums of weights up to here do not overflow.
 _MOST_WEIGHT = 1e100
@@ -93,12 +93,13 @@ class QueryFields(NamedTuple):
         Raises:
             InputError: If only some questions are generated and `mix_origins` is not set.
         """
-        query_ids, findings, weights = evaluation.query_ids, evaluation.findings, None
+        query_ids, weights = evaluation.query_ids, None
+        added: tuple[Finding, ...] = ()
         if self.weights is not None:
             from rankgauge.stats.intervals import effective_size
 
             weights = _weights(self.weights, query_ids)
-            findings += (
+            added = (
                 notes.info("means are weighted by query"),
                 notes.info(
                     f"effective sample size of the weights (Kish): {effective_size(weights):.1f} of "
@@ -110,8 +111,9 @@ class QueryFields(NamedTuple):
             # Lone surrogates are escaped, so that files can store them.
             labels = map(str, _per_query(self.groups, query_ids, "group"))
             groups = tuple(label.encode("utf-8", "backslashreplace").decode() for label in labels)
-        evaluation = replace(evaluation, findings=findings, weights=weights, groups=groups)
-        return _add_origins(evaluation, self.questions, mix_origins=mix_origins)
+        own = replace(evaluation, coverage={}, findings=(), weights=weights, groups=groups)
+        describe_later(own, lambda: (dict(evaluation.coverage), evaluation.findings + added))
+        return _add_origins(own, self.questions, mix_origins=mix_origins)
 
 
 def _field_of(fields: Fields, field: Any, what: str) -> Any:
