@@ -150,7 +150,7 @@ def measure_all(task: Task, peers: Sequence[Engine], rounds: int, data: Path) ->
     Raises:
         EngineError: If rankgauge fails.
     """
-    able = [e for e in peers if task.form in e.forms and e.computes(task.measures)]
+    able = [e for e in peers if task.form.partition(", ")[0] in e.forms and e.computes(task.measures)]
     left_out = {e.name: "was not run with millions of rows" for e in able if task.work.large and not e.large}
     able = [engine for engine in able if engine.name not in left_out]
     for engine in able:
