@@ -21,13 +21,14 @@ def _locking(file: int, mode: int, count: int) -> None:
     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-sys.modules["msvcrt"] = types.ModuleType("msvcrt")
-vars(sys.modules["msvcrt"]).update(LK_NBLCK=2, locking=_locking)
-for module in ("fcntl", "grp", "pty", "pwd", "resource", "termios", "tty"):
-    sys.modules[module] = None
-_FUNCTIONS = "chown fchmod fork forkpty getegid geteuid getpgid killpg lockf mkfifo nice \
+if __name__ == "sitecustomize":  # pytest imports all files of the folder
+    sys.modules["msvcrt"] = types.ModuleType("msvcrt")
+    vars(sys.modules["msvcrt"]).update(LK_NBLCK=2, locking=_locking)
+    for module in ("fcntl", "grp", "pty", "pwd", "resource", "termios", "tty"):
+        sys.modules[module] = None
+    _FUNCTIONS = "chown fchmod fork forkpty getegid geteuid getpgid killpg lockf mkfifo nice \
     pread pwrite register_at_fork sched_getaffinity setsid statvfs sysconf O_NOFOLLOW O_DIRECTORY"
-for name in _FUNCTIONS.split():
-    vars(os).pop(name, None)
-for name in ("SIGALRM", "SIGHUP", "SIGUSR1", "alarm", "pthread_kill", "setitimer"):
-    vars(signal).pop(name, None)
+    for name in _FUNCTIONS.split():
+        vars(os).pop(name, None)
+    for name in ("SIGALRM", "SIGHUP", "SIGUSR1", "alarm", "pthread_kill", "setitimer"):
+        vars(signal).pop(name, None)

@@ -91,4 +91,4 @@ def test_a_measure_says_which_implementations_it_lacks() -> None:
     parts = ["compiled core", "SQL", "steps of means over ties"]
     assert f"Optional parts: {', '.join(parts)}; missing: none." in describe("P")
     missing = f"Optional parts: none; missing: {', '.join(parts)}."
-    assert missing in " ".join(describe("ERR").split())
+    assert missing in " ".join(describe("YAAP").split())
