@@ -191,7 +191,7 @@ def _run() -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         # Gates return an exit code; the others return nothing.
-        code = cli.main(standalone_mode=False)
+        code = cli.main(prog_name="rankgauge", standalone_mode=False)
         # Flushing buffered output may hit a closed pipe: handle that here, not at shutdown.
         sys.stdout.flush()
     except (KeyboardInterrupt, click.Abort):
