@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -231,7 +231,7 @@ class Evaluation(Frozen, Result):
             >>> Evaluation.from_values("bm25", ["q1", "q2"], {"RR": [1.0, 0.5]})["mrr"]
             0.75
         """
-        if not isinstance(measure, str | Measure) or measure in self._rows:
+        if not isinstance(measure, str | Measure) or (measure in self._rows and measure not in self._means(None)):
             raise InputError(f"{measure!r:.60} is not a measure", where="evaluation[...]", fix=self._reading(""))
         return self._means(None)[str(one_of(measure, self.measures, self.run_name))]
 
@@ -244,18 +244,19 @@ class Evaluation(Frozen, Result):
             "evaluation.mean() a dict, and evaluation.to_frame() has all values"
         )
 
-    @overload
-    def mean(self) -> dict[str, float]: ...
-    @overload
-    def mean(self, measure: str | Measure) -> float: ...
-    def mean(self, measure: str | Measure | None = None) -> dict[str, float] | float:
-        """Return the mean of each measure over the queries, by name of the measure, or that of one measure.
+    def mean(self, measure: None = None) -> dict[str, float]:
+        """Return the mean of each measure over the queries, by name of the measure; ``evaluation["RR"]`` is one mean.
 
         The mean is arithmetic unless the measure declares a geometric mean (GMAP) or a sum
         (counts). Undefined values count as 0, or are excluded if the policy or the measure is
         ``skip``. With weights, the mean is ``fsum(w * v) / fsum(w)``. NaN if no query remains.
+
+        Raises:
+            InputError: If a measure is passed.
         """
-        return self._means(None) if measure is None else self[measure]
+        if measure is not None:
+            raise InputError("got a measure", where="evaluation.mean", fix=self._reading(str(measure)))
+        return self._means(None)
 
     def by_group(self) -> dict[str, dict[str, float]]:
         """Return the mean of each measure in each group, by group and measure.
@@ -280,13 +281,13 @@ class Evaluation(Frozen, Result):
         return means
 
     def value(self, query_id: Any, measure: str | Measure | None = None) -> float:
-        """Return the value of a query, NaN if undefined; of a measure alone, the mean: ``value("RR")``.
+        """Return the value of a query, NaN if undefined.
 
         Raises:
-            InputError: If the query or the measure was not evaluated.
+            InputError: If the query or the measure was not evaluated, or one of them is not named.
         """
         if measure is None:
-            return self[query_id]
+            raise InputError("name a query and a measure", where="evaluation.value", fix=self._reading(str(query_id)))
         row = self._rows.get(query_id)
         if row is None:
             raise InputError(f"query {query_id!r} was not evaluated", fix=self._reading(query_id))

@@ -61,7 +61,7 @@ _JOINTS = re.compile(r"[-_\s]+")
 def pages_of(folder: Path, not_texts: Collection[str] = ()) -> tuple[list[str], list[str]]:
     """Return the text files and the other files below a folder, as relative paths.
 
-    Hidden files and folders are skipped, compiled Python, and reports of this program.
+    Hidden files and folders, compiled Python, and reports of this program are skipped.
     """
     pages: list[str] = []
     others: list[str] = []
@@ -169,9 +169,8 @@ def _row(page: str, text: str) -> TextRow:
         text = _notebook_text(page, text)
     if kind not in _MARKDOWN:
         first = _TITLES[kind].match(text) if kind in _TITLES else None
-        return (
-            TextRow(page, first["title"].strip(), text[first.end() :], {}) if first else TextRow(page, named, text, {})
-        )
+        title, body = (first["title"].strip(), text[first.end() :]) if first else (named, text)
+        return TextRow(page, title, body, {})
     front = _FRONT.match(text)
     body = text if front is None else text[front.end() :]
     heading = None if front is None else _FRONT_TITLE.search(front["front"])

@@ -106,45 +106,26 @@ def _as_span(row: Mapping[str, Any]) -> Mapping[str, Any]:
     if not (is_run or is_observation or is_trace or is_score):
         return row
     of_run = object_of(at.get("metadata", object_of(at.get("extra")).get("metadata")))
-    result, source = object_of(at.get("result")), object_of(at.get("feedbacksource"))
     about = at.get("traceid") or at.get("runid") or at.get("spanid") or at.get("id")
-    start, end = (
-        f"{time}Z" if isinstance(time, str) and _NAIVE.fullmatch(time) else time
-        for time in (first_of(at, ("starttime", "timestamp", "createdat")), at.get("endtime"))
-    )
-    asked, answered = (
-        text if isinstance(text, str | None) else json.dumps(text, default=str, skipkeys=True)
-        for text in (at.get("inputs", at.get("input")), at.get("outputs", at.get("output")))
-    )
     span = {
         "trace_id": about,
-        "start_time": start,
+        "start_time": _in_utc(first_of(at, ("starttime", "timestamp", "createdat"))),
         "session.id": first_of(of_run, ("session_id", "thread_id")) if is_run else at.get("sessionid"),
         "user.id": first_of(at, ("userid", "authoruserid")) or of_run.get("user_id"),
     }
     if is_score:
-        word = first_of(at, ("stringvalue", "label")) or result.get("label")
-        score = next(
-            (held[name] for held in (at, result) for name in ("score", "value") if held.get(name) is not None), None
-        )
-        judged = {
-            "name": first_of(at, ("key", "name")),
-            "score": None if word and at.get("datatype") in ("CATEGORICAL", "TEXT") else score,
-            "label": word,
-            "explanation": at.get("comment") or result.get("explanation"),
-            "annotator_kind": "LLM"
-            if at.get("source") == "EVAL" or source.get("type") == "model"
-            else at.get("annotatorkind"),
-            "identifier": at.get("id"),
-        }
-        return span | {"links": [{"trace_id": about}], "annotations": [{"annotation": judged}]}
+        return span | {"links": [{"trace_id": about}], "annotations": [{"annotation": _score_of(at)}]}
+    asked, answered = (
+        text if isinstance(text, str | None) else json.dumps(text, default=str, skipkeys=True)
+        for text in (at.get("inputs", at.get("input")), at.get("outputs", at.get("output")))
+    )
     kind = {"GENERATION": "LLM", "SPAN": ""}.get(word := str(first_of(at, ("runtype", "type")) or "").upper(), word)
     found = json_value(answered) if kind == "RETRIEVER" else None
     return span | {
         "span_id": at.get("id"),
         # The input of a trace is also that of its outermost observation.
         "parent_id": first_of(at, ("parentrunid", "parentobservationid")) or (about if is_observation else None),
-        "end_time": end,
+        "end_time": _in_utc(at.get("endtime")),
         "openinference.span.kind": kind,
         "input.value": asked,
         "output.value": answered,
@@ -163,6 +144,29 @@ def _as_span(row: Mapping[str, Any]) -> Mapping[str, Any]:
             for name, value in row.items()
             if is_trace and name not in {"tags", "comments"} and isinstance(value, list) and value
         ],
+    }
+
+
+def _in_utc(time: Any) -> Any:
+    """Return a time with the zone UTC if it has none."""
+    return f"{time}Z" if isinstance(time, str) and _NAIVE.fullmatch(time) else time
+
+
+def _score_of(at: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a score of Langfuse, feedback of LangSmith, or annotation of Phoenix as an annotation."""
+    result, source = object_of(at.get("result")), object_of(at.get("feedbacksource"))
+    word = first_of(at, ("stringvalue", "label")) or result.get("label")
+    score = next(
+        (held[name] for held in (at, result) for name in ("score", "value") if held.get(name) is not None), None
+    )
+    by_model = at.get("source") == "EVAL" or source.get("type") == "model"
+    return {
+        "name": first_of(at, ("key", "name")),
+        "score": None if word and at.get("datatype") in ("CATEGORICAL", "TEXT") else score,
+        "label": word,
+        "explanation": at.get("comment") or result.get("explanation"),
+        "annotator_kind": "LLM" if by_model else at.get("annotatorkind"),
+        "identifier": at.get("id"),
     }
 
 
