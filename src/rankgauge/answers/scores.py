@@ -207,7 +207,9 @@ def _average_precision(useful: BoolArray, more: Sequence[int] | npt.NDArray[np.i
     useful = useful.copy()
     useful[list(more)] = True
     ranks = np.flatnonzero(useful) + 1
-    return 0.0 if not len(ranks) else math.fsum((np.arange(len(ranks)) + 1) / ranks) / len(ranks)
+    if not len(ranks):
+        return 0.0
+    return math.fsum((np.arange(len(ranks)) + 1) / ranks) / len(ranks)
 
 
 def _covered_claims(judged: JudgedAnswer) -> Ternary:
@@ -424,7 +426,9 @@ def _as_tool(name: str, tool: str, judged: JudgedAnswer) -> float:
 
 def relations_of(measure: Measure) -> tuple[str, ...]:
     """Return the relations that a measure needs; for a criterion, with its name."""
-    return (f"criterion {measure.arguments['name']}",) if measure.name == "Criterion" else RELATIONS[measure.name]
+    if measure.name == "Criterion":
+        return (f"criterion {measure.arguments['name']}",)
+    return RELATIONS[measure.name]
 
 
 def score(measure: Measure, judged: JudgedAnswer) -> Score:

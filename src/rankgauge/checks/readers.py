@@ -70,7 +70,9 @@ class CheckInput:
 
     def blocks(self) -> Iterator[PairTable]:
         """Return blocks of whole queries; each is valid only until the next is requested."""
-        return iter([self.table]) if self.table is not None else PairFile(self.file, RUN, ranks=True).blocks()
+        if self.table is not None:
+            return iter([self.table])
+        return PairFile(self.file, RUN, ranks=True).blocks()
 
     @property
     def file(self) -> str | InFormat:

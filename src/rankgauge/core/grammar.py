@@ -77,7 +77,9 @@ _worth = _between(-_MOST, _MOST, closed=True)
 
 
 def _level(value: Any) -> int | float | str:
-    return "best" if isinstance(value, str) and value.strip().lower() == "best" else _between(0, 1e300)(value)
+    if isinstance(value, str) and value.strip().lower() == "best":
+        return "best"
+    return _between(0, 1e300)(value)
 
 
 def _recall(value: Any) -> float:

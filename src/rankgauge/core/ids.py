@@ -192,7 +192,9 @@ class Ids(Frozen):
 
     def not_text(self) -> int:
         """Count distinct ids that are not UTF-8."""
-        return 0 if int(self.data.max()) < 128 else sum(not _is_text(value) for value in set(self.tolist()))
+        if int(self.data.max()) < 128:
+            return 0
+        return sum(not _is_text(value) for value in set(self.tolist()))
 
     def take(self, rows: npt.NDArray[Any] | slice) -> Ids:
         """Return the ids of these rows, sharing the buffer."""

@@ -174,7 +174,9 @@ def way_of(
         if matched >= least and matched > most:
             best, most = way, matched
     # Removing parts of ids can match by chance; it must explain nearly all ids.
-    return None if worth is None and best is not None and not best.both and most <= met else best
+    if worth is None and best is not None and not best.both and most <= met:
+        return None
+    return best
 
 
 def _shared(ours: Collection[bytes], theirs: Collection[bytes]) -> Iterator[Way]:

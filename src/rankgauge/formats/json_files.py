@@ -38,7 +38,9 @@ def json_line_pieces(  # noqa: C901 - one shape of an object after another
     def table() -> PairTable:
         if len(rows.ranks) != len(rows.lines):
             rows.ranks.clear()
-        return rows.table(nested.columns).with_notes(nested.note()) if nested is not None else rows.table(columns)
+        if nested is not None:
+            return rows.table(nested.columns).with_notes(nested.note())
+        return rows.table(columns)
 
     for number, value in objects(lines, rows.name, rows.report):
         if rows.full:

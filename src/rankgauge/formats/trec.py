@@ -201,7 +201,9 @@ def _uncounted(table: PairTable) -> int | None:
     # n distinct integers from 1 to n leave no slot empty.
     seen[np.repeat(table.offsets[:-1], counts)[fits] + values[fits].astype(np.int64) - 1] = True
     missed = np.flatnonzero(~seen)
-    return None if not len(missed) else int(np.searchsorted(table.offsets, missed[0], side="right")) - 1
+    if not len(missed):
+        return None
+    return int(np.searchsorted(table.offsets, missed[0], side="right")) - 1
 
 
 def trec_lines(tables: Iterable[PairTable], layout: Layout, tag: str = "") -> Iterator[bytes]:
