@@ -83,7 +83,9 @@ def test_what_is_unambiguous_is_accepted(tmp_path, files):
     assert re.search(r"bm25 +1\.0000", done.stdout)
 
 
-PRINTF = r"printf 'question,relevant\nYOUR QUESTION,%s\n' fees.md > notes/questions.csv"
+PRINTF = (
+    r"""printf 'question,relevant\nQUESTION 1,"%s"\nQUESTION 2,"%s"\n' fees.md house/hours.md > notes/questions.csv"""
+)
 LOOKED_FOR = "looked for questions.csv, .tsv, or .jsonl, queries.*, and topics.*"
 # The files, what is named, and the fix. A fix after a $ is a command, which is run; then bench finds questions.
 REFUSED = {
@@ -110,6 +112,16 @@ REFUSED = {
     "two columns of documents": (
         {"questions.csv": table("question,first,second").replace(".md,", ".md,fees.md")},
         "its columns 'first', 'second'",
+        "add a column relevant",
+    ),
+    "results of a search": (
+        {"questions.csv": table("question,retrieved documents")},
+        "its columns 'retrieved_documents' are not read as ids of documents",
+        "add a column relevant",
+    ),
+    "documents that are not relevant": (
+        {"questions.csv": table("question,not relevant")},
+        "its columns 'not_relevant' are not read as ids of documents",
         "add a column relevant",
     ),
     "misspelled column": (

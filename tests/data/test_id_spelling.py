@@ -164,3 +164,12 @@ def test_ids_without_their_ending_are_completed():
 @pytest.mark.parametrize("ours", [["1", "2"], ["renewing.md", "fees.md", "hours.md"], PATHS, []])
 def test_ids_that_no_single_change_makes_match_have_no_advice(ours):
     assert id_change(ours, PATHS)[0] == ""
+
+
+def test_no_change_is_advised_that_breaks_the_ids_of_other_documents():
+    assert id_change(["/h/x.md#1", "/h/y#2.md", "/h/z.md#4"], ["x.md", "y#2.md", "z.md"], "doc.id") == ("", 0)
+    assert id_change(["a.md", "b.md", "c"], ["a.md", "b.md", "c.md"], "doc.id") == ("", 2)
+
+
+def test_a_folder_with_quotation_marks_is_quoted():
+    assert id_change(['/"a"/x.md', '/"a"/y.md'], ["x.md", "y.md"], "doc.id") == (r'base="/\"a\""', 2)

@@ -125,3 +125,17 @@ def test_paths_of_windows_are_relative_to_a_folder_with_slashes():
     )
     fixed = LangChain(Object(invoke=lambda text: pages), id_key="source", base="C:/notes")
     assert fixed.search([Query("q", "x")], 10) == [known]
+
+
+def test_ids_that_partly_match_get_no_empty_advice():
+    retriever = LangChain(Object(invoke=lambda text: [Object(id="a", metadata={"page": 3})]))
+    retriever.search([Query("q", "x")], 10)
+    assert retriever.id_advice(["a", "z"], ["a", "b"]) == (
+        "LangChain(..., id_key=...): fields of its metadata are page"
+    )
+
+
+def test_the_base_may_be_a_url():
+    page = Object(id="https://example.org/loans/a.md", metadata={})
+    retriever = LangChain(Object(invoke=lambda text: [page]), base="https://example.org/")
+    assert retriever.search([Query("q", "x")], 10) == [["loans/a.md"]]

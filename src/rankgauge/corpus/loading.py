@@ -13,6 +13,7 @@ from typing import Any
 
 from rankgauge.core.libraries import library
 from rankgauge.core.project_names import find_project_file
+from rankgauge.core.recommendations import next_step
 from rankgauge.core.text import many
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError
@@ -93,24 +94,27 @@ def unjudged_error(collection: Any, folder: str | os.PathLike[str]) -> InputErro
         collection: The collection.
         folder: The folder that was loaded; another source is only named.
     """
-    example, name, queries = next(iter(collection.documents), "d1"), os.fspath(folder), collection.queries
+    documents, name, queries = [*islice(collection.documents, 2)] or ["d1"], os.fspath(folder), collection.queries
+    is_folder = name != "" and Path(name).is_dir()
+    new = is_folder and find_project_file(name) is None
     if queries:
         columns = ", ".join(dict.fromkeys(repr(key) for row in islice(queries.values(), 50) for key in row.fields))
-        new = Path(name).is_dir() and find_project_file(name) is None
         return InputError(
             f"{many(len(queries), 'question')}, none with judgments"
             + (f"; its columns {columns} are not read as ids of documents" if columns else ""),
             where=name,
-            fix=f"add a column relevant with ids of documents, such as {example!r}, or judge some documents: "
+            fix=f"add a column relevant with ids of documents, such as {documents[0]!r}, or judge some documents: "
             f"rankgauge {f'init {shlex.quote(name)}' if new else 'judge create'}",
         )
-    files = pages_of(Path(name))[1] if Path(name).is_dir() else []
+    files = pages_of(Path(name))[1] if is_folder else []
     tables = sorted(file for file in files if file.lower().endswith((".csv", ".tsv", ".xlsx")))
-    fix = f"name the questions: rankgauge init {shlex.quote(name)}"
+    fix = f"name the questions: rankgauge init {shlex.quote(name)}" if new else next_step("project: no questions")
     if tables and tables[0].endswith(".xlsx"):
         fix = f"convert it: {conversions(Path(name), tables)}"
-    elif not tables or tables == ["questions.csv"]:
-        write = f"printf 'question,relevant\\nYOUR QUESTION,%s\\n' {shlex.quote(example)}"
+    elif is_folder and (not tables or tables == ["questions.csv"]):
+        # A comparison needs two questions.
+        examples = shlex.join([documents[0], documents[-1]])
+        write = f'printf \'question,relevant\\nQUESTION 1,"%s"\\nQUESTION 2,"%s"\\n\' {examples}'
         fix = f"write them: {write} > {shlex.quote(f'{name}/questions.csv')}"
     return InputError(
         "there are no questions: looked for questions.csv, .tsv, or .jsonl, queries.*, and topics.*"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections import Counter
@@ -28,6 +29,7 @@ _PART = re.compile(r"(?<=.)(?:[_:/#|\-.]+(?:chunk|part)[_:#|\-.=]?|::|#|-)\d+$")
 _NUMBER = re.compile(r"(?<=[^\d])\d+$")
 # A word directly before a number: DOC486.
 _WORD = re.compile(r"^[A-Za-z]+(?=[0-9]+$)")
+_quoted = partial(json.dumps, ensure_ascii=False)
 # Patterns that ids, one per line, must contain for a transformation to change any of them.
 _BLANKS = re.compile(r"[^\S\n]|[\"']")
 _POINTS = re.compile(r"(?m)^-?\d+\.0+$")
@@ -78,11 +80,13 @@ def id_change(run_ids: Iterable[str], known: Iterable[str], item: str = "") -> t
     ours, theirs = ({text.encode("utf-8", "surrogateescape") for text in ids} for ids in (run_ids, known))
     way = way_of(ours, theirs)
     pairs = [] if way is None else list(matches(way, sorted(ours), theirs))
-    text = in_python(pairs, item)
-    return text, len(pairs) if text else len(ours & theirs)
+    met = len(ours & theirs)
+    # Ids that match unchanged may no longer match.
+    text = in_python(pairs, item) if len(pairs) > met else ""
+    return text, len(pairs) if text else met
 
 
-def in_python(pairs: Iterable[tuple[bytes, bytes]], item: str = "") -> str:
+def in_python(pairs: Collection[tuple[bytes, bytes]], item: str = "") -> str:
     """Return how to turn the first id of each pair into the second, as for `id_change`; empty if it varies."""
     changes = [_difference(_text(ours), _text(theirs)) for ours, theirs in pairs]
     # Ids without a part are not changed by its removal.
@@ -90,15 +94,24 @@ def in_python(pairs: Iterable[tuple[bytes, bytes]], item: str = "") -> str:
     if not all(map(any, changes)) or max(map(len, parts)) != 1 or (any(parts[:2]) and any(parts[2:])):
         return ""
     before, behind, start, end = (part.pop() if part else "" for part in parts)
+    # Of an id without this part, a part of its name would be removed.
+    cut = behind.removesuffix("\0")
+    if cut and any(cut in _text(ours) for (ours, _), change in zip(pairs, changes, strict=True) if not change[1]):
+        return ""
     based = bool(item) and len(before) > 1 and before.endswith("/")
     code = item or "doc_id"
-    code += f'.removeprefix("{before}")' if before and not based else ""
-    cut = f'.rsplit("{behind[:-1]}", 1)[0]' if behind.endswith("\0") else f'.removesuffix("{behind}")'
-    code = (f'"{start}" + ' if start else "") + code + (cut if behind else "") + (f' + "{end}"' if end else "")
+    code += f".removeprefix({_quoted(before)})" if before and not based else ""
+    cut = f".removesuffix({_quoted(cut)})" if cut == behind else f".rsplit({_quoted(cut)}, 1)[0]"
+    code = (
+        (f"{_quoted(start)} + " if start else "")
+        + code
+        + (cut if behind else "")
+        + (f" + {_quoted(end)}" if end else "")
+    )
     if not item:
         return code
     changed = "" if code == item else f"id=lambda {item.partition('.')[0]}: {code}"
-    return ", ".join(filter(None, [f'base="{before[:-1]}"' if based else "", changed]))
+    return ", ".join(filter(None, [f"base={_quoted(before[:-1])}" if based else "", changed]))
 
 
 def _difference(ours: str, theirs: str) -> tuple[str, str, str, str]:

@@ -45,6 +45,10 @@ _RELEVANT = (
 # Columns of documents if queries have no ids; otherwise ordinary fields.
 _WEAK = ("documents", "document", "docs", "doc", "sources", "source", "files", "file")
 _GRADES = ("grade", "relevance", "score")
+# Names of columns whose documents are results of a search, or the opposite of relevant.
+_OTHER_DOCUMENTS = re.compile(
+    r"(^|_)(not|non|un|hits?|top)(_|$)|irrel|wrong|incorrect|negativ|distract|exclu|unrel|retriev|result|predict|actual|found"
+)
 # The id column of a question must not be mistaken for that of a document.
 _OWN_IDS = tuple(name for name in IDS if name not in {"doc_id", "docno", "docid", "corpus-id"})
 _SEPARATOR = re.compile(r"[;|\n]")
@@ -216,7 +220,7 @@ def _column_of_documents(source: TextSource, names: Collection[str], documents: 
         return None
     rows = [row for _, row in itertools.islice(named_rows(source, Faults()), _SAMPLED)]
     answers = _Answers(documents, source)
-    others = [name for name in names if name not in {*_ASKED, *_OWN_IDS}]
+    others = [name for name in names if name not in {*_ASKED, *_OWN_IDS} and not _OTHER_DOCUMENTS.search(name)]
     found = [name for name in others if answers.has_documents_in([row.get(name) for row in rows])]
     return found[0] if len(found) == 1 else None
 

@@ -136,7 +136,10 @@ class DocumentAdapter(FrameworkRetriever):
             if matched > most:
                 named = "" if "id=" in arguments or not key else f'id_key="{key}"'
                 option = ", ".join(filter(None, [named, arguments]))
-                best, most = f"(..., {option}) would match {matched} of {many(len({*values}), 'document')}", matched
+                most = matched
+                best = (
+                    f"(..., {option}) would match {matched} of {many(len({*values}), 'document')}" if option else best
+                )
         return type(self).__name__ + best
 
     def _document_id(self, item: Any, own: Any, data: Mapping[str, Any]) -> str:

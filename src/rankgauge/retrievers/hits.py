@@ -245,8 +245,10 @@ def relative_id(name: str, base: object) -> str:
     Example:
         >>> relative_id("/home/me/handbook/loans/renewing.md", "/home/me/handbook")
         'loans/renewing.md'
+        >>> relative_id("https://example.org/loans", "https://example.org")
+        'loans'
     """
-    path, folder = name.replace("\\", "/"), f"{base or ''}/".replace("\\", "/").replace("//", "/")
+    path, folder = name.replace("\\", "/"), str(base or "").replace("\\", "/").rstrip("/") + "/"
     inside = path.removeprefix(folder) if base else path
     return name if inside == path else inside
 
