@@ -134,3 +134,12 @@ def test_a_draft_of_hostile_rows_is_valid_and_escaped(tmp_path):
     done = run("logs", "import", "a.jsonl", "log", cwd=tmp_path)
     assert done.returncode == 2
     assert not {"\x1b", "\x7f", "\x9b", "\x00"} & {*done.stdout, *done.stderr}
+
+
+def test_opposites_later_times_seconds_and_numbers_are_not_guessed(tmp_path):
+    (tmp_path / "log.csv").write_text(
+        "updated_at,created_at,question,downvote,latency_s,num_results\n"
+        "2026-05-03T11:00:00Z,2026-05-03T10:00:00Z,late fees,1,0.5,3\n"
+    )
+    draft = tomllib.loads(draft_mapping(tmp_path / "log.csv"))
+    assert draft == {"columns": {"time": "created_at"}, "events": [{"kind": "question", "text": "question"}]}

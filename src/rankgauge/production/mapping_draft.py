@@ -39,6 +39,10 @@ _KINDS = {
     **dict.fromkeys(("thumbs", "feedback", "rating", "vote"), "thumbs"),
 }
 _ANY = r"(?s).+"
+# Names for which no guess is made: later times, opposites of thumbs, numbers of documents, and seconds.
+_OTHER = re.compile(
+    r"(?i)updat|modif|delet|expir|down|dislike|negat|unhelp|(^|[_ ])(not|num|n|end)[_ ]|count$|(?<!m)sec(ond)?s?$|[_ ]s$"
+)
 # Kind of event (or empty: all), field, pattern of the name, pattern of all values, and their description.
 _GUESSES = (
     ("", "time", r"time|date|(^|_)ts$|_at$|created|stamp|^t$|^when", _TIME, "times"),
@@ -92,7 +96,10 @@ def draft_mapping(path: str | os.PathLike[str]) -> str:
     for kind, field, names, values, described in _GUESSES:
         name, fits = re.compile(names, re.IGNORECASE), re.compile(values, re.IGNORECASE).fullmatch
         near = [
-            c for c, texts in cells.items() if c not in columns and name.search(c) and texts and all(map(fits, texts))
+            column
+            for column, texts in cells.items()
+            if column not in columns and name.search(column) and not _OTHER.search(column)
+            if texts and all(map(fits, texts))
         ]
         for column in near[:1]:
             columns[column] = field
