@@ -39,7 +39,7 @@ help: ## list the targets
 
 # ---- targets
 
-demo: .venv/runtime.stamp ## create a project of the bundled sample, compare two retrievers, and show the next step
+demo: .venv/runtime.stamp ## create a project from the bundled sample, compare two retrievers, and show the next step
 	@rm -rf build/demo && mkdir -p build/demo
 	@cp $(addprefix $(SAMPLE)/,corpus.jsonl queries.jsonl qrels.txt) build/demo
 	.venv/bin/rankgauge init build/demo

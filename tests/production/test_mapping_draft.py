@@ -48,7 +48,7 @@ def test_an_unknown_log_gets_a_draft_that_runs(name, text, zone, kinds, tmp_path
     assert done.returncode == 2
     assert not (tmp_path / "log").exists()
     target = f"{name.partition('.')[0]}.mapping.toml"
-    assert f"nothing was imported, and {target} is a draft of a mapping" in done.stderr
+    assert f"nothing was imported, and {target} is a draft mapping" in done.stderr
     command = done.stderr.partition("then run rankgauge ")[2].split()
     options = ["--mapping", target, *zone[:1], *["ZONE"] * bool(zone)]
     assert command == ["logs", "import", "--dry-run", *options, name, "log"]

@@ -175,7 +175,7 @@ def create(
     collection: str | None = _collection,
     draw: _Draw,
     guideline: str | None = option("The guideline for judges, in Markdown.  [default: built in]", "FILE"),
-    author: str = option("Your name, with which serve signs you in.  [default: that of the user]", "NAME", default=""),
+    author: str = option("Your name: serve signs you in with it.  [default: your user name]", "NAME", default=""),
     settings: _Settings,
     store: str | None = options.store,
 ) -> None:

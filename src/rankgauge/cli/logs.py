@@ -462,7 +462,7 @@ def import_(
 
     SOURCE is a UBI log, OpenInference or OpenTelemetry spans, an export of Phoenix, Langfuse, or
     LangSmith, MLflow feedback, or, with --mapping, any CSV, JSON lines, or Parquet file. If its format
-    is not known, a draft of a mapping is written instead, with a reason for each guess. Importing a
+    is not known, a draft mapping is written instead, with a reason for each guess. Importing a
     file again adds only new events; an interrupted import resumes. Rows that are not events are
     counted and written to LOG/refused.jsonl.
 
@@ -492,7 +492,7 @@ def import_(
                 write_report(target, draft)
             print_text("".join(f"{for_terminal(line)}\n" for line in draft.splitlines()))
             raise rankgauge.FormatError(
-                f"the format of this log is not known; nothing was imported, and {target} is a draft of a mapping",
+                f"the format of this log is not known; nothing was imported, and {target} is a draft mapping",
                 path=source,
                 fix=f"check the draft, then run rankgauge logs import --dry-run --mapping {target} "
                 f"{'--timezone ZONE ' * ('--timezone' in draft)}{source} {log}",

@@ -279,7 +279,7 @@ def main_measures(measures: Sequence[Measure], tested: Sequence[Measure]) -> Seq
 class Comparison(PairedComparison):
     """Means of runs, their differences, and conclusions.
 
-    Returned by :func:`compare`. Notebooks display it as tables, with its report to unfold below.
+    Returned by :func:`compare`. Notebooks display it as tables, with its report collapsed below.
 
     Attributes:
         evaluations: One evaluation for each run, in the order given.

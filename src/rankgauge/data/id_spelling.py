@@ -115,7 +115,7 @@ def in_python(pairs: Collection[tuple[bytes, bytes]], item: str = "") -> str:
 
 
 def _difference(ours: str, theirs: str) -> tuple[str, str, str, str]:
-    """Return what one id has before and behind the other, and what it lacks; empty if they differ otherwise."""
+    """Return the text before and after `theirs` in `ours`, and the reverse; empty if neither contains the other."""
     before, found, behind = ours.rpartition(theirs)
     if found:
         return before, behind, "", ""

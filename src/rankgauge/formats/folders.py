@@ -37,12 +37,12 @@ _TITLES = {
     ".adoc": re.compile(r"\A\s*=[ \t]+(?P<title>[^\n]+)(?:\n|\Z)"),
     ".org": re.compile(r"\A\s*#\+title:[ \t]*(?P<title>[^\n]+)(?:\n|\Z)", re.IGNORECASE),
 }
-# Elements of HTML whose text is not shown, and those between which lines do not end.
+# Elements of HTML whose text is not displayed, and inline elements.
 _HIDDEN = frozenset({"title", "script", "style", "template", "noscript", "svg"})
 _INLINE = frozenset(
     {"a", "abbr", "b", "code", "em", "i", "kbd", "mark", "q", "s", "small", "span", "strong", "sub", "sup", "u"}
 )
-# Commands that convert other files to texts.
+# Commands that convert other files to text.
 _CONVERTERS = {
     ".pdf": "pdftotext {0}.pdf",
     ".docx": "pandoc {0}.docx -o {0}.md",

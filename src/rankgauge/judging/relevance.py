@@ -27,7 +27,7 @@ _WIDE, _SURE = 30.0, 0.99
 _KEPT = 10_000  # questions
 SPLIT = (
     "chosen more often by some judges than by others (p < 0.05; by chance in up to 5% of questions); "
-    "no interval, and exported as unjudged until somebody grades it in the workbench"
+    "no interval, and exported as unjudged until somebody grades it in the browser"
 )
 
 

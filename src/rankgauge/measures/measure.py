@@ -465,7 +465,7 @@ def parse_all(text: str | Measure, dialect: str | None = None) -> tuple[Measure,
 
     Args:
         text: The name, or several separated by commas; ``P.5,10`` of trec_eval stands for two
-            measures. Or a measure of ir_measures, such as ``ir_measures.nDCG @ 10``.
+            measures. A measure of ir_measures is also accepted, such as ``ir_measures.nDCG @ 10``.
         dialect: As in `parse`.
     """
     if isinstance(text, Measure):

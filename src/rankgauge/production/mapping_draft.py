@@ -1,4 +1,4 @@
-"""`draft_mapping`: a draft of a mapping for a log whose columns are not known."""
+"""`draft_mapping`: a draft mapping for a log whose columns are not known."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FORMATS = {
 }
 _ZONED = r"\d{9,19}(\.\d+)?|\d{4}-\d\d-\d\d[T ].*(Z|UTC|GMT|[+-]\d\d(:?\d\d)?)"
 _TIME = "|".join((_ZONED, r"\d{4}[-/]\d\d?[-/]\d\d?([T ].*)?", *_FORMATS))
-# Words of thumbs that the import does not know.
+# Words for thumbs up and down that the import does not know.
 _WORDS = {"👍": 1, "👎": -1, "good": 1, "bad": -1, "liked": 1, "disliked": -1}
 _THUMBS = (
     r"-?1(\.0)?|0(\.0)?|(thumbs?[_ -]?)?(up|down)|true|false|yes|no|like|dislike|positive|negative|(un|not )?helpful|"
@@ -51,7 +51,7 @@ _GUESSES = (
     ("", "user_id", r"user([._]?(id|name|key|e?mail))?$|customer|client|visitor|account|member", _ANY, "texts"),
     ("", "question_id", r"^id$|(query|question|request|trace|message|search)_?id|uuid", _ANY, "texts"),
     ("", "arm", r"^arm$|variant|experiment|bucket", _ANY, "texts"),
-    ("abstention", "label", r"no_?answer|idk|abst(ain|ention)|fallback", _ANY, "labels; false, 0, and no are no event"),
+    ("abstention", "label", r"no_?answer|idk|abst(ain|ention)|fallback", _ANY, "labels; false, 0, no: no event"),
     ("thumbs", "value", r"thumb|rating|feedback|vote|like|helpful|satisf|reaction|score", _THUMBS, "thumbs, 0 as down"),
     ("answer", "latency_ms", r"latency|duration|elapsed|took|(^|_)ms$", r"[\d.]+", "numbers, read as milliseconds"),
     ("question", "text", r"question|query|prompt|search|utterance|input|^q$", _ANY, "texts"),
@@ -63,9 +63,9 @@ _GUESSES = (
 
 
 def draft_mapping(path: str | os.PathLike[str]) -> str:
-    r"""Return a draft of a mapping (TOML) for a log of unknown format, with reasons; empty if the format is known.
+    r"""Return a draft mapping (TOML) for a log of unknown format, with reasons; empty if the format is known.
 
-    Check it before you import the log with it: a guess is by the name and the values of a column in the first rows.
+    Check it before you use it: each column is guessed from its name and its values in the first rows.
 
     Raises:
         FormatError: If the file is neither JSON nor a table.
@@ -75,7 +75,7 @@ def draft_mapping(path: str | os.PathLike[str]) -> str:
         >>> path = pathlib.Path(tempfile.mkdtemp(), "chat.csv")
         >>> _ = path.write_text("asked_at,question,rating\n1777636800,late fees,up\n", encoding="utf-8")
         >>> print(draft_mapping(path).splitlines()[8])
-        value = "rating"  # the name has "rating"; values are thumbs, 0 as down: up
+        value = "rating"  # the name contains "rating"; values are thumbs, 0 as down: up
     """
     with suppress(FormatError):
         find_format(os.fspath(path))
@@ -104,7 +104,7 @@ def draft_mapping(path: str | os.PathLike[str]) -> str:
         for column in near[:1]:
             columns[column] = field
             lines.setdefault(kind, []).append(
-                f"{field} = {_quoted(column)}  # the name has {_quoted((name.search(column) or column)[0])}; "
+                f"{field} = {_quoted(column)}  # the name contains {_quoted((name.search(column) or column)[0])}; "
                 f"values are {described}: {_shown(cells[column])}"
             )
     own = {field: [text for c in columns if columns[c] == field for text in cells[c]] for _, field, *_ in _GUESSES}
@@ -116,9 +116,9 @@ def draft_mapping(path: str | os.PathLike[str]) -> str:
     unused = [column for column in cells if column not in columns]
     return "\n".join(
         keep(
-            f"# Draft of a mapping, from the first {len(rows)} rows. Check each line.",
+            f"# Draft mapping, from the first {len(rows)} rows. Check each line.",
             *(f"# not used: {column} ({_shown(cells[column])})" for column in unused),
-            unused and f"# attributes = [{', '.join(map(_quoted, unused))}]  # without the number sign: attributes",
+            unused and f"# attributes = [{', '.join(map(_quoted, unused))}]  # remove the first # to import them",
             *(
                 f'separator = "{sign}"  # between documents'
                 for sign in [c for c in "|;," if any(c in text for text in own["documents"] if text[0] != "[")][:1]

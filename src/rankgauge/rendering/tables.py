@@ -461,12 +461,12 @@ def to_latex(table: Table) -> str:
     r"""Return a LaTeX table: ``\usepackage{booktabs,graphicx}``.
 
     Best values are bold, marks are superscripts of zero width (so that decimals are aligned), and
-    notes are one paragraph below. To fit a column of a page with two, a wide table states cells that
+    notes are one paragraph below. To fit one column of a two-column page, a wide table states cells that
     are equal in all rows in its caption; it is set in smaller type, and scaled if it is still wider
     than the column, or higher than most of the page. Every text is escaped; non-Latin characters
     need LuaLaTeX or XeLaTeX.
     """
-    # A column of a page with two has about 45 characters.
+    # A column of a two-column page has about 45 characters.
     if sum(_widths(table)) > 45 and len(table.rows) > 1:
         cells = dict(enumerate(map(set, zip(*table.rows, strict=True))))
         same = {n: cell for n, (cell, *more) in cells.items() if isinstance(cell, str) and not more}

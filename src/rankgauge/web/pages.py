@@ -519,7 +519,7 @@ def markdown_html(text: str, question: str = "", document: str = "") -> Markup:
 
 
 def _image_html(document: str, source: str, words: str) -> str:
-    """Return an image of the collection, whose path begins in the folder of a document; of others, the words."""
+    """Return an image of the collection, whose path is relative to the document; for others, the alternative text."""
     if not (local := _LOCAL.match(source)):
         return str(Markup("[image: {}]").format(words))
     path = posixpath.normpath(posixpath.join("/", posixpath.dirname(document), unquote(local[0])))

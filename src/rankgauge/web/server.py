@@ -93,7 +93,7 @@ def shown_host(host: str) -> str:
 
 
 def _local_secret(project: JudgingProject) -> str:
-    """Return a one-time secret that signs in the creator of the project as admin, or who started the server."""
+    """Return a one-time secret that signs in as admin: the creator of the project, or else the user of the server."""
     with project.reading() as stored:
         name = stored.versions("settings")[-1][2] or getpass.getuser()
     wanted = (name, "admin", "person", False)
