@@ -94,7 +94,7 @@ def in_python(pairs: Collection[tuple[bytes, bytes]], item: str = "") -> str:
     if not all(map(any, changes)) or max(map(len, parts)) != 1 or (any(parts[:2]) and any(parts[2:])):
         return ""
     before, behind, start, end = (part.pop() if part else "" for part in parts)
-    # Of an id without this part, a part of its name would be removed.
+    # An id without this part would lose a part of its name.
     cut = behind.removesuffix("\0")
     if cut and any(cut in _text(ours) for (ours, _), change in zip(pairs, changes, strict=True) if not change[1]):
         return ""
