@@ -41,7 +41,8 @@ _KINDS = {
 _ANY = r"(?s).+"
 # Names for which no guess is made: later times, opposites of thumbs, numbers of documents, and seconds.
 _OTHER = re.compile(
-    r"(?i)updat|modif|delet|expir|down|dislike|negat|unhelp|(^|[_ ])(not|num|n|end)[_ ]|count$|(?<!m)sec(ond)?s?$|[_ ]s$"
+    r"(?i)updat|modif|delet|expir|down|dislike|negat|unhelp|(^|[_ ])(not|num|n|end)[_ ]|"
+    r"count$|(?<!m)sec(ond)?s?$|[_ ]s$"
 )
 # Kind of event (or empty: all), field, pattern of the name, pattern of all values, and their description.
 _GUESSES = (
