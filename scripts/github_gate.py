@@ -14,7 +14,6 @@ import secrets
 import shlex
 import subprocess
 import sys
-import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -84,9 +83,9 @@ def comment(text: str) -> None:
             call(f"{issues}/{number}/comments", "POST", body)
         else:
             call(f"{issues}/comments/{known}", "PATCH", body)
-    except urllib.error.HTTPError as error:
-        # The token of a pull request from a fork is read-only.
-        print(f"::notice title=rankgauge::no comment on the pull request: HTTP status {error.code}")
+    except OSError as error:
+        # The token of a pull request from a fork is read-only, and GitHub may not respond.
+        print(f"::notice title=rankgauge::no comment on the pull request: {error}")
 
 
 def own(url: str, marker: str) -> int | None:

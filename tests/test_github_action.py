@@ -95,12 +95,12 @@ def step(name, folder, **more):
 
 def gate(folder, server, arguments, *, number=7, comment="true", **more):
     (folder / "event.json").write_text(json.dumps({"pull_request": {"number": number}} if number else {}))
-    inputs = {"GATE_ARGUMENTS": arguments, "GATE_NAME": "gate", "GATE_COMMENT": comment, "GATE_TOKEN": "secret"}
+    inputs = {"GITHUB_API_URL": f"http://127.0.0.1:{server.server_port}"}
+    inputs |= {"GATE_ARGUMENTS": arguments, "GATE_NAME": "gate", "GATE_COMMENT": comment, "GATE_TOKEN": "secret"}
     done, files = step(
         "Run the gate",
         folder,
         PYTHON=sys.executable,
-        GITHUB_API_URL=f"http://127.0.0.1:{server.server_port}",
         GITHUB_EVENT_PATH=str(folder / "event.json"),
         GITHUB_REPOSITORY="owner/name",
         GITHUB_SERVER_URL="https://host.example",
@@ -165,9 +165,11 @@ def test_an_error_is_the_summary_and_the_comment(folder):
 def test_without_a_pull_request_or_permission_the_gate_runs_without_a_comment(folder):
     with github(status=403) as server:
         log, outputs, _ = gate(folder, server, f"{QRELS} {BM25}")
-        assert "::notice title=rankgauge::no comment on the pull request: HTTP status 403" in log
+        assert "::notice title=rankgauge::no comment on the pull request: HTTP Error 403" in log
         assert outputs["verdict"] == "IDENTICAL"
         assert len(server.requests) == 1
+        log, _, _ = gate(folder, server, f"{QRELS} {BM25}", GITHUB_API_URL="http://127.0.0.1:1")
+        assert "no comment on the pull request: <urlopen error" in log
         gate(folder, server, f"{QRELS} {BM25}", number=None)
         gate(folder, server, f"{QRELS} {BM25}", comment="false")
         assert len(server.requests) == 1

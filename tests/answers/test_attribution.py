@@ -6,7 +6,7 @@ import math
 import pytest
 
 from rankgauge import InputError
-from rankgauge.answers import AnswerRecord, Claim, ClaimSet, Context, JudgedAnswer
+from rankgauge.answers import AnswerRecord, Blame, BlamedAnswer, Claim, ClaimSet, Context, JudgedAnswer
 from rankgauge.answers.diagnosis import CAUSES, blame
 
 S, C, N = "supported", "contradicted", "not stated"
@@ -147,6 +147,11 @@ def test_tied_stages_are_named_as_tied():
     three = blame([lost, partly, SEEDED["not in the collection"]])
     assert three.summary().startswith("retrieval is at fault in 1 of 3 answers, generation in 1, collection in 1")
     assert blame([SEEDED["no fault"]]).limiting() == ()
+
+
+def test_answers_without_verdicts_are_not_counted_as_faultless():
+    unknown = Blame((BlamedAnswer("q1", "", "not judged", "", math.nan), BlamedAnswer("q2", "", "no fault", "", 1.0)))
+    assert unknown.summary() == "no fault was found in 2 answers, of which 1 cannot be judged"
 
 
 def test_without_a_reference_no_gain_is_invented():

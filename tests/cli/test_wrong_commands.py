@@ -89,14 +89,17 @@ _WRONG = [
     (f"{_PAIR} --base bm25", "--base", "did you mean --baseline?", f"{_PAIR} --baseline bm25"),
     (f"{_PAIR} --baseline bm24", "'bm24'", "runs are: bm25, keyword", f"{_PAIR} --baseline bm25"),
     (f"{_PAIR} --test ttest", "'ttest'", "write --test t", f"{_PAIR} --test t"),
-    ("gate qrels.txt bm25.run --min nDCG@10=0.5", "--min", '"nDCG@10" = { margin = 0.02, floor = 0.5 }', ""),
+    ("gate qrels.txt bm25.run --min nDCG@10=0.5", "--min", '"nDCG@10" = { floor = 0.5 }', ""),
+    ("gate qrels.txt bm25.run --margin 0.01", "--margin", '"nDCG@10" = { margin = 0.02 }', ""),
+    ("gate qrels.txt bm25.run --metric ndcg", "--metric", "rankgauge gate --help lists the options", ""),
+    (f"{_RUN} nDCG@10", "nDCG@10: there is no such file", "commas: -m nDCG@10\n", f"{_RUN} -m nDCG@10"),
     (
         "gate qrels.txt bm25.run",
         "there is no baseline yet",
         "--update-baseline",
         "gate qrels.txt bm25.run --update-baseline",
     ),
-    ("bench docs --retriever bm25", "--retriever", "rankgauge init FOLDER", ""),
+    ("bench docs --retriever bm25", "--retriever", "write --only NAME", ""),
     ("serve --port http", "--port", "The port to listen on", ""),
     ("serve --port 80", "there is no store yet", "rankgauge judge create --questions FILE", ""),
     # measures
@@ -148,7 +151,7 @@ def test_a_group_without_a_command_prints_its_help_on_several_lines(group):
 
 
 def test_the_floor_that_the_fix_for_min_names_is_read(folder):
-    rules = '[gate.measures]\n"nDCG@10" = { margin = 0.02, floor = 0.5 }\n'
+    rules = '[gate.measures]\n"nDCG@10" = { floor = 0.5 }\n'
     (folder / "rankgauge.toml").write_text(rules, encoding="utf-8")
     gate = ("gate", "qrels.txt", "bm25.run", "--rules", "rankgauge.toml", "--no-save")
     assert run(*gate, "--update-baseline", cwd=folder).returncode == 0

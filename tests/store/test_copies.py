@@ -203,10 +203,22 @@ def newer(text):
         (lambda path: changed(path, "rows.jsonl", lambda _: None), "not a complete backup"),
         (lambda path: changed(path, "rows.jsonl", lambda text: text[:-9]), "this row cannot be read"),
         (lambda path: changed(path, "rows.jsonl", lambda text: b'{"table": "judging_choices", "x": 1}\n'), "it has x"),
+        (lambda path: changed(path, "rows.jsonl", lambda text: b"5\n" + text), "not a complete backup"),
         (lambda path: changed(path, "rows.jsonl", without_presentations), "missing row"),
         (lambda path: changed(path, "rankgauge.json", newer), "version 0999"),
     ],
-    ids=["end missing", "start only", "empty", "bit", "no table", "cut row", "other row", "no reference", "newer"],
+    ids=[
+        "end missing",
+        "start only",
+        "empty",
+        "bit",
+        "no table",
+        "cut row",
+        "other row",
+        "number",
+        "no reference",
+        "newer",
+    ],
 )
 def test_a_damaged_backup_is_refused_as_a_whole(damage, said, tmp_path):
     small(tmp_path / "a.db").close()

@@ -188,7 +188,8 @@ class Blame(Result):
         stages, answers = self.stages(), many(len(self.answers), "answer")
         first = next(iter(stages), "")
         if not first:
-            return f"no fault was found in {answers}"
+            unknown = self.totals().get(_UNKNOWN)
+            return f"no fault was found in {answers}" + f", of which {unknown} cannot be judged" * bool(unknown)
         rest = "".join(f", {stage} in {stages[stage]}" for stage in list(stages)[1:])
         return f"{first} is at fault in {stages[first]} of {answers}{rest}"
 

@@ -88,7 +88,7 @@ _CUTOFF = ("--measure", "write the cut-off in the name of the measure: -m nDCG@1
 _MEASURE = ("--measure", "write -m NAME, such as -m nDCG@10")
 _RULES = (
     "--rules",
-    'write it in rankgauge.toml: the lines [gate.measures] and "nDCG@10" = { margin = 0.02, floor = 0.5 }',
+    'write it in rankgauge.toml: the lines [gate.measures] and "nDCG@10" = { margin = 0.02 }',
 )
 _OTHER_NAMES = {
     **dict.fromkeys(("-k", "--k", "--top-k", "--topk", "--cutoff"), _CUTOFF),
@@ -101,7 +101,11 @@ _OTHER_NAMES = {
         ("--qrels", "--qrel", "--judgments", "--truth", "--run", "--runs", "--results"),
         ("[QRELS]", "name the files without options, the judgments first: {} qrels.txt bm25.run"),
     ),
-    **dict.fromkeys(("--margin", "--floor", "--min", "--threshold", "--fail-under", "-m", "--measure"), _RULES),
+    **dict.fromkeys(("--margin", "-m", "--measure"), _RULES),
+    **dict.fromkeys(
+        ("--floor", "--min", "--threshold", "--fail-under"),
+        ("--rules", _RULES[1].replace("margin = 0.02", "floor = 0.5")),
+    ),
     **dict.fromkeys(
         ("run", "test", "score"),
         ("judge", "to evaluate a run, write rankgauge evaluate QRELS RUN; to run retrievers, rankgauge bench FOLDER"),
@@ -117,9 +121,7 @@ _OTHER_NAMES = {
     **dict.fromkeys(("-v", "--verbose", "--all", "--details"), ("--full", "write --full")),
     **dict.fromkeys(("version", "-V"), ("--version", "write rankgauge --version")),
     **{f"--{name}": ("--as", f"write --as {name}") for name in ("csv", "html", "json", "latex", "markdown")},
-    **dict.fromkeys(
-        ("--retriever", "--retrievers"), ("[PROJECT]", "choose them in rankgauge.toml: rankgauge init FOLDER")
-    ),
+    **dict.fromkeys(("--retriever", "--retrievers"), ("--only", "write --only NAME, such as --only bm25")),
     "help": ("", "write {} --help, or rankgauge COMMAND --help"),
     "metrics": ("measures", "write rankgauge measures"),
     "--tie-report": ("--ties", "write rankgauge sensitivity ties QRELS RUN"),
@@ -231,7 +233,7 @@ def _suggestion(error: click.UsageError) -> str:
     )
     needed, fix = (_OTHER_NAMES | (_OF_SQL if command.name == "sql" else {})).get(got, ("", ""))
     close = [each for each in known if len(got) > 2 and each.startswith(got)] or difflib.get_close_matches(
-        got, known, n=1, cutoff=0.7
+        got, known, n=1, cutoff=0.8
     )
     below = [each for each, entry in commands.items() if got in getattr(entry, "commands", {})]
     if fix and needed in {"", *known, *options, *" ".join(command.collect_usage_pieces(error.ctx)).split()}:
@@ -264,7 +266,8 @@ def _print_error(error: Exception) -> int:
     elif isinstance(error, rankgauge.RankgaugeError):
         if error.what == "there is no such file":
             with suppress(rankgauge.RankgaugeError):  # it may be a measure
-                error.fix = f"separate measures by commas: -m nDCG@10,{rankgauge.parse(error.where)}"
+                named = dict.fromkeys(["nDCG@10", str(rankgauge.parse(error.where))])
+                error.fix = f"separate measures by commas: -m {','.join(named)}"
         click.echo(f"error: {error}", err=True)
     elif isinstance(error, OSError):
         # Faults of inputs are our own errors, so this error is from the output.

@@ -69,7 +69,7 @@ def _joined(data: Mapping[str, Any], answers: Iterable[_Answer]) -> Iterator[dic
 def _of_label_studio(annotations: Iterable[Mapping[str, Any]]) -> Iterator[_Answer]:
     for annotation in annotations:
         judge = annotation.get("completed_by")
-        judge = judge.get("email") if isinstance(judge, dict) else judge
+        judge = judge.get("email") or judge["id"] if isinstance(judge, dict) else judge
         for part in () if annotation.get("was_cancelled") else annotation["result"]:
             # Relations between regions have no name.
             if "from_name" in part:
@@ -78,7 +78,11 @@ def _of_label_studio(annotations: Iterable[Mapping[str, Any]]) -> Iterator[_Answ
 
 def _of_argilla(questions: Mapping[str, Iterable[Mapping[str, Any]]]) -> Iterator[_Answer]:
     for question, responses in questions.items():
-        yield from ((question, response.get("user_id"), response["value"]) for response in responses)
+        yield from (
+            (question, response.get("user_id"), response["value"])
+            for response in responses
+            if response.get("status") in {None, "submitted"}
+        )
 
 
 def _of_flattened(item: Mapping[str, Any]) -> Iterator[_Answer]:

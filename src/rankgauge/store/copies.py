@@ -128,7 +128,7 @@ class WholeStore(History):
                     return self._restore(archive, name)
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror}", where=name, fix="check the path") from None
-        except (zipfile.BadZipFile, zlib.error, EOFError, LookupError, TypeError, ValueError) as error:
+        except (zipfile.BadZipFile, zlib.error, EOFError, AttributeError, LookupError, TypeError, ValueError) as error:
             if isinstance(error, RankgaugeError):
                 raise
         raise FormatError(
