@@ -404,6 +404,36 @@ def test_rankings_of_many_lengths_are_not_called_cut():
         assert any("(C109)" in text for text in found.warnings) == warned
 
 
+@pytest.mark.parametrize("form", ["dicts", "tables", "files"])
+def test_depths_and_queries_are_those_of_the_rankings(form, tmp_path):
+    def given(runs):
+        found = runs if form == "dicts" else {name: Run.of(run) for name, run in runs.items()}
+        if form == "files":
+            found = {
+                name: write_run(run, tmp_path / f"{name}.run") or tmp_path / f"{name}.run"
+                for name, run in found.items()
+            }
+        return found
+
+    qrels = {"q1": {"a": 1}, "q2": {"a": 1, "b": 0}, "q3": {"b": 1}}
+    # Most documents are not judged.
+    ten = {"a": 1.0, **{f"x{place}": 1 / (place + 2) for place in range(9)}}
+    nine = dict(list(ten.items())[:9])
+    runs = given(
+        {"ten": dict.fromkeys(("q3", "new", "q1", "q2"), ten), "nine": dict.fromkeys(("q2", "q1", "q3"), nine)}
+    )
+    warnings = compare(qrels, runs, "nDCG@10").warnings
+    assert any(text.startswith("different depths (ten 10 and nine 9):") for text in warnings)
+    assert [text for text in warnings if "(C110)" in text] == [
+        "nine: no ranking reaches rank 10, the cut-off of nDCG@10 (C110)"
+    ]
+    assert not any("(C110)" in text for text in compare(qrels, runs, "nDCG@9").warnings)
+    with pytest.raises(
+        InputError, match="'one' has no judged query in common with another run: it has 'q1', others have 'q2', 'q3'"
+    ):
+        compare(qrels, given({"one": {"new": ten, "q1": ten}, "two": {"q3": ten, "q2": nine}}), "RR")
+
+
 def test_every_finding_of_a_comparison_has_a_kind():
     source = Path(conclusions.__file__).read_text(encoding="utf-8")
     assert sorted(set(re.findall('_finding\\("(C\\d+)"', source))) == [

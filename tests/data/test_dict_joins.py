@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 import pytrec_eval
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
-from rankgauge import Qrels, RankgaugeError, Run, evaluate, parse
+from rankgauge import InputError, Qrels, RankgaugeError, Run, evaluate, parse
+from rankgauge.core import native
 from rankgauge.core.policies import Policies
 from rankgauge.data.joined_blocks import Judgments, join_dicts
+from rankgauge.measures.compiled import program, step_of
 
 
 def judgments_of(source: Any) -> Judgments:
@@ -127,6 +129,29 @@ def test_ties_of_many_documents_are_ordered_as_in_the_table(rng: random.Random, 
     same({"q": judged}, {"q": ranking}, ties=ties)
 
 
+@pytest.mark.skipif(native.core is None, reason="the compiled core was not built")
+@pytest.mark.parametrize(
+    ("grades", "tied", "separated"),
+    [
+        ({"a": -1, "b": 0}, 0, 1),
+        ({"a": -1}, 0, 1),
+        ({"a": 0}, 0, 1),
+        ({"a": 0, "b": 0}, 0, 0),
+        ({"a": 1}, 1, 1),
+        ({"a": 1, "b": 1}, 0, 0),
+        ({"a": 1, "b": 2}, 1, 1),
+        ({"a": 1, "b": 1, "c": 0}, 0, 0),
+    ],
+)
+def test_ties_count_if_another_order_could_change_a_value(grades: Any, tied: int, separated: int) -> None:
+    qrels = Qrels.of({"q": grades})
+    for separate, wanted in ((False, tied), (True, separated)):
+        judgments = Judgments(qrels, qrels, Policies(), program([step_of(parse("P@1"))]), separate)
+        block = join_dicts({"q": {"a": 0.5, "b": 0.5, "c": 0.25}}, judgments)
+        assert block is not None
+        assert block.tied == wanted
+
+
 UNUSUAL: list[Any] = [
     {"": 1.0},
     {"a": 1.0, "": 0.5},
@@ -236,6 +261,47 @@ def test_judgments_of_any_kind_of_ids_meet_text(ids: Any) -> None:
     qrels = Qrels.of({first: {first: 1, second: 2}, second: {second: 1}})
     run = {"8": {"8": 0.5, "7": 0.75}, "7": {"\ufffd7": 1.0, "7": 0.5}, "\ufffd7": {"7": 1.0}}
     same(qrels, run)
+
+
+@pytest.mark.parametrize(
+    ("measure", "grade", "said"),
+    [
+        ("nDCG(gain=exp)", 900, None),
+        ("DCG(gain=exp)@1", 901, "grade 901 is too high for the gain"),
+        ("ERR", 4, None),
+        ("ERR", 4.5, "grade 4.5 is above the top grade 4"),
+        ("nERR(top=5)@1", 6, "grade 6 is above the top grade 5"),
+    ],
+)
+def test_grades_above_the_scale_are_refused_as_by_the_table(measure: str, grade: float, said: str | None) -> None:
+    qrels, run = {"q1": {"d1": grade, "d2": 1}}, {"q1": {"d3": 1.0, "d1": 0.5}}
+    for given_run in (run, Run.of(run)):
+        if said is None:
+            assert evaluate(qrels, given_run, measure).value("q1", measure) > 0
+            continue
+        with pytest.raises(InputError, match=said):
+            evaluate(qrels, given_run, measure)
+
+
+ODD_IDS = st.one_of(
+    DOCS,
+    st.sampled_from(["q1", " q1", "e\u0301", "\ufeffq1", "1", 1, 1.0, True, b"q1", b"\xff", Doc("q1"), "\ud800", ""]),
+)
+
+
+@example({"q1": {}, "q2": {"d1": 1}})
+@example({1: {"d1": 1}})
+@example({b"\xff": {"d1": 1}})
+@example({"q1": {1: 1}})
+@example({"q1": {b"\xff": 1}})
+@example({"query_id": {"0": "q1"}, "doc_id": {"0": "d1"}, "relevance": {"0": 1}})
+@given(st.dictionaries(ODD_IDS, st.dictionaries(ODD_IDS, st.integers(-1, 3), max_size=3), max_size=3))
+def test_texts_of_judgments_are_those_of_their_table(source: Any) -> None:
+    try:
+        found = Qrels.of(source)
+    except RankgaugeError:
+        return
+    assert found.texts == Qrels(found.table).texts
 
 
 def test_mismatched_judgments_are_reported_as_by_the_table() -> None:

@@ -90,6 +90,9 @@ def test_weights_are_traffic():
     ev = evaluate(qrels, run, "RR", weights={"q1": 3, "q2": 1})
     assert ev.mean()["RR"] == math.fsum([3 * 1.0, 1 * 0.5]) / 4
     assert "means are weighted by query" in ev.notes
+    # One query has one of one document judged, the other one of two.
+    assert ev.coverage[10] == 0.75
+    assert set(evaluate(qrels, run, "RR").notes) < set(ev.notes)
 
 
 def test_a_sum_has_no_weights():

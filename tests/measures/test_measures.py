@@ -13,10 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from oracles import ORACLES
+from oracles import ORACLES, Seen
 from strategies import Batch, batch, batches, bound, by_loop, differs, few_scores, joined, many_scores, values
 
-from rankgauge import list_measures, measures, parse
+from rankgauge import Qrels, evaluate, list_measures, measures, parse
+from rankgauge.core import native
+from rankgauge.core.policies import Policies
+from rankgauge.data.joined_blocks import Judgments, join_dicts
+from rankgauge.measures.compiled import COMPILED_MEASURES, step_of
 from rankgauge.measures.declaration import SPECIAL
 from rankgauge.measures.measure import Measure
 
@@ -61,6 +65,7 @@ def variants(bare: Measure) -> list[Measure]:
             found.append(bare(**params))
             if "k" in bare.declaration.words and word != "k":
                 found.append(bare(**{**params, "k": 3}))
+                found.append(bare(**{**params, "k": "0.5R"}))
             if "residual" in bare.declaration.words and word != "judged_only":
                 residual = bare(residual=True)
                 taken = {w: v for w, v in params.items() if w in residual.declaration.words}
@@ -128,6 +133,33 @@ def test_any_small_case_agrees_with_the_loops(made: Batch, chosen: tuple[Measure
     for row, query in enumerate(made.qrels):
         for column, measure in enumerate(chosen):
             ours, theirs = float(found[row, column]), by_loop(measure, made.seen(query))
+            assert not differs(ours, theirs), f"{measure} of {query}: {ours!r}, loop {theirs!r}"
+
+
+def reordered(made: Batch, query: str, ties: str) -> Seen:
+    """Return a query with equal scores in descending order of grade, unjudged documents last; if worst, reversed."""
+    sign, grades = (-1 if ties == "best" else 1), made.qrels[query]
+
+    def key(doc: str) -> tuple[float, float]:
+        return -made.run[query][doc], sign * grades.get(doc, -math.inf)
+
+    return Seen(sorted(made.run[query], key=key), grades)
+
+
+@pytest.mark.skipif(native.core is None, reason="the compiled core was not built")
+@pytest.mark.parametrize("ties", ["trec", "best", "worst"])
+@pytest.mark.parametrize("grades", [(-1, 0, 0, 1, 1, 2, 3, 4), (-2.5, -1, 0, 0.5, 1, 1.5, 2, 2.25, 3.75, 4)], ids=str)
+def test_the_compiled_core_agrees_with_the_loops(grades: tuple[float, ...], ties: str) -> None:
+    made = batch(5, queries=20, grades=grades, deepest=20)
+    asked = [measure for measure in ALL_VARIANTS if step_of(measure)]
+    assert {measure.name for measure in asked} == COMPILED_MEASURES
+    qrels = Qrels.of(made.qrels)
+    assert join_dicts(made.run, Judgments(qrels, qrels, Policies(ties=ties))) is not None
+    found = evaluate(made.qrels, made.run, asked, ties=ties)
+    for query in made.run.keys() & made.qrels.keys():
+        seen = made.seen(query) if ties == "trec" else reordered(made, query, ties)
+        for measure in asked:
+            ours, theirs = found.value(query, measure), by_loop(measure, seen)
             assert not differs(ours, theirs), f"{measure} of {query}: {ours!r}, loop {theirs!r}"
 
 

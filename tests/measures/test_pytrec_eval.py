@@ -144,7 +144,7 @@ def test_the_name_of_the_twin_is_read_as_the_measure(name: str) -> None:
         assert parse(trec) == measure
 
 
-@pytest.mark.parametrize("mult", ["0.2", "0.5", "", "1.4", "2"])
+@pytest.mark.parametrize("mult", ["0.05", "0.2", "0.5", "", "1.4", "2"])
 @pytest.mark.parametrize("name", ["P", "R", "nDCG", "AP", "Success", "RelP"])
 def test_a_cut_off_relative_to_r_agrees_with_the_cut_off_of_each_query(name: str, mult: str, twin: Twin) -> None:
     found = values(twin.joined, [parse(f"{name}@{mult}R")])[:, 0].tolist()

@@ -77,7 +77,7 @@ def tied(seed: int, queries: int = 30, deepest: int = 9, judged: float = 0.7) ->
 def variants(bare: Measure) -> list[Measure]:
     """Return a measure with relevant parameters, except those without a closed form."""
     grid: dict[str, tuple[Any, ...]] = {
-        "k": (None, 1, 2, 3, 5, 20),
+        "k": (None, 1, 2, 3, 5, 20, "0.7R"),
         "rel": (1, 2),
         "gain": ("linear", "exp", {0: 1, 1: 5, 2: 0.5}),
         "ideal": ("judged", "retrieved", "topk"),

@@ -670,11 +670,44 @@ def test_a_row_with_none_of_its_events_is_refused(tmp_path):
         ({"columns": {"time": "t", "kind": "k"}, "kinds": {"x": "tap"}}, "'tap' is not a kind"),
         ({"columns": {"time": "t", "kind": "k"}, "first_rank": 2}, "neither 0 nor 1"),
         ({"columns": {"time": "nope", "kind": "type"}}, "there is no column 'nope'"),
+        *(
+            ({"columns": {"time": "t"}, "events": [{"kind": "click"}], "time_format": f"%H {part}"}, "is not valid")
+            for part in ("%Q", "%s", "%", "%-Q", "%%%")
+        ),
     ],
 )
 def test_a_wrong_mapping_is_refused(tmp_path, mapping, message):
     with pytest.raises(FormatError, match=message):
         import_log(table(tmp_path / "log.csv"), tmp_path / "log", mapping=mapping)
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "when"),
+    [
+        ("%d.%m.%Y %H:%M", "02.05.2026 12:01", "2026-05-02 10:01:00"),
+        ("%m/%d/%Y %I:%M:%S.%f %p", "05/02/2026 01:02:03.004005 PM", "2026-05-02 11:02:03.004005"),
+        ("%d.%m.%y %-H o'clock '%%", "02.05.26 9 o'clock '%", "2026-05-02 07:00:00"),
+        ("%d.%m.%Y %H:%M %z", "02.05.2026 12:01 -0330", "2026-05-02 15:31:00"),
+        ("%d.%m.%Y %H:%M %Z", "02.05.2026 12:01 Asia/Tokyo", "2026-05-02 03:01:00"),
+        ("%d.%m.%Y %H:%M", "2026-05-02T12:01:00Z", "2026-05-02 12:01:00"),
+    ],
+)
+def test_times_of_a_given_format_and_rows_that_are_questions(tmp_path, form, text, when):
+    source = tmp_path / "log.csv"
+    rows = [(text, "fees?", "d1"), (text, "fees?", "d1"), (text, "fees?", "d2"), (text, "hours?", "d1")]
+    source.write_text("".join(",".join(row) + "\n" for row in [("at", "asked", "opened"), *rows]), encoding="utf-8")
+    mapping = {
+        "columns": {"time": "at"},
+        "events": [{"kind": "question", "text": "asked"}, {"kind": "click", "documents": "opened"}],
+        "time_format": form,
+    }
+    for new in ({"question": 3, "click": 3}, {}):
+        report = import_log(source, tmp_path / "log", mapping=mapping, timezone="Europe/Berlin")
+        assert {kind: count for kind, count in report.events.items() if count} == new
+    with EventLog(tmp_path / "log").connection() as connection:
+        found = connection.execute("SELECT time::VARCHAR, question_id, kind FROM events").fetchall()
+    assert {time for time, *_ in found} == {when}
+    assert sorted(Counter(question for _, question, _ in found).values()) == [2, 2, 2]
 
 
 def test_csv_rows_of_another_width_are_refused_with_their_line(tmp_path):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -239,7 +240,8 @@ def draft_mapped(connection: Any, mapping: LogMapping, columns: Mapping[str, str
 def _in_format(cell: str, form: str) -> str:
     """Return the SQL for a time in this format as ISO 8601; other texts stay as they are."""
     constant = form.replace("'", "''")  # no parameter: DuckDB 1.1 needs a constant
-    return f"coalesce(strftime(try_strptime(known({cell}), '{constant}'), '%Y-%m-%d %H:%M:%S.%f'), known({cell}))"
+    zone = "Z" * ("%z" in form.lower())  # DuckDB converts a time with a zone to UTC
+    return f"coalesce(strftime(try_strptime(known({cell}), '{constant}'), '%Y-%m-%d %H:%M:%S.%f{zone}'), known({cell}))"
 
 
 def _with_statement(own: Mapping[str, str], shared: Mapping[str, str]) -> Mapping[str, str]:
@@ -287,6 +289,8 @@ def stored() -> str:
 
 # Fields of an event that can be mapped to a column.
 FIELDS = tuple(name for name in COLUMNS if name not in {"source", "attributes"})
+# Parts of a format of times that all versions of DuckDB read.
+_SPECIFIERS = re.compile("%(-?[dHIjmMSy]|[aAbBcfpuUwWxXYzZ%])")
 # The parts of a mapping: type and example.
 _PARTS: Mapping[str, tuple[Any, str]] = {
     "columns": (Mapping, '[columns], then time = "ts"'),
@@ -365,7 +369,7 @@ def _faults(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for key, value in content.items():
         if key not in _PARTS:
             yield f"{key!r} is not part of a mapping", f"the parts are: {', '.join(_PARTS)}"
-        elif not isinstance(value, _PARTS[key][0]):
+        elif not isinstance(value, _PARTS[key][0]) or (key == "time_format" and "%" in _SPECIFIERS.sub("", value)):
             yield f"{key} = {value!r:.40} is not valid", f"write {_PARTS[key][1]}"
     columns, events = content.get("columns", {}), content.get("events", [])
     if not all(isinstance(event, Mapping) for event in events):
