@@ -297,3 +297,12 @@ def test_a_pool_of_long_runs_takes_linear_time(tmp_path):
             assert build_pool(made, texts, [run], random=1).documents == queries * 11
 
     assert_linear(make, pool, 600)
+
+
+def test_an_empty_pool_names_its_reason(small, tmp_path):
+    with pytest.raises(rankgauge.InputError, match="no runs or searches") as error:
+        build_pool(small, rankgauge.Collection())
+    assert error.value.fix.startswith("add documents")
+    unrelated = rankgauge.Collection.of({"d1": "unrelated"})
+    with pytest.raises(rankgauge.InputError, match="no run or search found a document"):
+        build_pool(small, unrelated, retrievers={"bm25": BM25()})

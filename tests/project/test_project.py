@@ -281,3 +281,11 @@ def test_a_gate_takes_a_saved_evaluation(folder, command):
 def test_of_several_grades_of_a_document_those_of_tasks_and_in_sight_count_before_the_collection():
     collected = CollectedGrades(graded={"a": 1}, in_sight={"b": 1}, chosen={"c": 1, "d": 1})
     assert collected.beside({"a": 2, "b": 2, "c": 2, "e": 2}) == {"a": 1, "b": 1, "c": 2, "d": 1, "e": 2}
+
+
+def test_without_documents_there_is_nothing_to_pool(tmp_path):
+    (tmp_path / "questions.csv").write_text("question\nlate fees\n", encoding="utf-8")
+    (tmp_path / "rankgauge.toml").write_text('version = 1\ncollection = "."\n', encoding="utf-8")
+    with JudgingProject.create(tmp_path / ".rankgauge" / "store.db") as made:
+        made.add_questions([Question("q1", "late fees")])
+    assert Project(tmp_path).status().next_step.startswith("name the documents")

@@ -222,9 +222,13 @@ def build_pool(
     missing = _add(sources, rankings, texts, k)
     if not sources and not random:
         raise InputError(
-            "there are no runs or searches to take candidates from",
+            "no run or search found a document"
+            if rankings
+            else "there are no runs or searches to take candidates from",
             where=project.where,
-            fix="pass runs, search the collection (--bm25, --dense), or draw documents (--random)",
+            fix="pass runs, search the collection (--bm25, --dense), or draw documents (--random)"
+            if texts.documents
+            else "add documents (.md, .txt, or corpus.jsonl) to the collection, or pass runs",
         )
     before = _stored(project)
     # Random documents are drawn once: a later draw would have a different probability.

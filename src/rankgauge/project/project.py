@@ -361,6 +361,8 @@ class Project:
             facts["judgments" if facts else "documents"] = error.what
             missing = "project: no judgments" if facts.get("questions", "0") != "0" else "project: no questions"
             state = self._judging_status()[1] or missing
+            if state == "project: no candidates" and facts.get("documents") == "0":
+                state = "project: no questions"
             judgments = None
         for fact, (text, next_state) in {
             "evaluations": self._evaluation_status(judgments),
