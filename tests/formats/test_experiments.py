@@ -59,6 +59,9 @@ def test_runs_of_several_experiments_are_systems():
     runs = [{"run_type": "chain", "session_id": name, "outputs": {"a": name}} for name in ("s1", "s2")]
     sets = read_answers([{"id": "q1", "inputs": {"q": "fee?"}, "outputs": _TOLD, "runs": runs}])
     assert {s.system: s.records[0].answer for s in sets} == {"s1": "s1", "s2": "s2"}
+    # The id of a single experiment is no name.
+    (one,) = read_answers([{"id": "q1", "inputs": {"q": "fee?"}, "outputs": _TOLD, "runs": runs[:1]}])
+    assert (one.system, one.records[0].answer) == ("answers", "s1")
 
 
 def test_a_failure_of_a_system_is_an_empty_answer():

@@ -197,6 +197,37 @@ def test_observations_and_scores_of_langfuse_are_joined(tmp_path):
         assert connection.execute("SELECT label FROM events WHERE kind = 'other'").fetchall() == [("feedback",)]
 
 
+_FEEDBACK = {"id": "f1", "run_id": "t1", "key": "user_score", "created_at": "2026-05-01T12:01:00"}
+
+
+@pytest.mark.parametrize(
+    ("row", "value"),
+    [
+        (_SCORE | {"data_type": "BOOLEAN", "value": 0, "string_value": "False"}, -1.0),
+        (_SCORE | {"data_type": "BOOLEAN", "value": 1, "string_value": "True"}, 1.0),
+        (_SCORE | {"data_type": "CATEGORICAL", "value": 0, "string_value": "positive"}, 1.0),
+        (_FEEDBACK | {"score": 0, "value": 1}, -1.0),
+        (_FEEDBACK | {"score": None, "value": 1}, 1.0),
+    ],
+)
+def test_a_score_has_one_value(row, value, tmp_path):
+    import_log(_lines(tmp_path / "scores.jsonl", [row]), tmp_path / "log", format="spans")
+    assert [(kind, found) for kind, *_, found, _ in _events(tmp_path / "log")] == [("thumbs", value)]
+
+
+def test_scores_of_retrieved_documents_are_kept(tmp_path):
+    documents = [
+        {"page_content": "Fees", "metadata": {"source": "fees.md"}, "score": 0.75},
+        {"id": "d2", "score": 0.25},
+    ]
+    rows = _langfuse_observations()
+    rows[1]["output"] = json.dumps(documents)
+    import_log(_lines(tmp_path / "observations.jsonl", rows), tmp_path / "log")
+    with EventLog(tmp_path / "log").connection() as connection:
+        found = connection.execute("SELECT documents, scores FROM events WHERE kind = 'retrieval'").fetchall()
+    assert found == [(["fees.md", "d2"], [0.75, 0.25])]
+
+
 def _langfuse_trace():
     """A row of the table of traces, as the user interface exports it, with a column for each score."""
     return {

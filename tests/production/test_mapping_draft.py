@@ -6,7 +6,7 @@ import tomllib
 import pytest
 from command import run
 
-from rankgauge.production import EventLog, draft_mapping
+from rankgauge.production import EventLog, draft_mapping, import_log
 
 _SHOP = """\
 ts,customer_id,search_id,search_term,results,clicked_doc,rating,response_ms,device
@@ -143,3 +143,27 @@ def test_opposites_later_times_seconds_and_numbers_are_not_guessed(tmp_path):
     )
     draft = tomllib.loads(draft_mapping(tmp_path / "log.csv"))
     assert draft == {"columns": {"time": "created_at"}, "events": [{"kind": "question", "text": "question"}]}
+
+
+def test_every_word_for_thumbs_has_its_sign(tmp_path):
+    up = ["👍", "good", "liked", "up", "yes", "true", "1", "positive", "helpful", "thumbs_up"]
+    down = ["👎", "bad", "disliked", "down", "no", "false", "0", "-1", "negative", "not helpful", "thumbs_down"]
+    rows = [
+        f"2026-05-01T12:00:00Z,{question},{word}" for question, words in (("up", up), ("down", down)) for word in words
+    ]
+    _, mapping = _draft(tmp_path, "\n".join(["asked_at,question,rating", *rows, ""]))
+    import_log(tmp_path / "a.csv", tmp_path / "log", mapping=mapping)
+    with EventLog(tmp_path / "log").connection() as connection:
+        found = connection.execute(
+            """SELECT asked.text, thumbs.value, count(*) FROM events asked JOIN events thumbs USING (question_id)
+            WHERE asked.kind = 'question' AND thumbs.kind = 'thumbs' GROUP BY ALL ORDER BY ALL"""
+        ).fetchall()
+    assert found == [("down", -1.0, len(down)), ("up", 1.0, len(up))]
+
+
+@pytest.mark.parametrize(("latency", "guessed"), [("120.5", True), ("120 ms", False), ("0,5", False)])
+def test_only_plain_numbers_are_milliseconds(latency, guessed, tmp_path):
+    _, mapping = _draft(tmp_path, f'asked_at,question,latency,docs\n2026-05-01T12:00:00Z,a,"{latency}","a, b|c; d"\n')
+    assert ("latency_ms" in [key for event in mapping["events"] for key in event]) is guessed
+    # Commas and semicolons are more frequent within names.
+    assert mapping["separator"] == "|"
