@@ -535,7 +535,7 @@ def test_the_command_prints_the_means_of_evaluate_and_writes_the_values(tmp_path
     policies = ("--ties", "worst", "--undefined", "skip")
     done = command(*files, *measures, *policies, "--values", values, "--as", "json")
     assert done.returncode == 0, done.stderr
-    printed = json.loads(done.stdout)
+    printed = json.loads(done.stdout)["rows"]
     expected = {
         name: rankgauge.evaluate(QRELS, run, MEASURES, ties="worst", undefined="skip") for name, run in RUNS.items()
     }
