@@ -173,3 +173,8 @@ def test_no_change_is_advised_that_breaks_the_ids_of_other_documents():
 
 def test_a_folder_with_quotation_marks_is_quoted():
     assert id_change(['/"a"/x.md', '/"a"/y.md'], ["x.md", "y.md"], "doc.id") == (r'base="/\"a\""', 2)
+
+
+def test_names_that_several_folders_have_get_no_folder():
+    assert id_change(["fees.md", "hours.md"], ["loans/fees.md", "house/fees.md", "house/hours.md"]) == ("", 0)
+    assert id_change(["fees.md", "hours.md"], ["house/fees.md", "house/hours.md"]) == ('"house/" + doc_id', 2)

@@ -79,7 +79,13 @@ def id_change(run_ids: Iterable[str], known: Iterable[str], item: str = "") -> t
     """
     ours, theirs = ({text.encode("utf-8", "surrogateescape") for text in ids} for ids in (run_ids, known))
     way = way_of(ours, theirs)
-    pairs = [] if way is None else list(matches(way, sorted(ours), theirs))
+    found = {}
+    if way is not None:
+        known_as = _known(way, theirs)
+        found = {value: _candidates(way, known_as, value) for value in sorted(ours - theirs)}
+    # Documents of the same name in several folders cannot be told apart.
+    ambiguous = any(len(others) > 1 for others in found.values())
+    pairs = [] if ambiguous else [(value, others[0]) for value, others in found.items() if others]
     met = len(ours & theirs)
     # Ids that match unchanged may no longer match.
     text = in_python(pairs, item) if len(pairs) > met else ""
