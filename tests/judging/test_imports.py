@@ -383,3 +383,10 @@ def test_a_broken_export_is_an_error_that_names_the_record(task, project, tmp_pa
     with pytest.raises(FormatError, match=r"r\.json: record 3 is not as Label Studio or Argilla writes it"):
         import_judgments(project, tmp_path / "r.json")
     assert not project.judgments()
+
+
+def test_an_export_without_annotations_is_named(project, tmp_path):
+    skipped = {"data": {"query": "q1"}, "annotations": [{"completed_by": 1, "was_cancelled": True, "result": []}]}
+    (tmp_path / "tasks.json").write_text(json.dumps([skipped]), encoding="utf-8")
+    with pytest.raises(FormatError, match="there are no annotations"):
+        import_judgments(project, tmp_path / "tasks.json")

@@ -202,6 +202,12 @@ def _columns_of_judges(source: Any) -> dict[str, str] | None:
     if form not in {"csv", "tsv", "jsonl", "json"} or (form == "json" and not _is_list(source)):
         return None
     header = next(row_cells(source), (0, {}))[1]
+    if form == "json" and not header:
+        raise FormatError(
+            "there are no annotations: tasks are open or skipped",
+            path=source_name(source),
+            fix="annotate tasks, and export them again",
+        )
     words = {column_word(name): name for name in reversed(list(header))}
     columns = columns_of(header, JUDGMENTS)
     judge = next((words[word] for word in _JUDGES if word in words), None)
