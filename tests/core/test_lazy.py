@@ -53,6 +53,15 @@ def test_a_module_is_imported_when_a_name_of_it_is_used(package, capsys):
         package.nope  # noqa: B018
 
 
+def test_an_attribute_that_a_dependency_lacks_is_named(tmp_path, monkeypatch):
+    (tmp_path / "lazy_fault.py").write_text(PACKAGE.replace("lazy_package", "lazy_below"))
+    (tmp_path / "lazy_below.py").write_text("import json\nfirst = json.no_such_name\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    package = importlib.import_module("lazy_fault")
+    with pytest.raises(ImportError, match=r"lazy_below.* cannot be imported: module 'json' has no attribute 'no_such"):
+        package.first  # noqa: B018
+
+
 def test_other_imports_are_not_affected():
     original = builtins.__import__
     from rankgauge.core.lazy import lazy_imports

@@ -50,11 +50,15 @@ def lazy_imports(namespace: dict[str, Any]) -> Iterator[None]:
     def load(name: str) -> Any:
         module, home = f"{package}.{name}", homes.get(name)
         if home == package or module in modules:
-            namespace[name] = importlib.import_module(module)
-        elif home is not None:
-            namespace[name] = getattr(importlib.import_module(home), name)
-        else:
+            home = module
+        elif home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        try:
+            loaded = importlib.import_module(home)
+        except AttributeError as error:
+            # Python would report that the package has no such name.
+            raise ImportError(f"{home} cannot be imported: {error}") from error
+        namespace[name] = loaded if home == module else getattr(loaded, name)
         return namespace[name]
 
     with _LOCK:

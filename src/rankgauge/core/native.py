@@ -39,7 +39,7 @@ def warn_if_missing() -> None:
     """Warn once if the core is missing, unless it is disabled."""
     if core is None and os.environ.get("RANKGAUGE_NATIVE") != "0":
         warnings.warn(
-            "the compiled core of rankgauge is missing, so evaluations take longer; to build it, "
+            "the compiled core of rankgauge is missing or outdated, so evaluations take longer; to build it, "
             "install a C compiler, and run: pip install --force-reinstall --no-cache-dir --no-deps "
             "rankgauge",
             stacklevel=2,
