@@ -327,7 +327,7 @@ def _swapped(query: Query, first: Hits, other: Hits) -> bool:
 
 
 def _shown(hits: Hits) -> str:
-    return f"[{', '.join(hits.ids[:4])}{', ...' * (len(hits) > 4)}]"
+    return f"[{', '.join(hits.ids[:4])}{', ...' if len(hits) > 4 else ''}]"
 
 
 def _odd_queries(asked: _CheckedRetriever) -> list[RetrieverCheck]:

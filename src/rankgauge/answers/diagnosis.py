@@ -189,7 +189,7 @@ class Blame(Result):
         first = next(iter(stages), "")
         if not first:
             unknown = self.totals().get(_UNKNOWN)
-            return f"no fault was found in {answers}" + f", of which {unknown} cannot be judged" * bool(unknown)
+            return f"no fault was found in {answers}" + (f", of which {unknown} cannot be judged" if unknown else "")
         rest = "".join(f", {stage} in {stages[stage]}" for stage in list(stages)[1:])
         return f"{first} is at fault in {stages[first]} of {answers}{rest}"
 

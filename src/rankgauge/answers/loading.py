@@ -204,7 +204,7 @@ def _records(source: Any, texts: Mapping[str, str] | None, notes: list[str], *, 
     unread: dict[str, None] = {}
     records = [_record(row, place, texts, unread, answers=answers) for place, row in rows]
     if unread:
-        some = ", ".join(map(repr, list(unread)[:_SHOWN])) + ", ..." * (len(unread) > _SHOWN)
+        some = ", ".join(map(repr, list(unread)[:_SHOWN])) + (", ..." if len(unread) > _SHOWN else "")
         notes.append(f"{name}: unknown fields ignored: {some}")
     return records
 

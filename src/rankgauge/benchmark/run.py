@@ -124,7 +124,7 @@ class Tally:
             self.beyond and f"{many(self.beyond, 'hit')} removed: ranked below k",
             self.unknown
             and f"WARNING: {many(self.unknown, 'hit')} not in the collection; they count as not relevant"
-            + f"; {self.id_advice}" * bool(self.id_advice),
+            + (f"; {self.id_advice}" if self.id_advice else ""),
             self.ascending
             and f"WARNING: the scores of {many(self.ascending, 'query')} increase with rank; "
             "if they are distances, the rankings are reversed: negate them",
@@ -262,7 +262,7 @@ class BenchmarkRun(Result):
                 self._failure_text(),
                 where=f"run {self.name!r}",
                 fix=(own if own and not self.tally.reused else 'run them again (rerun="failed", --failed)')
-                + others * (lost < self.tally.queries),
+                + (others if lost < self.tally.queries else ""),
             )
 
     @cached_property

@@ -364,7 +364,7 @@ def gold(*, file: str, store: str | None = options.store) -> None:
     with judging.JudgingProject(store) as opened:
         tests = judging.load_gold(file, opened)
         opened.add_gold(tests)
-    print_message(f"added {len(tests)} hidden test{'s' * (len(tests) != 1)}")
+    print_message(f"added {counted(len(tests), 'hidden test')}")
 
 
 @judge.command(short_help="Invite a judge, and print the secret link.")

@@ -157,8 +157,7 @@ def health(
         )
     out.print(result)
     if start:
-        count = f"{start} evaluation{'s' * (start > 1)}"
-        print_message(f"excluded: {count} before {'; '.join(trend.points[start].breaks)}")
+        print_message(f"excluded: {counted(start, 'evaluation')} before {'; '.join(trend.points[start].breaks)}")
 
 
 @command(short_help="Compare two arms of an A/B test, at any time.")

@@ -128,7 +128,7 @@ class DecidingDocuments(Result):
     def table(self) -> Table:
         """Return the bounds with the conclusion as title, and the first documents."""
         columns = ("query", "document", f"rank in {self.baseline}", f"rank in {self.run}", "potential")
-        matter = f"at most {many(len(self), 'document')} matter{'s' * (len(self) == 1)}"
+        matter = f"at most {many(len(self), 'document')} {'matters' if len(self) == 1 else 'matter'}"
         return Table(
             columns=columns if len(self) else (),
             rows=tuple(map(astuple, self.top(_SHOWN))),

@@ -430,7 +430,7 @@ def _collection_or_part(source: Any, kind: Content | None, form: str | None, req
     if kind == "qrels" and held.qrels is not None:
         return replace(_convert_in_memory(held.qrels, request), source=name)
     if kind in {"run", "qrels"}:
-        fix = "choose queries or documents" + (", or qrels" * (held.qrels is not None))
+        fix = "choose queries or documents" if held.qrels is None else "choose queries, documents, or qrels"
         raise InputError(f"the collection has no {kind}", where=name, fix=fix)
     return _lines_written(partial(_rows, held, kind), FileContent(kind, "collection"), name, request)
 

@@ -117,7 +117,7 @@ class _Queue:
         """Read the next block."""
         if self._parts:
             last = self._parts.pop()
-            self._parts += [replace(last, table=last.table.compact())] * bool(len(last))
+            self._parts += [replace(last, table=last.table.compact())] if len(last) else []
         block = next(self._blocks, None)
         self.ended = block is None
         self._parts += [] if block is None else [block]

@@ -223,8 +223,8 @@ class Simulation:
         """
         levels = {
             IGNORED: _UNPROMPTED,
-            SWAPPED: _LEVEL * bool(patterns.swapped),
-            REVERSED: _LEVEL * bool(patterns.reversed),
+            SWAPPED: _LEVEL if patterns.swapped else 0,
+            REVERSED: _LEVEL if patterns.reversed else 0,
         }
         sure = {
             cause: level > 0 and self._measured(cause, patterns).gain(column, rows, level).significant

@@ -252,7 +252,7 @@ class InputChecks:
         code = in_python(met) if self._paths[1] == "RUN" else ""
         fix = f"use {code} as the document id" if code else self._copy_command()
         if len({doc for _, doc in met}) < len({doc for doc, _ in met}):
-            fix = "write ids of documents instead of chunks, each at its best rank" + f": {code}" * bool(code)
+            fix = "write ids of documents instead of chunks, each at its best rank" + (f": {code}" if code else "")
         only = "" if now * _BETTER > len(met) else "only "
         return _finding(
             "P103",

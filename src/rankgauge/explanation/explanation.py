@@ -367,7 +367,7 @@ def _notes(case: Case, ranking: RankedQuery, calculation: Calculation | None, ke
         ranking.in_run and not ranking.documents and "the run retrieved nothing for this query",
         orders
         and f"ties=mean: the value is the mean over all {orders} orders of tied documents"
-        + ", not of one ranking" * (calculation is None),
+        + (", not of one ranking" if calculation is None else ""),
         not orders and calculation is None and f"{name} has no step-by-step calculation: the value is from evaluate",
         dict(case.measure.params).get("judged_only") and f"judged_only: {unjudged} without a judgment removed first",
         math.isnan(kernel) and f"undefined: {'excluded from' if skipped else 'counted 0 in'} the mean",
@@ -433,7 +433,7 @@ def _omitted(documents: Sequence[RankedDocument], level: float, k: int | None) -
     text = "none relevant"
     if hits:
         where = " below the cut-off" if hits[0] > cut >= first else ""
-        shown = ", ".join(map(str, hits[:3])) + (", ..." * (len(hits) > 3))
+        shown = ", ".join(map(str, hits[:3])) + (", ..." if len(hits) > 3 else "")
         text = f"{len(hits)} relevant{where}, at {shown}"
     where = " (below the cut-off)" if first > cut else ""
     return f"not listed: {f'rank {first}' if first == last else f'ranks {first} to {last}'}{where}, {text}"

@@ -181,7 +181,7 @@ def wrong_columns(names: Iterable[Any], layout: Layout) -> tuple[str, str]:
     shown = ", ".join(got[:_SHOWN]) + (f" and {len(got) - _SHOWN} more" if got[_SHOWN:] else "")
     what = (
         f"the columns are {shown or 'none'}; {layout.words} "
-        f"need{'s' * (layout is RUN)} one of queries, one of documents, and one of {layout.value}s"
+        f"{'needs' if layout is RUN else 'need'} one of queries, one of documents, and one of {layout.value}s"
     )
     fix = f"name them {', '.join(layout.columns)}"
     words = {column_word(name): str(name) for name in names}

@@ -310,7 +310,7 @@ def _parts(named: Mapping[Any, Any], place: str, unread: dict[str, None]) -> Par
                     fix=f"keep one: {FIELDS[part][0]!r}",
                 )
             parts[part] = (key, value)
-    wanted = [FIELDS["retrieved"][0]] * ("retrieved" not in parts)
+    wanted = [] if "retrieved" in parts else [FIELDS["retrieved"][0]]
     if not parts.keys() & {"relevant", "grades"}:
         wanted.append(FIELDS["relevant"][0])
     if wanted:

@@ -249,7 +249,7 @@ class TextReader:
             return row_of(dict(zip(self._columns, cells, strict=False)))
         width = len(cells)
         if width not in {2, 3} or width != (self._width or width):
-            wanted = f", as the first line: {self._width}" * (self._width in {2, 3})
+            wanted = f", as the first line: {self._width}" if self._width in {2, 3} else ""
             raise FormatError(
                 f"the line has {many(width, 'field')}, expected id and text, or id, title, and text{wanted}",
                 path=name,

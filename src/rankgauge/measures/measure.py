@@ -144,7 +144,7 @@ class Measure:
         for word in declared.required:
             if word not in bound:
                 example = self(**{word: EXAMPLES[word]})
-                whole = f", or Set{self.name} for all that was retrieved" * (f"Set{self.name}" in DECLARED)
+                whole = f", or Set{self.name} for all that was retrieved" if f"Set{self.name}" in DECLARED else ""
                 raise UnknownName(
                     f"{self.name} needs {word}: {VOCABULARY[word].meaning}", fix=f"write {example}{whole}"
                 )

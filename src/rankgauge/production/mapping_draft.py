@@ -91,7 +91,7 @@ def draft_mapping(path: str | os.PathLike[str]) -> str:
         for column, cell in (*outer, *inner):
             if not isinstance(cell, dict):
                 text = _quoted(cell) if isinstance(cell, list) else str("" if cell is None else cell).strip()
-                cells.setdefault(column, []).extend([text] * (text not in {"", "[]"}))
+                cells.setdefault(column, []).extend([] if text in {"", "[]"} else [text])
     columns: dict[str, str] = {}
     lines: dict[str, list[str]] = {}
     for kind, field, names, values, described in _GUESSES:
@@ -124,7 +124,10 @@ def draft_mapping(path: str | os.PathLike[str]) -> str:
                 f'separator = "{sign}"  # between documents'
                 for sign in [c for c in "|;," if any(c in text for text in own["documents"] if text[0] != "[")][:1]
             ),
-            forms and f'time_format = "{forms[0]}"' + "  # times also fit " * (len(forms) > 1) + ", ".join(forms[1:]),
+            forms
+            and f'time_format = "{forms[0]}"'
+            + ("  # times also fit " if len(forms) > 1 else "")
+            + ", ".join(forms[1:]),
             not all(re.fullmatch(_ZONED, text) for text in own["time"])
             and "# times have no zone: add --timezone ZONE, such as --timezone Europe/Berlin",
             "\n[columns]",

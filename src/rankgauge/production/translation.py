@@ -240,7 +240,7 @@ def draft_mapped(connection: Any, mapping: LogMapping, columns: Mapping[str, str
 def _in_format(cell: str, form: str) -> str:
     """Return the SQL for a time in this format as ISO 8601; other texts stay as they are."""
     constant = form.replace("'", "''")  # no parameter: DuckDB 1.1 needs a constant
-    zone = "Z" * ("%z" in form.lower())  # DuckDB converts a time with a zone to UTC
+    zone = "Z" if "%z" in form.lower() else ""  # DuckDB converts a time with a zone to UTC
     return f"coalesce(strftime(try_strptime(known({cell}), '{constant}'), '%Y-%m-%d %H:%M:%S.%f{zone}'), known({cell}))"
 
 
