@@ -208,7 +208,7 @@ def test_false_warnings_are_as_rare_as_promised(tmp_path):
             values = rng.beta(2, 2, size=(40, 1))
             mean = float(values.mean())
             known = replace(entry, id=number + 1, means={"RR": mean})
-            found.append((known, replace(base, per_query=values, undefined=np.isnan(values))))
+            found.append((known, replace(base, per_query=values)))
             points.append(TrendPoint(known, mean, math.nan, math.nan, None, ()))
         if not drawn:
             with History(tmp_path / "drawn.db") as kept:

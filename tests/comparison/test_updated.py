@@ -27,7 +27,7 @@ def evaluation_of(name, ids, values, undefined="zero"):
     """Return an evaluation of (Q, M) values."""
     columns = dict(zip(MEASURES, np.transpose(values).tolist(), strict=True))
     made = Evaluation.from_values(name, ids, columns)
-    return replace(made, policies=replace(made.policies, undefined=undefined), undefined=np.isnan(made.per_query))
+    return replace(made, policies=replace(made.policies, undefined=undefined))
 
 
 def same(updated, fresh):

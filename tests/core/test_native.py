@@ -437,7 +437,8 @@ def slow_summary(run, judgments):
         for doc, score in ranking.items():
             groups.setdefault(score, set()).add(max(grades.get(doc, 0), 0))
         tally["tied"] += any(len(group) > 1 for group in groups.values())
-    return ends, tuple(map(int, tally.values()))
+    *counts, tied = map(int, tally.values())
+    return ends, (*counts, 0, 1, tied, 0)  # nothing removed or declined, and one query without judgments
 
 
 SCORED = st.tuples(st.sampled_from([0.0, 0.5, 1.0, 2.0]), st.sampled_from([None, -1, 0, 1, 2]))

@@ -231,20 +231,15 @@ VALUES = st.floats(-1e100, 1e100) | st.just(np.nan)
 @pytest.mark.slow
 @given(
     st.lists(st.lists(VALUES, min_size=2, max_size=2), min_size=1, max_size=6),
-    st.booleans(),
     st.dictionaries(st.text(), st.none() | st.booleans() | st.integers() | st.text(), max_size=3),
 )
-def test_any_evaluation_comes_back_as_it_was(tmp_path_factory, values, flagged, settings):
+def test_any_evaluation_comes_back_as_it_was(tmp_path_factory, values, settings):
     array = np.array(values, dtype=np.float64)
-    undefined = np.isnan(array)
-    if flagged:
-        undefined = ~undefined
     evaluation = Evaluation(
         run_name="any",
         query_ids=tuple(f"q{n}" for n in range(len(values))),
         measures=(parse("nDCG@10"), parse("P(rel=2)@5")),
         per_query=array,
-        undefined=undefined,
         policies=Policies(),
         counts={"queries": len(values)},
         settings=settings,

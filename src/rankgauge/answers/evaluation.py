@@ -293,7 +293,6 @@ def evaluate_answers(
         query_ids=tuple(record.id for record in answers),
         measures=chosen,
         per_query=per_query,
-        undefined=np.isnan(per_query),
         policies=Policies(),
         counts={"queries": len(answers)} | _unjudged(chosen, scores),
         groups=groups if any(groups) else None,

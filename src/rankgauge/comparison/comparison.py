@@ -600,9 +600,9 @@ def _replaced_rows(evaluation: Evaluation, part: Evaluation, rows: Mapping[str, 
             fix="evaluate queries of the comparison with its policies",
         )
     chosen = [rows[query] for query in part.query_ids]
-    per_query, undefined = evaluation.per_query.copy(), evaluation.undefined.copy()
-    per_query[chosen], undefined[chosen] = part.per_query, part.undefined
-    return replace(evaluation, per_query=per_query, undefined=undefined)
+    per_query = evaluation.per_query.copy()
+    per_query[chosen] = part.per_query
+    return replace(evaluation, per_query=per_query)
 
 
 def _shared_measures(evaluations: Sequence[Evaluation]) -> tuple[Measure, ...]:

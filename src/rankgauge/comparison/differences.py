@@ -428,7 +428,6 @@ def select(evaluation: Evaluation, measures: Sequence[Measure], rows: Sequence[i
         query_ids=tuple(evaluation.query_ids[row] for row in kept),
         measures=tuple(measures),
         per_query=evaluation.per_query[cells],
-        undefined=evaluation.undefined[cells],
         weights=evaluation.weights and tuple(evaluation.weights[row] for row in kept),
         groups=evaluation.groups and tuple(evaluation.groups[row] for row in kept),
         left_out=None if evaluation.left_out is None else evaluation.left_out[cells],

@@ -39,7 +39,7 @@
 #error "hashes are computed from little-endian words"
 #endif
 
-#define VERSION 12 /* same as in core/native.py; incremented when a function changes */
+#define VERSION 13 /* same as in core/native.py; incremented when a function changes */
 #define JUDGMENTS "rankgauge.judgments"
 #define NUMBERING "rankgauge.numbering"
 #define LINES_RUN "rankgauge.lines_run"
@@ -3195,8 +3195,10 @@ PyDoc_STRVAR(measure_dicts_doc,
 "discounts by rank. program: family, k, level, and number of each measure. limits: number of\n"
 "rankings whose first documents are returned, and number of documents. Results are in ascending\n"
 "order of query number: values has a row per measure, ends a row per query; unknown are the\n"
-"queries without judgments. order: of equal scores: 0 input, 1 by id, 2 best, 3 worst. separate: whether ties of documents judged not relevant and unjudged ones\n"
-"matter. rows, ranks: as in `join`. None: the run is not made of plain dicts, strings, and finite\n"
+"queries without judgments. tally: `InputCounts`, queries that another order of ties could change,\n"
+"and values that NumPy must compute. order: of equal scores: 0 input, 1 by id, 2 best, 3 worst.\n"
+"separate: whether ties of documents judged not relevant and unjudged ones matter. rows, ranks: as\n"
+"in `join`. None: the run is not made of plain dicts, strings, and finite\n"
 "numbers.");
 
 static PyObject *
@@ -3218,6 +3220,7 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
     Py_ssize_t place = 0;
     Dict dict = {0};
     Tally tally = {0};
+    int64_t declined = 0;
     PyObject *result = NULL, *values = NULL, *ends = NULL, *unknown = PyList_New(0), *rankings = PyDict_New();
     if (unknown == NULL || rankings == NULL) {
         goto done;
@@ -3334,7 +3337,9 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
         Query this = {entry, count, dict.size, ideal + of_ideal[number],
                       of_ideal[number + 1] - of_ideal[number], arrays[4].items};
         for (Py_ssize_t step = 0; step < steps; step++) {
-            value[step * known + row] = value_of((const Step *)arrays[5].items + step, &this);
+            double found = value_of((const Step *)arrays[5].items + step, &this);
+            value[step * known + row] = found;
+            declined += found == DECLINED;
             if (!proceed(&dict.work, count + this.pool)) {
                 goto done;
             }
@@ -3353,10 +3358,10 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
     }
     PyObject *of_judgments = as_bytes(&numbers), *all_rows = as_bytes(&rows), *all_ranks = as_bytes(&ranks);
     if (of_judgments != NULL && all_rows != NULL && all_ranks != NULL) {
-        result = Py_BuildValue("(OOO(LLLLLL)OOOO)", of_judgments, values, ends, (long long)tally.documents,
+        result = Py_BuildValue("(OOO(LLLLLinLL)OOOO)", of_judgments, values, ends, (long long)tally.documents,
                                (long long)tally.rising, (long long)tally.varied, (long long)tally.longer,
-                               (long long)tally.uneven, (long long)tally.tied, unknown, rankings, all_rows,
-                               all_ranks);
+                               (long long)tally.uneven, 0, PyList_Size(unknown), (long long)tally.tied,
+                               (long long)declined, unknown, rankings, all_rows, all_ranks);
     }
     Py_XDECREF(of_judgments);
     Py_XDECREF(all_rows);

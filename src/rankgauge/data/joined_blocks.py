@@ -130,6 +130,7 @@ class JoinedBlock(NamedTuple):
     # queries that a different order of ties could change
     cells: FloatArray | None = None
     tied: int = 0
+    declined: int = 0  # number of values in `cells` that NumPy must compute
     # With judgments on disk, the number of each query of the part that was read.
     numbers: IntArray | None = None
 
@@ -253,8 +254,12 @@ _ORDERS = {"trec": 1, "best": 2, "worst": 3}
 def join_dicts(run: Any, judgments: Judgments) -> JoinedBlock | None:
     """Join and measure a run of dicts or lists in the compiled core; None if it declines the run."""
     qrels, ties = judgments.qrels, judgments.policies.ties
-    run = _scored(run)
-    if native.core is None or type(run) is not dict or not all(type(ranking) is dict for ranking in run.values()):
+    if native.core is None or type(run) is not dict:
+        return None
+    kinds = {*map(type, run.values())}
+    if kinds == {list}:
+        run = _scored(run)
+    elif not kinds <= {dict}:
         return None
     names, pools = qrels.texts
     steps = np.zeros((0, 4)) if judgments.program is None else judgments.program
@@ -264,9 +269,9 @@ def join_dicts(run: Any, judgments: Judgments) -> JoinedBlock | None:
     measured = native.core.measure_dicts(run, names, pools, columns, steps, limits, order, judgments.separate)
     if measured is None:
         return None
-    numbered, cells, ends, (*counts, tied), texts, rankings, rows, ranks = measured
+    numbered, cells, ends, (*counts, tied, declined), texts, rankings, rows, ranks = measured
     numbers, positions = np.frombuffer(numbered, np.int64), np.frombuffer(ends).reshape(-1, 8)
-    tally, unknown = InputCounts(*counts)._replace(unknown=len(texts)), [query.encode() for query in texts]
+    tally, unknown = InputCounts(*counts), [query.encode() for query in texts]
 
     def joined() -> Joined:
         return _of_entries(qrels, ties, (numbers, positions[:, 0].astype(np.int64), rows, ranks))
@@ -275,16 +280,15 @@ def join_dicts(run: Any, judgments: Judgments) -> JoinedBlock | None:
         block = joined()
         return JoinedBlock(_summary(block, tally, unknown, rankings), lambda: block)
     summary = InputSummary(numbers, positions, tally, first_ids(unknown), rankings)
-    return JoinedBlock(summary, joined, cells=np.frombuffer(cells).reshape(len(steps), len(numbers)), tied=tied)
+    values = np.frombuffer(cells).reshape(len(steps), len(numbers))
+    return JoinedBlock(summary, joined, cells=values, tied=tied, declined=declined)
 
 
-def _scored(run: Any) -> Any:
-    """Convert a run of plain lists to dicts, giving the first documents the highest scores.
+def _scored(run: dict[Any, list[Any]]) -> dict[Any, Any]:
+    """Convert a run of lists to dicts, giving the first documents the highest scores.
 
-    Any other run is returned unchanged, as is one in which a list contains a duplicate.
+    A run in which a list contains a duplicate, or that is a table of columns, is returned unchanged.
     """
-    if type(run) is not dict or set(map(type, run.values())) != {list}:
-        return run
     if columns_of(run, RUN) is not None:
         return run
     longest = max(map(len, run.values()))
@@ -369,6 +373,8 @@ def _summary(
 def first_ids(ids: Iterable[bytes]) -> tuple[bytes, ...]:
     """Return the first of these queries, sorted, as in `InputSummary.unknown`."""
     different = set(ids)
+    if not different:
+        return ()
     few = len(different) <= UNKNOWN
     return tuple(sorted(different) if few else nsmallest(UNKNOWN, different))
 

@@ -83,7 +83,7 @@ def _measure_compiled(block: JoinedBlock, cells: Values, context: Context) -> tu
     firsts = judged + len(plan.depths)
     beyond = firsts + len(plan.first_ranks)
     done = plan.compiled
-    if (cells[:judged] == DECLINED).any():
+    if block.declined:
         done = tuple(column for column, row in zip(done, cells, strict=False) if DECLINED not in row)
     others = [] if len(done) == len(plan.columns) else [column for column in plan.columns if column not in done]
     values = cells[:judged].T
@@ -97,7 +97,7 @@ def _measure_compiled(block: JoinedBlock, cells: Values, context: Context) -> tu
         tied = len(joined.tied(separate_judged=plan.separate_judged))
     errors = np.zeros((len(numbers), 0))
     first_ranks = cells[firsts:beyond].T
-    return Measured(numbers, values, cells[judged:firsts].T, first_ranks, errors, cells[beyond:].T != 0), tied
+    return Measured(numbers, values, cells[judged:firsts].T, first_ranks, errors, cells[beyond:].T.astype(bool)), tied
 
 
 def _tied(joined: Joined, graded: Joined, context: Context) -> IntArray:
@@ -251,7 +251,7 @@ def build_evaluation(result: BlockResult, context: Context) -> Evaluation:
         raise _no_common_query(qrels, context.selected, summary)
     checks = InputChecks(qrels, summary)
     checks.refuse_near_misses()
-    absent = np.flatnonzero(context.selected & ~seen)
+    absent = (context.selected > seen).nonzero()[0]
     measured = add_absent(result.measured, absent, context)
     missing = len(measured.numbers) - len(result.measured.numbers)
     query_ids = qrels.query_ids
@@ -270,7 +270,6 @@ def build_evaluation(result: BlockResult, context: Context) -> Evaluation:
         query_ids=query_ids,
         measures=context.plan.measures,
         per_query=measured.values,
-        undefined=np.isnan(measured.values),
         policies=policies,
         counts=counts,
         settings=result.settings,

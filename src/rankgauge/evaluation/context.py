@@ -174,13 +174,15 @@ def make_plan(measures: str | Measure | Iterable[str | Measure] | None, dialect:
     names: tuple[Any, ...]
     if measures is None:
         names, dialect = DEFAULT_MEASURES, None
-    elif isinstance(measures, Iterable) and not isinstance(measures, str):
-        names = tuple(measures)
-    else:
+    elif isinstance(measures, str) or not isinstance(measures, Iterable):
         names = (measures,)
-    # Others are measures of ir_measures, or raise an error.
-    known = [(name,) if isinstance(name, str | Measure) else parse_all(name) for name in names]
-    return _cached_plan(tuple(chain.from_iterable(known)), dialect)
+    else:
+        names = tuple(measures)
+    if not {*map(type, names)} <= {str, Measure}:
+        # Others are measures of ir_measures, or raise an error.
+        known = [(name,) if isinstance(name, str) else parse_all(name) for name in names]
+        names = tuple(chain.from_iterable(known))
+    return _cached_plan(names, dialect)
 
 
 @lru_cache(maxsize=256)
@@ -241,17 +243,18 @@ def make_context(
         raise InputError("the judgments have no queries", where="judgments", fix="pass at least one")
     if policies.ties in BY_GRADE:
         plan.check_ties(policies.ties, policies.draws)
-    selected = np.ones(len(qrels), dtype=bool)
-    if queries is not None:
+    selected = np.zeros(len(qrels), dtype=bool)
+    if queries is None:
+        selected[:] = True
+    else:
         numbers = [judged_number(qrels, query) for query in queries]
         if not numbers:
             raise InputError("the list of queries is empty", where="queries", fix="pass at least one")
-        selected[:] = False
         selected[numbers] = True
     condensed, averaged = policies.unjudged == "removed", policies.ties == "mean"
     # The mean rank over all orders of ties is not the rank of a document.
     firsts = () if averaged else plan.first_ranks
-    compiled = not averaged and not condensed and selected.all()
+    compiled = not averaged and not condensed and (queries is None or selected.all())
     return Context(
         Judgments(qrels, graded or qrels, policies, plan.program if compiled else None, plan.separate_judged, stored),
         special,
@@ -278,10 +281,12 @@ def read_context(  # noqa: PLR0917 - what an evaluation is of
             context = make_context(judged.qrels, plan, policies, queries, special=judged)
         else:
             context = make_context(judged.outline(), plan, policies, queries, stored=judged)
+    if memory is None:
+        return context
     # The values of all queries stay in memory.
     columns = len(plan.measures) + len(plan.depths) + len(context.first_ranks)
     wanted = len(context.selected) * (_QUERY_BYTES + _VALUE_BYTES * columns)
-    if memory is not None and wanted > memory:
+    if wanted > memory:
         raise InputError(
             f"the values of {len(context.selected):,} queries take about {wanted // 10**6:,} MB of memory",
             where="memory",

@@ -146,14 +146,14 @@ _cached_policies = lru_cache(maxsize=64, typed=True)(Policies)
 
 def read_queries(queries: Queries) -> tuple[Literal["all", "intersection", "given"], list[Any] | None]:
     """Return the policy for the argument ``queries`` of :func:`evaluate`, and the ids if given."""
-    if isinstance(queries, os.PathLike):
-        return "given", list(read_ids(queries))
     if isinstance(queries, str):
         if queries == "all":
             return "all", None
         if queries == "intersection":
             return "intersection", None
         raise UnknownName(f"queries={queries!r} is not valid", fix="choose all, intersection, or a list of ids")
+    if isinstance(queries, os.PathLike):
+        return "given", list(read_ids(queries))
     if not isinstance(queries, Iterable):
         raise InputError(
             f"got {queries!r:.60} for the queries", where="queries", fix="choose all, intersection, or a list of ids"

@@ -25,6 +25,7 @@ from rankgauge.core.text import inflect, many, some
 from rankgauge.data.joined_blocks import Ends, InputSummary
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import MismatchError
+from rankgauge.formats.columns import JUDGMENTS, RUN
 
 if TYPE_CHECKING:
     # Only needed if ids do not match.
@@ -77,6 +78,7 @@ _SHAPES: tuple[Callable[[bytes], object], ...] = (
 _LONG = 10
 # Share of rankings whose scores must increase in input order to be considered distances.
 _MOST = 0.9
+_UNNAMED = {"", JUDGMENTS.name, RUN.name}  # sources that are not paths
 _REVERSED, _TIMES, _GAIN, _UNLIKELY = 3, 4, 2, 3.7
 
 
@@ -92,11 +94,12 @@ class InputChecks:
 
     def __post_init__(self) -> None:
         self.judged = _JudgedDocuments(self.qrels)
-        self.documents, self.matched = self.summary.ends[:, :2].sum(axis=0).tolist()
+        self.any_matches = np.count_nonzero(self.summary.ends[:, 1]) > 0
         # Checked now: the file may be gone when the findings are read.
         self._paths = ["QRELS", "RUN"]
         for place, source in enumerate((self.qrels.table.source, self.summary.source)):
-            if source and "\0" not in source and os.path.isfile(source):  # noqa: PTH113 - no path of ours
+            named = source not in _UNNAMED and "\0" not in source
+            if named and os.path.isfile(source):  # noqa: PTH113 - no path of ours
                 self._paths[place] = shlex.quote(source)
 
     @cached_property
@@ -111,7 +114,7 @@ class InputChecks:
 
     def refuse_near_misses(self) -> None:
         """Raise an error if no document is judged and ids differ only in zeros, spaces, or case."""
-        if self.matched or not self.pairs:
+        if self.any_matches or not self.pairs:
             return
         near = near_match((doc for _, doc in self.pairs), self._judged_sample().tolist())
         if near is not None:
@@ -124,7 +127,7 @@ class InputChecks:
 
     def no_matches(self) -> tuple[Finding, ...]:
         """Return a warning if no document is judged and no problem was detected."""
-        if self.matched or not self.pairs:
+        if self.any_matches or not self.pairs:
             return ()
         message = (
             "no retrieved document is judged for its query: the run has "
@@ -139,15 +142,16 @@ class InputChecks:
     def mismatches(self, judged: float, queries: int, missing: IntArray) -> Iterator[Finding]:
         """Yield mismatched ids and scores that look like distances, the most severe first."""
         yield from self._query_ids(queries, missing)
-        if not self.documents:
+        documents, matched = self.summary.ends[:, :2].sum(axis=0).tolist()
+        if not documents:
             return
-        depth = self.documents / len(self.qrels)
+        depth = documents / len(self.qrels)
         pool = self.qrels.judgments / len(self.qrels)
-        density = self.matched / self.documents
+        density = matched / documents
         reachable = min(1, pool / _TOP)
         odd = judged < _NEARLY_ALL * reachable and self._looks_mixed()
         if judged < _FEW_MET * reachable:
-            few = self.matched < _FEW_MATCHED * min(pool, depth) * len(self.qrels)
+            few = matched < _FEW_MATCHED * min(pool, depth) * len(self.qrels)
             if few or odd or (judged > _DENSER * density and self._looks_shifted()):
                 yield from self._document_ids(spelled=few or odd)
         elif odd:
@@ -229,7 +233,7 @@ class InputChecks:
         finding = finding or self._shifted(now)
         if finding is not None:
             yield finding
-        elif not self.matched and len(self.summary.numbers) >= _QUERIES:
+        elif not self.any_matches and len(self.summary.numbers) >= _QUERIES:
             ours, docs = [doc for _, doc in self.pairs], self.qrels.table.docs
             # Documents judged for other queries show that the ids are correct.
             if not len(self.qrels.likely_judged(Ids.of(ours, "document id"))):

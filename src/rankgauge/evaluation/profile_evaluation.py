@@ -153,7 +153,6 @@ def _merge(
         query_ids=tuple(source.qrels.query_ids[number] for number in numbers.tolist()),
         measures=tuple(kept),
         per_query=values,
-        undefined=np.isnan(values),
         policies=Policies(**policies),
         # The parts count the same events; use the largest count.
         counts={name: max(e.counts[name] for e in evaluations) for name in evaluations[0].counts}

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rankgauge.rendering.tables import Table
 
 _SCHEMA = "rankgauge/evaluation/1"
+_MANY = 10_000
 _MAPPINGS = ("counts", "settings", "coverage")
 _DESCRIBED = ("coverage", "findings")
 JudgeState: TypeAlias = Literal["not calibrated", "not usable", "usable"]
@@ -79,7 +80,6 @@ class Evaluation(Frozen, Result):
         query_ids: (Q,) the evaluated queries as text, in the order of the judgments.
         measures: (M,) the measures.
         per_query: (Q, M) float64, NaN where a value is undefined.
-        undefined: (Q, M) bool, True where a value is undefined (no relevant document, ...).
         policies: The policies used.
         counts: Numbers of queries, documents, and ties (see `notes`); empty unless the values were
             computed by :func:`evaluate`.
@@ -108,7 +108,6 @@ class Evaluation(Frozen, Result):
     query_ids: tuple[str, ...]
     measures: tuple[Measure, ...]
     per_query: Values
-    undefined: BoolArray
     policies: Policies
     counts: Mapping[str, int]
     weights: tuple[float, ...] | None = None
@@ -120,9 +119,10 @@ class Evaluation(Frozen, Result):
     findings: tuple[Finding, ...] = field(default_factory=tuple)
 
     def __post_init__(self) -> None:
-        freeze(self.per_query, self.undefined, self.left_out)
+        freeze(self.per_query, self.left_out)
+        state = vars(self)
         for name in _MAPPINGS:
-            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+            state[name] = MappingProxyType(dict(state[name]))
 
     if not TYPE_CHECKING:
 
@@ -191,7 +191,6 @@ class Evaluation(Frozen, Result):
             query_ids=ids,
             measures=measures,
             per_query=per_query,
-            undefined=np.isnan(per_query),
             policies=Policies(),
             counts={"queries": len(ids)},
             settings=settings or {},
@@ -204,6 +203,13 @@ class Evaluation(Frozen, Result):
                 ),
             ),
         )
+
+    @cached_property
+    def undefined(self) -> BoolArray:
+        """(Q, M) bool, True where a value is undefined (no relevant document, ...)."""
+        cells = np.isnan(self.per_query)
+        freeze(cells)
+        return cells
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -277,9 +283,11 @@ class Evaluation(Frozen, Result):
         if rows is not None:
             columns = columns[:, rows]
             weights = None if weights is None else tuple(weights[row] for row in rows.tolist())
+        large = columns.size > _MANY
         return {
             str(measure): measure.mean(values, weights, skip_undefined=skipped)
-            for measure, values in zip(self.measures, columns, strict=True)
+            # Lists are faster, but need more memory.
+            for measure, values in zip(self.measures, columns if large else columns.tolist(), strict=True)
         }
 
     def value(self, query_id: Any, measure: str | Measure | None = None) -> float:
@@ -424,7 +432,6 @@ class Evaluation(Frozen, Result):
                 query_ids=tuple(data["query_ids"]),
                 measures=tuple(parse(measure["name"]) for measure in data["measures"]),
                 per_query=values,
-                undefined=np.isnan(values),
                 policies=Policies(**data["policies"]),
                 counts=data["counts"],
                 coverage={int(k): float(v) for k, v in data["coverage"].items()},

@@ -234,9 +234,9 @@ class Measure:
             The mean; NaN without values, or if all weights are 0.
         """
         skipped = skip_undefined or self.declaration.undefined == "skip"
+        if self.declaration.mean == "arithmetic" and weights is None:
+            return _plain_mean(values, skip=skipped)
         if isinstance(values, np.ndarray):
-            if self.declaration.mean == "arithmetic" and weights is None:
-                return _plain_mean(values, skip=skipped)
             values = values.tolist()
         shares = [1.0] * len(values) if weights is None else weights
         pairs = list(zip(shares, values, strict=True))
@@ -390,12 +390,13 @@ def _unknown_parameter(name: str, word: str, declared: Declaration) -> UnknownNa
     )
 
 
-def _plain_mean(values: Values, *, skip: bool) -> float:
+def _plain_mean(values: Sequence[float] | Values, *, skip: bool) -> float:
     """Return the arithmetic mean; undefined values count as 0, or are skipped."""
     number = len(values)
-    total = math.fsum(values.tolist())
+    total = math.fsum(values.tolist() if isinstance(values, np.ndarray) else values)
     if math.isnan(total):
-        known = values[~np.isnan(values)]
+        known = np.asarray(values)
+        known = known[~np.isnan(known)]
         number = len(known) if skip else number
         total = math.fsum(known.tolist())
     return total / number if number else math.nan

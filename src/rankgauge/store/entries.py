@@ -30,7 +30,7 @@ from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
 # Kinds of packed parts, besides one column of values per measure.
-VALUES, UNDEFINED, WEIGHTS, GROUPS = "values", "undefined", "weights", "groups"
+VALUES, WEIGHTS, GROUPS = "values", "weights", "groups"
 LEFT_OUT = "left_out"
 OWN = "own"  # fields of a subclass, such as bounds of answer scores
 
@@ -268,9 +268,6 @@ def _parts(evaluation: Evaluation) -> Iterable[tuple[str, str, bytes]]:
             (VALUES, str(measure), column.tobytes())
             for measure, column in zip(evaluation.measures, values.T, strict=True)
         ),
-        # Only manually constructed evaluations have undefined values other than NaN.
-        not np.array_equal(evaluation.undefined, np.isnan(values))
-        and (UNDEFINED, "", np.packbits(evaluation.undefined).tobytes()),
         evaluation.left_out is not None and (LEFT_OUT, "", np.packbits(evaluation.left_out).tobytes()),
         evaluation.weights is not None and (WEIGHTS, "", np.asarray(evaluation.weights, dtype="<f8").tobytes()),
         evaluation.groups is not None and (GROUPS, "", json.dumps(list(evaluation.groups)).encode()),
@@ -332,7 +329,6 @@ def unpack(entry: HistoryEntry, query_ids: tuple[str, ...], parts: Mapping[tuple
         raise ValueError(f"there are no values of {error.args[0][1]}") from None
     shape = (entry.queries, len(measures))
     values = np.array(columns, dtype=np.float64).reshape(shape[::-1]).T.copy()
-    undefined = _cells_of(parts.get((UNDEFINED, "")), shape)
     weights, groups = parts.get((WEIGHTS, "")), parts.get((GROUPS, ""))
     kind, own = _own_of(parts.get((OWN, "")), values)
     return kind(
@@ -340,7 +336,6 @@ def unpack(entry: HistoryEntry, query_ids: tuple[str, ...], parts: Mapping[tuple
         query_ids=query_ids,
         measures=measures,
         per_query=values,
-        undefined=np.isnan(values) if undefined is None else undefined,
         policies=entry.policies,
         counts=entry.counts,
         coverage=entry.coverage,
