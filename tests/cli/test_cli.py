@@ -151,13 +151,14 @@ def test_an_interrupt_ends_with_130():
 
 
 def test_the_number_of_jobs_changes_nothing_that_is_printed():
-    alone, shared = (run("compare", "--full", QRELS, BM25, KEYWORD, "--jobs", jobs) for jobs in (1, 2))
-    assert (alone.returncode, alone.stdout, alone.stderr) == (shared.returncode, shared.stdout, shared.stderr)
-    assert alone.returncode == 0
+    for command in ("compare", "evaluate"):
+        alone, shared = (run(command, "--full", QRELS, BM25, KEYWORD, "--jobs", jobs) for jobs in (1, 2))
+        assert (alone.returncode, alone.stdout, alone.stderr) == (shared.returncode, shared.stdout, shared.stderr)
+        assert alone.returncode == 0
 
 
 def test_fewer_jobs_than_one_are_refused():
-    for command in ("compare", "bench"):
+    for command in ("compare", "evaluate", "bench"):
         done = run(command, QRELS, BM25, KEYWORD, "--jobs", "0")
         assert done.returncode == 2
         assert "0 is not in the range" in done.stderr

@@ -1,11 +1,15 @@
 """Threads give the same results in the same order, and stop when their consumer does."""
 
+import os
 import threading
 
 import pytest
 
 import rankgauge as rg
-from rankgauge.core.threads import check_stopped, map_in_threads
+from rankgauge.core.threads import LARGE_FILE, check_stopped, default_jobs, map_in_threads
+from rankgauge.formats import InFormat
+
+CORES = len(getattr(os, "sched_getaffinity", lambda _: range(os.cpu_count() or 1))(0))
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 7])
@@ -77,6 +81,37 @@ def test_an_interrupt_ends_all_threads():
     assert sorted(ended) == [0, 1]
 
 
+def test_the_end_of_a_thread_ends_its_own_threads():
+    begun, ended = threading.Barrier(3), []
+
+    def answer(number):
+        try:
+            begun.wait(10)
+            while True:
+                check_stopped()
+        finally:
+            ended.append(number)
+
+    def items():
+        yield 0
+        begun.wait(10)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(map_in_threads(lambda _: list(map_in_threads(answer, (0, 1), 2)), items(), 2))
+    assert sorted(ended) == [0, 1]
+
+
+def test_the_default_number_of_threads_is_1_unless_a_file_is_large(tmp_path):
+    path = tmp_path / "a.run"
+    with path.open("wb") as stream:
+        stream.truncate(LARGE_FILE - 1)
+        assert default_jobs([{"q": ["d"]}, "-", path, tmp_path, str(tmp_path / "none")]) == 1
+        stream.truncate(LARGE_FILE)
+        assert default_jobs([{"q": ["d"]}, str(path)]) == CORES
+        assert default_jobs([InFormat(path, "trec")]) == CORES
+
+
 @pytest.mark.parametrize("jobs", [0, -1, 1.5, True, "2", None, 10**9])
 def test_a_number_of_threads_that_is_not_possible_is_refused(jobs):
     with pytest.raises(rg.InputError, match=r"jobs=.* is not valid\s+fix: .* from 1 to 1,024"):
@@ -84,3 +119,5 @@ def test_a_number_of_threads_that_is_not_possible_is_refused(jobs):
     runs = {"a": {"q": ["d"]}, "b": {"q": ["e"]}}
     with pytest.raises(rg.InputError, match=r"jobs=.* is not valid"):
         rg.compare({"q": {"d"}}, runs, "RR", jobs=jobs)
+    with pytest.raises(rg.InputError, match=r"jobs=.* is not valid"):
+        rg.evaluate({"q": {"d"}}, runs["a"], "RR", jobs=jobs)

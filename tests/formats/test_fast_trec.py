@@ -199,7 +199,9 @@ def test_blocks_of_generated_files_hold_the_rows_of_the_whole(monkeypatch, line_
         start, rest = text[: text.find(b"\n") + 1], text[text.find(b"\n") + 1 :]
         stream = io.BufferedReader(io.BytesIO(rest))
         queries, sizes, rows = [], [], []
-        pieces = fast_trec.quick_pieces(fast_trec.FieldLines(stream, start, 1), PairInput(RUN, "a.run"))
+        pieces = fast_trec.quick_pieces(
+            fast_trec.FieldLines(stream, start, 1, fast_trec.Shape(6, 0, 2, 4)), PairInput(RUN, "a.run")
+        )
         try:
             for number, table in enumerate(whole_queries(pieces)):
                 read += number > 0

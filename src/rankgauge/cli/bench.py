@@ -67,7 +67,7 @@ def bench(
         flag_value="worst",
     ),
     page: str | None = option("Also write a report as one HTML file.", "--report FILE"),
-    jobs: options.Jobs = options.jobs,
+    jobs: options.Jobs = option("Test differences in N threads; the numbers are the same.", "N", default=1),
     saving: options.Saving,
     out: Output = output_format("Show all differences, latency, cost, and the whole diagnosis."),
 ) -> int:

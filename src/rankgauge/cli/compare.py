@@ -47,7 +47,7 @@ def compare(
         default="all",
     ),
     out: Output = output_format("Show all measures, and differences that are not tested."),
-    jobs: options.Jobs = options.jobs,
+    jobs: options.Jobs | None = options.jobs,
     transpose: bool = option("Print runs as rows and measures as columns."),
 ) -> None:
     """Compare each RUN with the first (or with --baseline) on the judgments QRELS.
@@ -85,7 +85,7 @@ def compare(
             interval=interval,
             draws=draws,
             queries=queries,
-            jobs=jobs,
+            jobs=jobs or rankgauge.core.default_jobs(() if inputs is None else inputs.runs.values()),
         )
     out.print(comparison, rankgauge.reports.Options(transposed=transpose))
     if out.format == "csv":

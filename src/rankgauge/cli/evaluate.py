@@ -15,7 +15,7 @@ from rankgauge.cli.options import read_inputs
 from rankgauge.cli.output import Output, output_format, print_message, working
 from rankgauge.cli.parameters import argument, command, option
 
-_THREADS = 4  # each holds a run in memory
+_AT_ONCE = 4  # runs, since each may be held in memory
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,7 @@ def evaluate(
         "sorted by query go through temporary files (TMPDIR).",
         "SIZE",
     ),
+    jobs: options.Jobs | None = options.jobs,
     saving: options.Saving,
 ) -> None:
     """Evaluate each RUN against the judgments QRELS.
@@ -144,8 +145,9 @@ def evaluate(
         return questions.evaluated(inputs.qrels, source, wanted, how), run
 
     # Threads that wait for standard input cannot be interrupted; --memory is a limit for one run.
-    threads = 1 if "-" in paths or memory is not None else min(_THREADS, len(runs))
-    results = rankgauge.core.map_in_threads(evaluated, runs.values(), threads)
+    at_once = 1 if "-" in paths or memory is not None else min(_AT_ONCE, len(runs), jobs or _AT_ONCE)
+    how["jobs"] = max(1, (jobs or rankgauge.core.default_jobs(runs.values())) // at_once)
+    results = rankgauge.core.map_in_threads(evaluated, runs.values(), at_once)
     saved = []
     for place, name in enumerate(runs, start=1):
         with working(f"evaluating {name} ({place} of {len(runs)})", shares=shares):

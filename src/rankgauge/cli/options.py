@@ -250,7 +250,11 @@ store = option(
     "else .rankgauge/store.db]",
     "--store FILE|URL",
 )
-jobs = option("Evaluate runs and test differences in N threads; the numbers are the same.", "N", default=1)
+jobs = option(
+    "Work in N threads; the numbers are the same.  [default: the number of cores if the file of a run "
+    "has 50 MiB or more, else 1]",
+    "N",
+)
 order = option("The order of documents with equal scores: document id descending, or as in the file.", default="trec")
 output = option(
     "The output file: .csv, .tsv, .json, or .jsonl by name, else TREC.  [default: standard output]",

@@ -60,6 +60,7 @@ COMPARED = (
 )
 # Number of measures in a short table, if there are more than fit on a screen.
 _MOST, _FITTING = 6, 9
+_AT_ONCE = 4  # runs, since each may be held in memory
 _MARKS: Mapping[str | None, str] = {"better": "†", "worse": "‡"}
 _COLUMNS = (
     "run",
@@ -524,10 +525,11 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     judged = prepare_judgments(qrels, make_plan(wanted).reads)
     truth = Qrels.of(judged)
     policy, ids = read_queries(queries)
+    at_once = min(_AT_ONCE, len(named), jobs)
     if policy == "intersection":
         # The common queries must be known before the first run is evaluated.
         outlines = list(
-            map_in_threads(lambda pair: Outline.joined(map_blocks(pair[1], Outline.of, pair[0])), named, jobs)
+            map_in_threads(lambda pair: Outline.joined(map_blocks(pair[1], Outline.of, pair[0])), named, at_once)
         )
         policy, ids = "given", _common(truth, outlines)
     policies = Policies(ties=ties, queries=policy, duplicates=duplicates, undefined=undefined)
@@ -535,10 +537,10 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     def evaluated(named_run: tuple[str, Any]) -> tuple[Evaluation, Outline]:
         name, run = named_run
         context = read_context(judged, make_plan(wanted), policies, ids)
-        result = measure_run(run, context)._replace(name=name)
+        result = measure_run(run, context, jobs=jobs // at_once)._replace(name=name)
         return build_evaluation(result, context), Outline.measured(result, truth)
 
-    pairs_of = list(map_in_threads(evaluated, named, jobs))
+    pairs_of = list(map_in_threads(evaluated, named, at_once))
     evaluations, outlines = [e for e, _ in pairs_of], [outline for _, outline in pairs_of]
     _check_common(truth, outlines)
     inputs = tuple(findings_of_inputs(truth, outlines, evaluations, declared[0]))

@@ -27,4 +27,4 @@ with lazy_imports(globals()):
         use_case as use_case,
     )
     from rankgauge.core.redaction import redact as redact
-    from rankgauge.core.threads import map_in_threads as map_in_threads
+    from rankgauge.core.threads import default_jobs as default_jobs, map_in_threads as map_in_threads

@@ -6,10 +6,11 @@ the data.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rankgauge.core.arguments import integer
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 _MOST = 1024  # jobs
+LARGE_FILE = 50 << 20  # bytes, from which on several threads read a file
 _current = threading.local()
 
 
@@ -54,7 +56,8 @@ def _map(function: Callable[[_T], _R], items: Iterable[_T], jobs: int) -> Iterat
 
     stop = threading.Event()
     waiting: deque[Future[_R]] = deque()
-    pool = ThreadPoolExecutor(jobs, "rankgauge", initializer=setattr, initargs=(_current, "stop", stop))
+    stops = (*getattr(_current, "stops", ()), stop)
+    pool = ThreadPoolExecutor(jobs, "rankgauge", initializer=setattr, initargs=(_current, "stops", stops))
     try:
         for item in items:
             waiting.append(pool.submit(function, item))
@@ -67,6 +70,14 @@ def _map(function: Callable[[_T], _R], items: Iterable[_T], jobs: int) -> Iterat
         pool.shutdown(cancel_futures=True)
 
 
+def default_jobs(sources: Iterable[Any]) -> int:
+    """Return the number of usable cores if any of the sources is a large file, else 1."""
+    paths = [source for source in sources if isinstance(source, str | os.PathLike)]
+    if not any(os.path.isfile(path) and os.path.getsize(path) >= LARGE_FILE for path in paths):  # noqa: PTH113, PTH202
+        return 1
+    return min(_MOST, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+
+
 def check_jobs(jobs: int) -> None:
     """Raise `InputError` for an invalid number of threads."""
     integer("jobs", jobs, most=_MOST)
@@ -74,6 +85,5 @@ def check_jobs(jobs: int) -> None:
 
 def check_stopped() -> None:
     """End this thread if its result is no longer needed."""
-    stop = getattr(_current, "stop", None)
-    if stop is not None and stop.is_set():
+    if any(stop.is_set() for stop in getattr(_current, "stops", ())):
         raise _Stopped

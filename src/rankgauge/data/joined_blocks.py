@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from heapq import nsmallest
-from itertools import chain, count, islice, pairwise
+from itertools import chain, count, islice, pairwise, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -21,9 +21,9 @@ import numpy.typing as npt
 
 from rankgauge.core import native
 from rankgauge.core.ids import IntArray
-from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of, ranges_of
+from rankgauge.core.pair_table import FloatArray, PairTable, distinct, offsets_of, ranges_of
 from rankgauge.core.policies import Policies
-from rankgauge.core.threads import check_stopped
+from rankgauge.core.threads import check_stopped, map_in_threads
 from rankgauge.data.join import Joined, join
 from rankgauge.data.judged_run import discount_table
 from rankgauge.data.qrels import Qrels
@@ -133,14 +133,20 @@ class JoinedBlock(NamedTuple):
     declined: int = 0  # number of values in `cells` that NumPy must compute
     # With judgments on disk, the number of each query of the part that was read.
     numbers: IntArray | None = None
+    unknown: Sequence[bytes] = ()  # queries without judgments, if it is a block of a file
 
 
 def map_joined(
-    source: Any, judgments: Judgments, function: Callable[[JoinedBlock], _T], memory: int | None = None
+    source: Any,
+    judgments: Judgments,
+    function: Callable[[JoinedBlock], _T],
+    *,
+    memory: int | None = None,
+    jobs: int = 1,
 ) -> list[_T]:
     """Join a run from any source, call `function` with each block, and return the results.
 
-    `memory` limits the memory of a file, in bytes.
+    `memory` limits the memory of a file, in bytes; `jobs` threads read a large file.
     """
     fused = judgments.stored is None and judgments.graded is judgments.qrels
 
@@ -154,7 +160,7 @@ def map_joined(
     if fused and file.again:
         # The other reader reports an error with its line number.
         with suppress(InputError):
-            results = join_file(file, judgments, function)
+            results = join_parts(file, judgments, function, jobs) or join_file(file, judgments, function)
     return results or map_file(file, join_any)
 
 
@@ -306,8 +312,32 @@ def _scored(run: dict[Any, list[Any]]) -> dict[Any, Any]:
     return rankings
 
 
-def join_file(file: PairFile, judgments: Judgments, function: Callable[[JoinedBlock], _T]) -> list[_T] | None:
-    """Join a file in parts in the compiled core; return None if it declines the file."""
+def join_parts(
+    file: PairFile, judgments: Judgments, function: Callable[[JoinedBlock], _T], jobs: int
+) -> list[_T] | None:
+    """Join each part of a large file in a thread; None if a part is declined or two contain the same query."""
+    parts, queries = file.parts(jobs), [np.zeros(0, np.int64)]
+
+    def noted(block: JoinedBlock) -> _T:
+        # Hashes of ids; equal ones of different ids only cost time.
+        queries.extend([block.summary.numbers, np.fromiter(map(hash, block.unknown), np.int64, len(block.unknown))])
+        return function(block)
+
+    joined = map_in_threads(lambda part: join_file(file, judgments, noted, part), parts, max(1, len(parts)))
+    # If a part is declined, the other threads end.
+    results = [*takewhile(lambda found: found is not None, joined)]
+    seen = np.concatenate(queries)
+    declined = len(results) < len(parts) or len(distinct(seen)) < len(seen)
+    return None if declined else [result for found in results for result in found or ()]
+
+
+def join_file(
+    file: PairFile,
+    judgments: Judgments,
+    function: Callable[[JoinedBlock], _T],
+    part: tuple[int, int] | None = None,
+) -> list[_T] | None:
+    """Join a file, or a part of it, in blocks in the compiled core; return None if it declines the file."""
     core, qrels, ties = native.core, judgments.qrels, judgments.policies.ties
     # There are no judgments for the core if too many ids have one hash.
     if core is None or qrels.judged is None:
@@ -323,7 +353,7 @@ def join_file(file: PairFile, judgments: Judgments, function: Callable[[JoinedBl
         rankings = {number: heads[number].split(b"\0")[:-1] for number in sorted(heads)}
         summary = _summary(joined, InputCounts(*tally), unknown, rankings)
         summary = summary._replace(source=file.name, notes=dict(zip(notes, count())))
-        results.append(function(JoinedBlock(summary, lambda: joined, name=run_name(file.source))))
+        results.append(function(JoinedBlock(summary, lambda: joined, name=run_name(file.source), unknown=unknown)))
 
     def read(lines: LinesPiece, notes: tuple[str, ...]) -> int | None:
         nonlocal by_line
@@ -336,9 +366,9 @@ def join_file(file: PairFile, judgments: Judgments, function: Callable[[JoinedBl
             add_part(notes)
         return end
 
-    complete = file.pass_lines(read)
+    complete = file.pass_lines(read, part)
     # Without a memory limit, tables of lines that are declined would be declined, too.
-    if complete or (by_line and file.memory is None):
+    if complete or part is not None or (by_line and file.memory is None):
         return results if complete else None
     results.clear()
     run, notes = core.lines_run(*names, RANKINGS, DOCUMENTS), dict[str, None]()

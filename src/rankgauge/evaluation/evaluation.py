@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from rankgauge.core.arguments import memory_size
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
+from rankgauge.core.threads import check_jobs
 from rankgauge.data.joined_blocks import map_blocks
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError, UnknownName
@@ -48,6 +49,7 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
     seed: int = 0,
     profile: str | Profile | None = None,
     memory: str | int | None = None,
+    jobs: int = 1,
 ) -> Evaluation:
     """Evaluate a run: the value of each measure for each judged query.
 
@@ -91,6 +93,8 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
             parts, with temporary files if the rows of a query are not adjacent. The values are
             identical, bit by bit. The values of all queries, and all documents of the largest
             query, must fit in memory.
+        jobs: Number of threads that read and measure a text file of at least 50 MiB, unless it is
+            compressed or `memory` is set; the values are identical.
 
     Returns:
         Values per query, means, policies, and notes.
@@ -106,6 +110,7 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
         >>> evaluate({"q1": {"d1", "d3"}}, {"q1": ["d1", "d2", "d3"]}, "P@2").mean()
         {'P@2': 0.5}
     """
+    check_jobs(jobs)
     fields = None
     if questions is not None or weights is not None or groups is not None:
         from rankgauge.evaluation.questions import QueryFields
@@ -136,7 +141,7 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
             context, run = read_records(qrels, plan, policies, ids)
         else:
             context = read_context(qrels, plan, policies, ids, limit)
-        evaluation = build_evaluation(measure_run(run, context, limit), context)
+        evaluation = build_evaluation(measure_run(run, context, limit, jobs), context)
     return evaluation if fields is None else fields.add_to(evaluation, mix_origins=mix_origins)
 
 

@@ -152,7 +152,7 @@ class PlainCells:
     def lines(self, first: bytes, number: int, notes: tuple[str, ...] = ()) -> FieldLines | None:
         """Return the rows from this one on; None if it is not plain."""
         try:
-            return FieldLines(cast("BinaryIO", self), self._converted(first), number, self._shape, notes)
+            return FieldLines(cast("BinaryIO", self), self._converted(first), number, self._shape, notes, self._by)
         except OSError:
             return None
 

@@ -8,6 +8,7 @@ numbers. Rows of plain cells (:class:`delimited.PlainCells`) are such lines, too
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
@@ -29,6 +30,7 @@ _PIECE = 1 << 20
 _BLOCK = 1 << 23
 _TAB, _LINE, _RETURN, _BLANK, _COMMENT = 9, 10, 13, 32, 35
 _LOOK = 1 << 12
+_LONG = 1 << 18  # lines of a query that is too long for `pass_lines`
 _Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 
@@ -38,8 +40,10 @@ class FieldLines(NamedTuple):
     stream: BinaryIO  # after the first line
     start: bytes  # the first line
     number: int  # its number
-    shape: Shape | None = None  # fields to read, if not those of TREC format
+    shape: Shape  # fields to read
     notes: tuple[str, ...] = ()  # notes on the columns
+    by: bytes | None = None  # separator of fields in the file; None for white space
+    size: int = sys.maxsize  # most bytes to read from the stream
 
 
 def quick_table(lines: FieldLines, origin: PairInput, *, size: int) -> PairTable | None:
@@ -47,7 +51,7 @@ def quick_table(lines: FieldLines, origin: PairInput, *, size: int) -> PairTable
 
     Return None if the lines differ in their number of fields.
     """
-    buffer = _Buffer(lines, origin, 2 * _PIECE)
+    buffer = _Buffer(lines, 2 * _PIECE)
     # Untouched pages take no physical memory.
     packed = np.empty(size + AROUND, dtype=np.uint8)
     rows = _Rows(size, ranks=origin.ranks)
@@ -76,7 +80,7 @@ def quick_pieces(lines: FieldLines, origin: PairInput, *, size: int | None = Non
         NotInBlocksError: If a line has a different number of fields or a field is not a number. The
             rest must then be read by another reader.
     """
-    buffer = _Buffer(lines, origin, size or _BLOCK)
+    buffer = _Buffer(lines, size or _BLOCK)
     data, number, any_rows = buffer.data, lines.number, False
     rows = _Rows(len(data), ranks=origin.ranks)
     while not buffer.ended:
@@ -104,16 +108,16 @@ class LinesPiece(NamedTuple):
     last: bool  # whether this is the end of the text
 
 
-def pass_lines(lines: FieldLines, origin: PairInput, read: Callable[[LinesPiece], int | None]) -> bool:
+def pass_lines(lines: FieldLines, read: Callable[[LinesPiece], int | None]) -> bool:
     """Pass lines to `read` piece by piece; return False if they are declined.
 
     `read` returns the start of the last query, whose lines are passed again together with those
     that follow, or None to decline.
     """
-    buffer = _Buffer(lines, origin, _PIECE)
+    buffer = _Buffer(lines, _PIECE)
     while not buffer.ended:
         filled, stop, shape = buffer.fill(), buffer.stop, buffer.shape
-        if shape is None or not filled or stop == AROUND:
+        if not filled or stop == AROUND:
             return False
         fields = (shape.width, shape.query, shape.doc, shape.number, -1)
         taken = read(LinesPiece(buffer.data, AROUND, stop, fields, buffer.ended))
@@ -123,6 +127,27 @@ def pass_lines(lines: FieldLines, origin: PairInput, read: Callable[[LinesPiece]
     return True
 
 
+def query_bounds(lines: FieldLines, file: BinaryIO, size: int, count: int) -> list[int]:
+    """Return up to `count` positions in a file of `size` bytes, the start of its lines and of further queries.
+
+    They divide the lines into parts of similar size. `file` is where the lines come from; it is at
+    the end of the first line.
+    """
+    query = slice(lines.shape.query, lines.shape.query + 1)
+    bounds = [file.tell() - len(lines.start)]
+    for part in range(1, count):
+        file.seek(max(size * part // count, bounds[-1]))
+        file.readline()
+        name = file.readline().split(lines.by)[query]
+        place = file.tell()
+        for line in itertools.islice(file, _LONG):
+            if line.split(lines.by)[query] != name:
+                bounds.append(place)
+                break
+            place += len(line)
+    return bounds
+
+
 class _Buffer:
     """Complete lines of a stream, in memory that is used again.
 
@@ -130,25 +155,26 @@ class _Buffer:
         data: The memory; lines begin at `AROUND`.
         stop: The end of the complete lines.
         ended: Whether the stream has ended.
-        shape: The fields to read; None if they do not fit.
+        shape: The fields to read.
     """
 
-    def __init__(self, lines: FieldLines, origin: PairInput, size: int) -> None:
-        self._stream, self._end = lines.stream, AROUND + len(lines.start)
+    def __init__(self, lines: FieldLines, size: int) -> None:
+        self._stream, self._left, self._end = lines.stream, lines.size, AROUND + len(lines.start)
         self.data = np.zeros(self._end + size + AROUND, dtype=np.uint8)
         self.data[AROUND : self._end] = np.frombuffer(lines.start, dtype=np.uint8)
         self.stop, self.ended = AROUND, False
-        self.shape = lines.shape or Shape.of(lines.start, origin)
+        self.shape = lines.shape
 
     def fill(self) -> bool:
         """Read more lines; return False if there is no complete line, or reading fails."""
         check_stopped()
         data, room = self.data, len(self.data) - AROUND
-        size = read_into(self._stream, data[self._end : room])
+        size = read_into(self._stream, data[self._end : min(room, self._end + self._left)])
         if size is None:
             return False
         report_read(self._stream)
         self._end += size
+        self._left -= size
         self.ended = self._end < room
         end = self._end if self.ended else _last_line(data, AROUND, self._end)
         # The last field nearly always ends shortly before the end of the lines.
@@ -186,7 +212,7 @@ def _add_lines(rows: _Rows, buffer: _Buffer) -> bool:
     while start < stop:
         check_stopped()
         end = _last_line(data, start, min(start + _PIECE, stop))
-        if buffer.shape is None or end <= start or not rows.add(data, (start, end), buffer.shape):
+        if end <= start or not rows.add(data, (start, end), buffer.shape):
             return False
         start = end
     return True

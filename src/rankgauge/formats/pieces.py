@@ -18,10 +18,11 @@ import numpy as np
 
 from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable
+from rankgauge.core.threads import LARGE_FILE
 from rankgauge.errors import InputError
 from rankgauge.formats import readers
 from rankgauge.formats.columns import Layout
-from rankgauge.formats.fast_trec import FieldLines, LinesPiece, NotInBlocksError, pass_lines, quick_pieces
+from rankgauge.formats.fast_trec import FieldLines, LinesPiece, NotInBlocksError, pass_lines, query_bounds, quick_pieces
 from rankgauge.formats.lines import (
     Source,
     archive_of,
@@ -108,7 +109,22 @@ class PairFile:
         """Decide whether the third column of a table of whole queries is a rank or a score."""
         return table if self._third is None else self._third(table)
 
-    def pass_lines(self, read: Callable[[LinesPiece, tuple[str, ...]], int | None]) -> bool:
+    def parts(self, count: int) -> list[tuple[int, int]]:
+        """Divide a large plain file into up to `count` parts for :meth:`pass_lines`; empty for any other file.
+
+        The lines of a query are in one part if they are adjacent.
+        """
+        size = os.path.getsize(self._file) if os.path.isfile(self._file) else 0  # noqa: PTH113, PTH202
+        if count > 1 and size >= LARGE_FILE and self.memory is None:
+            with suppress(OSError), opened_bytes(self._path) as stream:
+                lines = self._field_lines(stream) if is_plain_file(stream) else None
+                if lines is not None:
+                    return [*itertools.pairwise([*query_bounds(lines, stream, size, count), size])]
+        return []
+
+    def pass_lines(
+        self, read: Callable[[LinesPiece, tuple[str, ...]], int | None], part: tuple[int, int] | None = None
+    ) -> bool:
         """Pass the lines of a text, and notes on it, to `read` as :func:`fast_trec.pass_lines` does.
 
         Return False if the lines are neither in TREC format nor rows of plain cells.
@@ -116,12 +132,18 @@ class PairFile:
         if not os.path.isfile(self._file):  # noqa: PTH113
             return False
         with opened_bytes(self._path) as stream:
-            start = start_of(stream)
-            if is_zip(start) or is_columnar(start, self.name):
-                return False
-            text = readers.begin_text(stream, self._origin, self._form)
-            lines = None if text.has_third_column else text.field_lines()
-            return lines is not None and pass_lines(lines, self._origin, lambda piece: read(piece, lines.notes))
+            lines = self._field_lines(stream)
+            if lines is not None and part is not None:
+                stream.seek(part[0])
+                lines = lines._replace(start=b"", size=part[1] - part[0])
+            return lines is not None and pass_lines(lines, lambda piece: read(piece, lines.notes))
+
+    def _field_lines(self, stream: BinaryIO) -> FieldLines | None:
+        start = start_of(stream)
+        if is_zip(start) or is_columnar(start, self.name):
+            return None
+        text = readers.begin_text(stream, self._origin, self._form)
+        return None if text.has_third_column else text.field_lines()
 
     def blocks(self) -> Iterator[PairTable]:
         """Yield tables of whole queries, at least one.

@@ -326,7 +326,8 @@ class TextStart(NamedTuple):
             return None
         number, line = self.head[-1]
         if self.form in FIELDS and self.separator is None:
-            return FieldLines(self.stream, line, number)
+            shape = Shape.of(line, self.origin)
+            return None if shape is None else FieldLines(self.stream, line, number, shape)
         if self.form not in {CELLS, *DELIMITED} or (self.form != CELLS and (number > 1 or self.asks)):
             return None
         from rankgauge.formats.delimited import PlainCells, plain_table
