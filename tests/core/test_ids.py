@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from rankgauge.core import native
-from rankgauge.core.ids import Ids, id_bytes, near_match, renumbered, show_id
+from rankgauge.core.ids import IdRuns, Ids, Numbering, id_bytes, near_match, renumbered, show_id
 from rankgauge.errors import InputError
 
 BYTES = st.binary(min_size=1, max_size=40).filter(lambda value: b"\0" not in value)
@@ -147,15 +147,29 @@ def test_unique_numbers_ids_in_order_of_appearance(values: list[bytes]) -> None:
     assert [names.tolist()[code] for code in codes] == values
 
 
-@given(COLUMNS)
-def test_many_ids_are_numbered_alike_also_where_hashes_collide(values: list[bytes]) -> None:
-    ids = Ids.of(values)
-    expected = [part.tolist() for part in ids.unique()]
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("rankgauge.core.ids._MANY", 0)
-        assert [part.tolist() for part in ids.unique()] == expected
-        patched.setattr(Ids, "hashes", lambda self: (self.lengths & 1).astype("u8"))
-        assert [part.tolist() for part in ids.unique()] == expected
+@given(st.lists(COLUMNS, max_size=4))
+def test_numbers_continue_over_several_columns(columns: list[list[bytes]]) -> None:
+    for core in {native.core, None}:
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(native, "core", core)
+            numbering, known = Numbering(), list[bytes]()
+            for values in columns:
+                numbers, names = numbering.add(Ids.of(values))
+                known += names.tolist()
+                assert [known[number] for number in numbers] == values
+            assert known == list(dict.fromkeys(itertools.chain(*columns)))
+
+
+@given(st.lists(BYTES, min_size=1, max_size=9), st.data())
+def test_codes_are_numbered_in_the_order_of_the_rows(entries: list[bytes], data: st.DataObject) -> None:
+    codes = data.draw(st.lists(st.integers(0, len(entries) - 1), max_size=30))
+    counts = data.draw(st.lists(st.integers(1, 3), min_size=len(codes), max_size=len(codes)))
+    runs = IdRuns(Ids.of(entries), np.array(counts, dtype=np.int64), np.array(codes, dtype=np.int8))
+    values = [entries[code] for code in codes]
+    numbers, names = runs.numbered()
+    assert names.tolist() == list(dict.fromkeys(values))
+    assert [names.tolist()[number] for number in numbers] == values
+    assert runs.spread().tolist() == [value for value, count in zip(values, counts, strict=True) for _ in range(count)]
 
 
 @pytest.mark.parametrize("piece", [1, 2, 3])

@@ -661,6 +661,9 @@ def test_arrays_of_the_wrong_size_are_refused():
         native.core.all_differ(np.zeros(3, np.uint8), offsets)
     with pytest.raises(ValueError, match="invalid ids"):
         native.core.hash_ids(np.zeros(3, np.uint8), np.array([2]), np.array([2]), np.zeros(1, np.uint64))
+    for ids, numbers in (((np.zeros(3, np.uint8), np.array([2]), np.array([2])), 1), (Ids.of(["a"]).columns(), 2)):
+        with pytest.raises(ValueError, match="invalid ids"):
+            native.core.number_ids(native.core.numbering(), *ids, np.zeros(numbers, np.int32))
     with pytest.raises(ValueError, match="invalid ids or numbers"):
         native.core.row_lines(*Ids.of(["a"]).columns(), np.zeros(2), b"", b"", b"", 0)
     for values, ends in ((np.zeros(2), [0, 1]), (np.zeros(1), [0, 2]), (np.zeros(1), [0, 2, 1])):

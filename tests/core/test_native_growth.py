@@ -157,6 +157,7 @@ def long_calls():
     different = _packed(np.arange(many, dtype=">u8").tobytes(), np.full(many, 8)).columns()
     values = draws.random(many)
     yield "hash_ids", lambda: core.hash_ids(*column(many, 400), hashes.copy())
+    yield "number_ids", lambda: core.number_ids(core.numbering(), *different, np.zeros(many, np.int32))
     yield "all_differ", lambda: core.all_differ(hashes, everything)
     numbers = draws.permutation(many).astype(np.int32)
     into = np.empty(many)

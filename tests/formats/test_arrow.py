@@ -299,6 +299,16 @@ def test_entries_of_a_dictionary_that_no_row_has_are_no_fault() -> None:
     assert "run, row 2: the query id is missing" in outcome(missing, ["a", "b"])
 
 
+@pytest.mark.parametrize("entries", [3, 90])
+def test_chunks_with_different_dictionaries_are_one_column(entries: int) -> None:
+    # The codes of 180 entries do not fit into 8 bits.
+    draws, queries = random.Random(entries), [f"q{n}" for n in range(2 * entries)]
+    chunks = [draws.choices(part, k=300) for part in (queries[:entries], queries[entries:], queries[:2])]
+    coded = [pa.array(chunk).dictionary_encode().cast(pa.dictionary(pa.int8(), pa.string())) for chunk in chunks]
+    docs = [f"d{n}" for n in range(900)]
+    assert outcome(pa.chunked_array(coded), docs) == outcome([query for chunk in chunks for query in chunk], docs)
+
+
 OTHERS: dict[str, Any] = {
     "pyarrow, bool": pa.array([True]),
     "pyarrow, float": pa.array([1.5]),

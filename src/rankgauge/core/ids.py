@@ -39,7 +39,6 @@ _SPARSE = 16
 _PIECE = 1 << 15
 # Maximum number of bytes objects in memory at once.
 _AT_ONCE = 1 << 17
-_MANY = 10_000
 _LONG = 128
 _SHOWN = 60
 _SAMPLE_SIZE = 10_000
@@ -274,15 +273,13 @@ class Ids(Frozen):
         """Return the number of each id by first appearance, and the distinct ids."""
         runs = self.runs()
         codes, names = runs.numbered()
-        return np.repeat(codes, runs.counts), names
+        return np.repeat(codes.astype(np.int64), runs.counts), names
 
     def runs(self) -> IdRuns:
         """Return runs of equal ids; adjacent runs may have the same id."""
         count = len(self)
-        if count == 0:
-            return IdRuns(self, np.zeros(0, dtype=np.int64))
         # Rows of a query are usually adjacent: look up an id only where it changes.
-        heads = np.concatenate([[0], *map(self._changes, range(0, count, _PIECE))])
+        heads = np.concatenate([np.zeros(min(count, 1), np.int64), *map(self._changes, range(0, count, _PIECE))])
         if 2 * len(heads) > count:
             return IdRuns(self, np.broadcast_to(np.int64(1), count))
         return IdRuns(self.take(heads), np.diff(np.append(heads, count)))
@@ -292,30 +289,37 @@ class Ids(Frozen):
         part = self.take(slice(start, start + _PIECE + 1))
         return np.flatnonzero(~part.same(slice(1, None), part, slice(-1))) + start + 1
 
-    def numbered(self) -> tuple[IntArray, Ids]:
+    def numbered(self) -> tuple[npt.NDArray[np.int32], Ids]:
         """Like :meth:`unique`, for ids that mostly differ."""
-        hashes = self.hashes()
-        ordered = np.sort(hashes)
-        if (ordered[1:] != ordered[:-1]).all():
-            return np.arange(len(self)), self.compact()
-        if len(self) > _MANY:
-            _, first, codes = np.unique(hashes, return_index=True, return_inverse=True)
-            if self.same(slice(None), self, first[codes]).all():
-                by_appearance = np.argsort(first)
-                number = np.empty(len(first), dtype=np.int64)
-                number[by_appearance] = np.arange(len(first))
-                return number[codes], self.take(first[by_appearance]).compact()
-        number_of: dict[bytes, int] = {}
-        numbers_of_rows = [number_of.setdefault(value, len(number_of)) for value in self.tolist()]
-        return np.array(numbers_of_rows, dtype=np.int64), _packed(b"".join(number_of), map(len, number_of))
+        return Numbering().add(self)
+
+
+class Numbering:
+    """Numbers of ids in order of first appearance, over several columns."""
+
+    def __init__(self) -> None:
+        self._core = native.core
+        self._known: Any = {} if self._core is None else self._core.numbering()
+
+    def add(self, ids: Ids) -> tuple[npt.NDArray[np.int32], Ids]:
+        """Return the number of each id, and the new ids."""
+        numbers = np.empty(len(ids), dtype=np.int32)
+        if self._core is not None:
+            rows = self._core.number_ids(self._known, *ids.columns(), numbers)
+            return numbers, ids.take(np.frombuffer(rows, np.int64)).compact()
+        known, before = self._known, len(self._known)
+        numbers[:] = [known.setdefault(value, len(known)) for value in ids.tolist()]
+        names = [*itertools.islice(known, before, None)]
+        return numbers, _packed(b"".join(names), map(len, names))
 
 
 @dataclass(frozen=True, eq=False)
 class IdRuns:
     """Ids of rows, with one entry for each run of consecutive equal ids. Immutable."""
 
-    ids: Ids  # the id of each run
+    ids: Ids  # the id of each run, or, with codes, ids in any order
     counts: IntArray  # its number of rows
+    codes: npt.NDArray[np.integer[Any]] | None = None  # the place in ``ids`` of its id
 
     def __len__(self) -> int:
         return int(self.counts.sum())
@@ -324,14 +328,27 @@ class IdRuns:
         """Return itself, like :meth:`Ids.runs`."""
         return self
 
-    def numbered(self) -> tuple[IntArray, Ids]:
+    def numbered(self) -> tuple[npt.NDArray[np.int32], Ids]:
         """Return the number of each run by first appearance of its id, and the distinct ids."""
-        return self.ids.numbered()
+        if self.codes is None:
+            return self.ids.numbered()
+        codes, names = self.codes, self.ids
+        hashes = np.sort(names.hashes())
+        if (hashes[1:] == hashes[:-1]).any():
+            numbers, names = names.numbered()
+            codes = numbers[codes]
+        # Entries of a dictionary may be in any order, or not used.
+        rows, first = np.arange(len(codes)), np.empty(len(names), dtype=np.int64)
+        first[codes[::-1]] = rows[::-1]
+        used = codes[first[codes] == rows]
+        numbers = np.empty(len(names), dtype=np.int32)
+        numbers[used] = np.arange(len(used))
+        return numbers[codes], names.take(used).compact()
 
     def spread(self) -> Ids:
         """Return the id of each row."""
-        starts, lengths = (np.repeat(column, self.counts) for column in (self.ids.starts, self.ids.lengths))
-        return Ids(self.ids.data, starts, lengths)
+        codes = np.arange(len(self.ids)) if self.codes is None else self.codes
+        return self.ids.take(np.repeat(codes, self.counts))
 
 
 def _hashes(ids: Ids) -> npt.NDArray[np.uint64]:

@@ -6,7 +6,8 @@
    scan          lines of a TREC file -> columns of ids, hashes, and numbers  (formats/fast_trec.py)
    pack_ids      ids within a text -> contiguous ids                          (formats/fast_trec.py)
    hash_ids      hashes of a column of ids                                    (core/ids.py)
-   group         rows of each query side by side                              (formats/fast_trec.py)
+   number_ids    numbers of the ids of a column                               (core/ids.py)
+   group         rows of each query side by side                              (core/pair_table.py)
    all_differ    whether a ranking has no duplicate documents                 (core/pair_table.py)
    row_lines     rows of a run -> lines of a text file                        (formats/rows.py)
    rank_rows     rows of each ranking, best first                             (data/join.py)
@@ -39,7 +40,7 @@
 #error "hashes are computed from little-endian words"
 #endif
 
-#define VERSION 13 /* same as in core/native.py; incremented when a function changes */
+#define VERSION 14 /* same as in core/native.py; incremented when a function changes */
 #define JUDGMENTS "rankgauge.judgments"
 #define NUMBERING "rankgauge.numbering"
 #define LINES_RUN "rankgauge.lines_run"
@@ -125,6 +126,12 @@ or_no_memory(PyObject *result)
         return PyErr_NoMemory();
     }
     return result;
+}
+
+static PyObject *
+as_bytes(Bytes *bytes)
+{
+    return PyByteArray_FromStringAndSize(bytes->data ? bytes->data : "", (Py_ssize_t)bytes->used);
 }
 
 /* Long work: the GIL is released if it is large, and signals such as Ctrl-C are handled. */
@@ -1098,6 +1105,66 @@ done:
     return result;
 }
 
+/* ---- number_ids ---- */
+
+PyDoc_STRVAR(number_ids_doc,
+"number_ids(numbering, data, starts, lengths, numbers) -> rows\n\n"
+"Fill in the number of each id, int32, adding new ids to the numbering. rows: the first row of each\n"
+"new id, int64.");
+
+static PyObject *
+number_ids(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *capsule, *objects[4];
+    if (!PyArg_ParseTuple(args, "OOOOO:number_ids", &capsule, &objects[0], &objects[1], &objects[2],
+                          &objects[3])) {
+        return NULL;
+    }
+    Numbering *known = PyCapsule_GetPointer(capsule, NUMBERING);
+    if (known == NULL) {
+        return NULL;
+    }
+    static const size_t SIZES[] = {1, 8, 8, 4};
+    Array arrays[4] = {0};
+    Bytes rows = {0};
+    PyObject *result = NULL;
+    Work work = {0};
+    for (int i = 0; i < 4; i++) {
+        if (!open_array(objects[i], &arrays[i], SIZES[i], i == 3)) {
+            goto done;
+        }
+    }
+    if (arrays[3].count != arrays[1].count || !are_inside(&arrays[0], &arrays[1], &arrays[2])) {
+        PyErr_SetString(PyExc_ValueError, "invalid ids");
+        goto done;
+    }
+    const uint8_t *data = arrays[0].items;
+    const int64_t *starts = arrays[1].items, *lengths = arrays[2].items;
+    int32_t *numbers = arrays[3].items;
+    unlock(&work, arrays[3].count);
+    for (Py_ssize_t row = 0; row < arrays[3].count; row++) {
+        int32_t before = known->count;
+        numbers[row] = number_of(known, data + starts[row], lengths[row]);
+        if (known->count > before) {
+            int64_t *first = grow(&rows, sizeof(int64_t));
+            if (first == NULL) {
+                goto done;
+            }
+            *first = row;
+        }
+        if (numbers[row] < 0 || !proceed(&work, 4 + lengths[row] / 8)) {
+            goto done;
+        }
+    }
+    lock(&work);
+    result = as_bytes(&rows);
+done:
+    lock(&work);
+    free(rows.data);
+    close_arrays(arrays, 4);
+    return or_no_memory(result);
+}
+
 /* ---- pack_ids ---- */
 
 PyDoc_STRVAR(pack_ids_doc,
@@ -1578,12 +1645,6 @@ judgments(PyObject *Py_UNUSED(module), PyObject *args)
 failed:
     Py_DECREF(capsule);
     return NULL;
-}
-
-static PyObject *
-as_bytes(Bytes *bytes)
-{
-    return PyByteArray_FromStringAndSize(bytes->data ? bytes->data : "", (Py_ssize_t)bytes->used);
 }
 
 /* Return the row of a document among the judgments of a query; -1 if it is not judged. */
@@ -3578,6 +3639,7 @@ static PyMethodDef METHODS[] = {
     {"measure_dicts", measure_dicts, METH_VARARGS, measure_dicts_doc},
     {"measure_grades", measure_grades, METH_VARARGS, measure_grades_doc},
     {"names", names, METH_O, names_doc},
+    {"number_ids", number_ids, METH_VARARGS, number_ids_doc},
     {"numbering", numbering, METH_NOARGS, numbering_doc},
     {"pack_dicts", pack_dicts, METH_VARARGS, pack_dicts_doc},
     {"pack_ids", pack_ids, METH_VARARGS, pack_ids_doc},

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from rankgauge.core import native
 from rankgauge.core.ids import Ids, IntArray
-from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
+from rankgauge.core.pair_table import FloatArray, PairTable, group_rows
 from rankgauge.core.threads import check_stopped
 from rankgauge.errors import InputError
 from rankgauge.formats.columns import EXACT, read_number
@@ -378,15 +378,10 @@ class _Rows:
             heads = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
             offsets = np.concatenate([[0], heads, [count]])
         else:
-            offsets = offsets_of(np.bincount(numbers, minlength=len(names)))
-            if self._core is None:
-                order = np.argsort(numbers, kind="stable")
-            else:
-                order = np.empty(count, dtype=np.int64)
-                self._core.group(numbers, offsets[:-1].copy(), np.arange(count), order)
+            offsets, grouped = group_rows(numbers, len(names))
             for column in self._columns():
-                setattr(self, column, getattr(self, column)[order])
-            lines = None if lines is None else lines[order]
+                setattr(self, column, grouped(getattr(self, column)[:count]))
+            lines = None if lines is None else grouped(lines)
         docs = Ids(data, self._starts[:count], self._lengths[:count], self._hashes[:count])
         ranks = self._ranks[:count] if self.ranked else None
         table = PairTable(names, offsets, docs, self._values[:count], lines=lines, ranks=ranks)

@@ -306,12 +306,16 @@ def _by_code(entries: Any, codes: npt.NDArray[Any]) -> Ids | IdRuns | None:
             return None
     heads = _heads(codes, lambda some: np.flatnonzero(some[1:] != some[:-1]))
     if heads is None:
-        return ids.take(codes.astype(np.int64))
-    return _runs(ids.take(codes[heads].astype(np.int64)), heads, len(codes))
+        return IdRuns(ids, np.broadcast_to(np.int64(1), len(codes)), codes)
+    return _runs(ids.take(codes[heads]), heads, len(codes))
 
 
 def _of_arrow(column: Any) -> Ids | IdRuns | None:
     """Read a pyarrow array or chunked array."""
+    if str(column.type).startswith("dictionary<") and hasattr(column, "chunks"):
+        # The type of the codes may be too small for the entries of all chunks.
+        with suppress(ValueError, NotImplementedError):
+            column = column.combine_chunks()
     parts: list[Ids | IdRuns] = []
     for chunk in getattr(column, "chunks", [column]):
         part = _of_chunk(chunk) if len(chunk) else None
@@ -321,7 +325,9 @@ def _of_arrow(column: Any) -> Ids | IdRuns | None:
             return None
     if not parts:
         return None
-    runs = [part for part in parts if isinstance(part, IdRuns)]
+    if len(parts) == 1:
+        return parts[0]
+    runs = [part for part in parts if isinstance(part, IdRuns) and part.codes is None]
     if len(runs) == len(parts):
         counts = np.concatenate([part.counts for part in runs])
         return IdRuns(Ids.joined([part.ids for part in runs]), counts)
