@@ -241,7 +241,7 @@ def build_evaluation(result: BlockResult, context: Context) -> Evaluation:
     qrels, policies, summary = context.judgments.qrels, context.judgments.policies, result.summary
     if context.judgments.stored is not None:
         qrels = context.judgments.stored.outline(summary.rankings, SAMPLE)
-    seen = np.zeros(len(qrels), dtype=bool)
+    seen = np.zeros(len(context.selected), dtype=bool)
     seen[summary.numbers] = True
     if len(summary.numbers) > np.count_nonzero(seen):
         repeated = summary.numbers[1:][summary.numbers[1:] == summary.numbers[:-1]]
@@ -258,7 +258,7 @@ def build_evaluation(result: BlockResult, context: Context) -> Evaluation:
     measured = add_absent(result.measured, absent, context)
     missing = len(measured.numbers) - len(result.measured.numbers)
     query_ids = qrels.query_ids
-    if len(measured.numbers) < len(qrels):
+    if len(measured.numbers) < len(seen):
         query_ids = tuple(map(query_ids.__getitem__, measured.numbers.tolist()))
     counts = {
         "queries": len(query_ids),

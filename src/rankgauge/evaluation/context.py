@@ -239,11 +239,11 @@ def make_context(
 ) -> Context:
     """Return the data shared by all blocks; raise an error if judgments or policies do not fit."""
     native.warn_if_missing()
-    if not len(qrels):
+    selected = np.zeros(len(qrels), dtype=bool)
+    if not len(selected):
         raise InputError("the judgments have no queries", where="judgments", fix="pass at least one")
     if policies.ties in BY_GRADE:
         plan.check_ties(policies.ties, policies.draws)
-    selected = np.zeros(len(qrels), dtype=bool)
     if queries is None:
         selected[:] = True
     else:
