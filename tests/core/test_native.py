@@ -614,7 +614,7 @@ def test_a_core_of_another_version_is_left_out(monkeypatch):
 
 
 def test_arguments_of_the_wrong_size_are_refused():
-    grades, program = np.zeros(1), np.array([[0.0, 1.0, 1.0, 1.0]])
+    grades, program = np.zeros(1), np.array([[0.0, 1.0, 1.0, 1.0, 0.0]])
     bounds, pools = np.array([0, 1]), [("d",)]
     columns = (grades, bounds, grades, bounds, np.zeros(9))
     run, rest = {"q": {"d": 1.0}}, ((1, 1), True, False)

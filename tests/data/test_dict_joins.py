@@ -75,9 +75,9 @@ JUDGMENTS = st.dictionaries(QUERIES, st.dictionaries(DOCS, st.integers(-1, 3), m
 RUNS = st.dictionaries(QUERIES, st.dictionaries(DOCS, SCORES, max_size=12), max_size=5)
 
 
-def outcome(qrels: Any, run: Any, **options: Any) -> Any:
+def outcome(qrels: Any, run: Any, measures: Any = MEASURES, **options: Any) -> Any:
     """Return an evaluation with the bits of its values, or the text of its error."""
-    asked = [name for name in MEASURES if options.get("ties") != "mean" or parse(name).has_tie_mean]
+    asked = [name for name in measures if options.get("ties") != "mean" or parse(name).has_tie_mean]
     try:
         found = evaluate(qrels, run() if callable(run) else run, asked, **options)
     except RankgaugeError as error:
@@ -101,11 +101,13 @@ def same(qrels: Any, run: Any, **options: Any) -> Any:
     st.sampled_from(["zero", "skip"]),
     st.sampled_from(["all", "intersection", ["q1"], ["é", "q2"]]),
     st.sampled_from([None, dict.fromkeys(["q1", "q2", "q3", "é", "Q1"], 0.3)]),
+    st.sampled_from(["not relevant", "removed"]),
 )
 def test_a_run_of_dicts_evaluates_as_its_table_does(
-    qrels: Any, run: Any, ties: Any, duplicates: Any, undefined: Any, queries: Any, weights: Any
+    qrels: Any, run: Any, ties: Any, duplicates: Any, undefined: Any, queries: Any, weights: Any, unjudged: Any
 ) -> None:
-    same(qrels, run, ties=ties, duplicates=duplicates, undefined=undefined, queries=queries, weights=weights)
+    policies = {"ties": ties, "duplicates": duplicates, "undefined": undefined, "unjudged": unjudged}
+    same(qrels, run, queries=queries, weights=weights, **policies)
 
 
 LISTS = st.dictionaries(
@@ -121,12 +123,18 @@ def test_a_run_of_lists_evaluates_as_its_table_does(qrels: Any, run: Any, ties: 
     same(qrels, run, ties=ties)
 
 
-@given(st.randoms(use_true_random=False), st.sampled_from(["trec", "input", "best", "worst", "mean"]))
-def test_ties_of_many_documents_are_ordered_as_in_the_table(rng: random.Random, ties: Any) -> None:
+@given(
+    st.randoms(use_true_random=False),
+    st.sampled_from(["trec", "input", "best", "worst", "mean"]),
+    st.sampled_from(["not relevant", "removed"]),
+)
+def test_ties_of_many_documents_are_ordered_as_in_the_table(rng: random.Random, ties: Any, unjudged: Any) -> None:
     docs = [f"d{number}" for number in range(60)]
     judged = {doc: rng.randint(-1, 3) for doc in rng.sample(docs, 30)}
     ranking = {doc: rng.choice([0.5, 0.25, 1.0, -0.0, 0.0]) for doc in rng.sample(docs, 50)}
-    same({"q": judged}, {"q": ranking}, ties=ties)
+    same({"q": judged}, {"q": ranking}, ties=ties, unjudged=unjudged)
+    of_judged = [name for name in MEASURES if "judged_only" in parse(name).declaration.words]
+    same({"q": judged}, {"q": ranking}, measures=of_judged, ties=ties, unjudged=unjudged)
 
 
 @pytest.mark.skipif(native.core is None, reason="the compiled core was not built")

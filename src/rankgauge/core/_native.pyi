@@ -62,7 +62,7 @@ def measure_dicts(
     program: _Floats,
     limits: tuple[int, int],
     order: int,
-    separate: bool,
+    unjudged: int,
     /,
 ) -> (
     tuple[

@@ -2872,10 +2872,11 @@ enum {
 #define MOST_EXPONENT 900 /* 2^grade stays finite, also in sums */
 
 /* A measure: `k` is infinite without a cutoff. `number` is beta, the top grade, the persistence p,
- * a recall, or 2 for exponential gains. */
+ * a recall, or 2 for exponential gains. `condensed`: without unjudged documents. */
 typedef struct {
-    double family, k, level, number;
+    double family, k, level, number, condensed;
 } Step;
+#define STEP (sizeof(Step) / sizeof(double))
 
 typedef struct {
     int64_t rank, first, last;
@@ -3012,6 +3013,31 @@ break_ties_by_grade(Entry *entries, int64_t count, int worst, Work *work)
     return !worst || sort_items(entries, count, sizeof(Entry), by_rank, work);
 }
 
+/* Return the query without unjudged documents, ranked again; its entries are put in `entries`. */
+static Query
+condensed(const Query *query, Entry *entries)
+{
+    Query result = *query;
+    int64_t count = 0, start = 0, of_group = 0;
+    for (int64_t i = 0; i < query->count; i++) {
+        const Entry *entry = &query->entries[i];
+        if (entry->grade >= 0) {
+            start = entry->first == of_group ? start : count + 1;
+            of_group = entry->first;
+            entries[count] = (Entry){count + 1, start, count + 1, entry->grade};
+            count++;
+        }
+    }
+    for (int64_t i = count - 1; i > 0; i--) {
+        if (entries[i - 1].first == entries[i].first) {
+            entries[i - 1].last = entries[i].last;
+        }
+    }
+    result.entries = entries;
+    result.count = result.retrieved = count;
+    return result;
+}
+
 /* Return the value of a measure. Sums run from the best rank to the last, as in the kernels. */
 static double
 value_of(const Step *step, const Query *query)
@@ -3087,8 +3113,8 @@ static int
 are_steps(const Array *program)
 {
     const Step *steps = program->items;
-    int valid = program->count % 4 == 0;
-    for (Py_ssize_t i = 0; valid && i < program->count / 4; i++) {
+    int valid = program->count % STEP == 0;
+    for (Py_ssize_t i = 0; valid && i < program->count / (Py_ssize_t)STEP; i++) {
         valid = steps[i].family >= P && steps[i].family <= INFAP && steps[i].k >= 1 && steps[i].level > 0;
     }
     if (!valid) {
@@ -3112,8 +3138,7 @@ are_plain(const double *grades, int64_t count)
 PyDoc_STRVAR(measure_grades_doc,
 "measure_grades(grades, ideal, discounts, program) -> None | list[float]\n\n"
 "Measure one ranking, given the grade of each document (below 0 if unjudged).\n\n"
-"ideal: all grades >= 0, descending. program: family, k, level, and number of each measure. None:\n"
-"there are too few discounts, or a grade is -0.0.");
+"ideal: all grades >= 0, descending. program: a `Step` for each measure. None: there are too few discounts, or a grade is -0.0.");
 
 static PyObject *
 measure_grades(PyObject *Py_UNUSED(module), PyObject *args)
@@ -3132,7 +3157,7 @@ measure_grades(PyObject *Py_UNUSED(module), PyObject *args)
         goto done;
     }
     Py_ssize_t count = PyList_Size(grades), size = PyList_Size(pool);
-    Entry *entry = grow(&entries, (size_t)count * sizeof(Entry));
+    Entry *entry = grow(&entries, 2 * (size_t)count * sizeof(Entry));
     double *best = grow(&ideal, (size_t)size * sizeof(double));
     if (entry == NULL || best == NULL) {
         goto done;
@@ -3153,11 +3178,12 @@ measure_grades(PyObject *Py_UNUSED(module), PyObject *args)
         result = Py_NewRef(Py_None);
         goto done;
     }
-    Query query = {entry, count, count, best, size, arrays[0].items};
-    Py_ssize_t steps = arrays[1].count / 4;
+    Query query = {entry, count, count, best, size, arrays[0].items}, judged = condensed(&query, entry + count);
+    Py_ssize_t steps = arrays[1].count / (Py_ssize_t)STEP;
     result = PyList_New(steps);
     for (Py_ssize_t i = 0; result != NULL && i < steps; i++) {
-        PyObject *value = PyFloat_FromDouble(value_of((const Step *)arrays[1].items + i, &query));
+        const Step *step = (const Step *)arrays[1].items + i;
+        PyObject *value = PyFloat_FromDouble(value_of(step, step->condensed ? &judged : &query));
         if (value == NULL || PyList_SetItem(result, i, value) < 0 || !proceed(&work, count + size)) {
             Py_CLEAR(result);
         }
@@ -3248,29 +3274,29 @@ first_of(PyObject *ranking, Py_ssize_t most)
 }
 
 PyDoc_STRVAR(measure_dicts_doc,
-"measure_dicts(run, names, pools, columns, program, limits, order, separate)\n"
+"measure_dicts(run, names, pools, columns, program, limits, order, unjudged)\n"
 "    -> None | (numbers, values, ends, tally, unknown, rankings, rows, ranks)\n\n"
 "Join a dict of dicts with judgments and measure its queries.\n\n"
 "names: number of each query by its text. pools: judged documents of each query. columns: grades\n"
 "and their offsets, all grades >= 0 in descending order within each query and their offsets, and\n"
-"discounts by rank. program: family, k, level, and number of each measure. limits: number of\n"
-"rankings whose first documents are returned, and number of documents. Results are in ascending\n"
-"order of query number: values has a row per measure, ends a row per query; unknown are the\n"
-"queries without judgments. tally: `InputCounts`, queries that another order of ties could change,\n"
-"and values that NumPy must compute. order: of equal scores: 0 input, 1 by id, 2 best, 3 worst.\n"
-"separate: whether ties of documents judged not relevant and unjudged ones matter. rows, ranks: as\n"
-"in `join`. None: the run is not made of plain dicts, strings, and finite\n"
-"numbers.");
+"discounts by rank. program: a `Step` for each measure. limits: number of rankings whose first\n"
+"documents are returned, and number of documents. order: of equal scores: 0 input, 1 by id, 2 best,\n"
+"3 worst. unjudged: whether ties of documents judged not relevant and unjudged ones matter (1), or\n"
+"no ties of unjudged ones (2).\n\n"
+"Results are in ascending order of query number: values has a row per measure, ends a row per query;\n"
+"unknown are the queries without judgments. tally: `InputCounts`, queries that another order of ties\n"
+"could change, and values that NumPy must compute. rows, ranks: as in `join`. None: the run is not\n"
+"made of plain dicts, strings, and finite numbers.");
 
 static PyObject *
 measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *run, *names_of, *pools, *objects[6];
     Py_ssize_t most_rankings, most_documents;
-    int order, separate;
-    if (!PyArg_ParseTuple(args, "OO!O!(OOOOO)O(nn)ip:measure_dicts", &run, &PyDict_Type, &names_of,
+    int order, unjudged;
+    if (!PyArg_ParseTuple(args, "OO!O!(OOOOO)O(nn)ii:measure_dicts", &run, &PyDict_Type, &names_of,
                           &PyList_Type, &pools, &objects[0], &objects[1], &objects[2], &objects[3],
-                          &objects[4], &objects[5], &most_rankings, &most_documents, &order, &separate)) {
+                          &objects[4], &objects[5], &most_rankings, &most_documents, &order, &unjudged)) {
         return NULL;
     }
     if (!PyDict_CheckExact(run)) {
@@ -3293,7 +3319,7 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
     }
     const double *grades = arrays[0].items, *ideal = arrays[2].items;
     const int64_t *offsets = arrays[1].items, *of_ideal = arrays[3].items;
-    Py_ssize_t judged = PyList_Size(pools), steps = arrays[5].count / 4, queries = PyDict_Size(run);
+    Py_ssize_t judged = PyList_Size(pools), steps = arrays[5].count / (Py_ssize_t)STEP, queries = PyDict_Size(run);
     if (arrays[1].count != judged + 1 || !are_offsets(offsets, judged + 1, arrays[0].count) ||
         arrays[3].count != judged + 1 || !are_offsets(of_ideal, judged + 1, arrays[2].count)) {
         PyErr_SetString(PyExc_ValueError, "invalid judgments");
@@ -3361,7 +3387,7 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
         flags.used = entries.used = 0;
         size_t before = ranks.used;
         char *flag = grow(&flags, (size_t)size);
-        Entry *entry = grow(&entries, (size_t)size * sizeof(Entry));
+        Entry *entry = grow(&entries, 2 * (size_t)size * sizeof(Entry));
         int64_t *number_at = grow(&numbers, sizeof(int64_t));
         if (flag == NULL || entry == NULL || number_at == NULL) {
             goto done;
@@ -3397,8 +3423,10 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
         }
         Query this = {entry, count, dict.size, ideal + of_ideal[number],
                       of_ideal[number + 1] - of_ideal[number], arrays[4].items};
+        Query judged_only = condensed(&this, entry + count);
         for (Py_ssize_t step = 0; step < steps; step++) {
-            double found = value_of((const Step *)arrays[5].items + step, &this);
+            const Step *measure = (const Step *)arrays[5].items + step;
+            double found = value_of(measure, measure->condensed ? &judged_only : &this);
             value[step * known + row] = found;
             declined += found == DECLINED;
             if (!proceed(&dict.work, count + this.pool)) {
@@ -3406,7 +3434,7 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
             }
         }
         fill_ends(&this, end + 8 * row);
-        tally.tied += is_tied(&this, separate);
+        tally.tied += is_tied(unjudged == 2 ? &judged_only : &this, unjudged);
         if (row++ < most_rankings) {
             PyObject *as_int = PyLong_FromLongLong(number), *docs = first_of(query[i].ranking, most_documents);
             int kept = as_int == NULL || docs == NULL ? -1 : PyDict_SetItem(rankings, as_int, docs);

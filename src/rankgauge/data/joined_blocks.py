@@ -106,8 +106,8 @@ class Judgments(NamedTuple):
     policies: Policies
     # Instructions for the compiled core (see `measures.compiled`); None if it cannot apply them.
     program: FloatArray | None = None
-    # Whether a measure separates documents judged not relevant from unjudged ones.
-    separate: bool = False
+    # Whether a measure separates documents judged not relevant from unjudged ones (1), or all ignore those (2).
+    unjudged: int = 0
     # Judgments on disk; `qrels` then has only the data for notes and checks.
     stored: StoredQrels | None = None
 
@@ -268,11 +268,11 @@ def join_dicts(run: Any, judgments: Judgments) -> JoinedBlock | None:
     elif not kinds <= {dict}:
         return None
     names, pools = qrels.texts
-    steps = np.zeros((0, 4)) if judgments.program is None else judgments.program
+    steps = np.zeros((0, 5)) if judgments.program is None else judgments.program
     deepest = max(qrels.largest_pool, max(map(len, run.values()), default=0))
     columns = (qrels.table.values, qrels.table.offsets, *qrels.ideal, discount_table(deepest))
     limits, order = (RANKINGS, DOCUMENTS), _ORDERS.get(ties, 0)
-    measured = native.core.measure_dicts(run, names, pools, columns, steps, limits, order, judgments.separate)
+    measured = native.core.measure_dicts(run, names, pools, columns, steps, limits, order, judgments.unjudged)
     if measured is None:
         return None
     numbered, cells, ends, (*counts, tied, declined), texts, rankings, rows, ranks = measured

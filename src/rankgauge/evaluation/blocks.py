@@ -63,8 +63,8 @@ def measure_joined(block: JoinedBlock, context: Context) -> BlockResult:
     """Measure the evaluated queries of a block."""
     summary, settings = block.summary, dict(block.settings)
     if block.cells is not None:
-        measured, tied = _measure_compiled(block, block.cells, context)
-        return BlockResult(measured, tied, summary, block.name, settings)
+        measured = _measure_compiled(block, block.cells, context)
+        return BlockResult(measured, block.tied, summary, block.name, settings)
     joined = block.joined()
     graded, selected = block.graded or joined, context.selected
     if block.numbers is not None:
@@ -78,13 +78,13 @@ def measure_joined(block: JoinedBlock, context: Context) -> BlockResult:
     return BlockResult(measured, tied, summary, block.name, settings)
 
 
-def _measure_compiled(block: JoinedBlock, cells: Values, context: Context) -> tuple[Measured, int]:
+def _measure_compiled(block: JoinedBlock, cells: Values, context: Context) -> Measured:
     """Return the values of the compiled core; NumPy computes measures that it does not support."""
-    plan, numbers, tied = context.plan, block.summary.numbers, block.tied
+    plan, numbers = context.plan, block.summary.numbers
     # One row for each column of `Measured`.
     judged = len(plan.compiled)
     firsts = judged + len(plan.depths)
-    beyond = firsts + len(plan.first_ranks)
+    beyond = firsts + len(context.first_ranks)
     done = plan.compiled
     if block.declined:
         done = tuple(column for column, row in zip(done, cells, strict=False) if DECLINED not in row)
@@ -93,28 +93,23 @@ def _measure_compiled(block: JoinedBlock, cells: Values, context: Context) -> tu
     if others:
         values = np.empty((len(numbers), len(plan.measures)), order="F")
         values[:, plan.compiled] = cells[:judged].T
-        joined = block.joined()
-        for places, judged_run in joined.blocks(numbers):
+        for places, judged_run in block.joined().blocks(numbers):
             for column in others:
-                values[places, column] = plan.measures[column].values(judged_run)
-        tied = len(joined.tied(separate_judged=plan.separate_judged))
+                values[places, column] = context.measures[column].values(judged_run)
     errors = np.zeros((len(numbers), 0))
     first_ranks = cells[firsts:beyond].T
-    return Measured(numbers, values, cells[judged:firsts].T, first_ranks, errors, cells[beyond:].T.astype(bool)), tied
+    return Measured(numbers, values, cells[judged:firsts].T, first_ranks, errors, cells[beyond:].T.astype(bool))
 
 
 def _tied(joined: Joined, graded: Joined, context: Context) -> IntArray:
     """Return the queries that a different order of ties could change."""
-    plan = context.plan
-    condensed = context.judgments.policies.unjudged == "removed" and all(
-        "judged_only" in measure.declaration.words for measure in plan.measures
-    )
+    plan, unjudged = context.plan, context.judgments.unjudged
     tied = joined.numbers[:0]
     # Ties between different grades matter only if a measure reads grades.
     if plan.columns:
-        tied = joined.tied(separate_judged=plan.separate_judged, condensed=condensed)
+        tied = joined.tied(separate_judged=unjudged == 1, condensed=unjudged == 2)
     if graded is not joined:
-        more = graded.tied(separate_judged=plan.separate_judged, condensed=condensed)
+        more = graded.tied(separate_judged=unjudged == 1, condensed=unjudged == 2)
         tied = distinct(np.append(tied, more))
     if context.special is not None:
         tied = distinct(np.append(tied, context.special.tied(joined)))

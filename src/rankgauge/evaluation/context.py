@@ -99,24 +99,6 @@ class Plan:
         """Indices of the measures that the compiled core computes."""
         return tuple(n for n in self.columns if step_of(self.measures[n]) is not None)
 
-    @cached_property
-    def program(self) -> Values | None:
-        """Instructions for the compiled core: its measures and the data for the notes.
-
-        One instruction for each column of `Measured`; None if the core does not support one of the
-        notes.
-        """
-        if self.special:
-            return None
-        return program(
-            [
-                *(step_of(self.measures[n]) for n in self.compiled),
-                *(step("Judged", depth) for depth in self.depths),
-                *(step("FirstRel", level=first.level) for first in self.first_ranks),
-                *(step("Beyond", recall.k, recall.level) for recall in self.recalls),
-            ]
-        )
-
     def check_ties(self, ties: str, draws: int) -> None:
         """Raise an error for measures that do not support a tie policy based on grades.
 
@@ -141,10 +123,35 @@ class Plan:
                 "(draws = 1000 in [evaluation] of rankgauge.toml)",
             )
 
-    @cached_property
-    def condensed(self) -> tuple[Measure, ...]:
-        """The measures, ignoring unjudged documents where they support it."""
-        return tuple(m(judged_only=True) if "judged_only" in m.declaration.words else m for m in self.measures)
+
+class Variant(NamedTuple):
+    """The measures of a plan with the same treatment of ties and unjudged documents."""
+
+    measures: Sequence[Measure]  # without unjudged documents where the measures support it
+    first_ranks: Sequence[Measure]  # `Plan.first_ranks`, treated in the same way
+    # Instructions for the compiled core, one for each column of `Measured`; None if it does not
+    # support one of the notes.
+    program: Values | None
+    unjudged: int  # see `Judgments`
+
+
+@lru_cache(maxsize=256)
+def _variant(plan: Plan, unjudged: str, ties: str) -> Variant:
+    """Return the measures of a plan under these policies; cached as the plan is."""
+    condensed = [unjudged == "removed" and "judged_only" in m.declaration.words for m in plan.measures]
+    measures = [m(judged_only=True) if ignores else m for m, ignores in zip(plan.measures, condensed, strict=True)]
+    # The mean rank over all orders of ties is not the rank of a document.
+    firsts = [] if ties == "mean" else [first(judged_only=unjudged == "removed") for first in plan.first_ranks]
+    rows = [
+        *(step_of(measures[n]) for n in plan.compiled),
+        *(step("Judged", depth) for depth in plan.depths),
+        *map(step_of, firsts),
+        *(step("Beyond", recall.k, recall.level) for recall in plan.recalls),
+    ]
+    supported = not plan.special and ties != "mean"
+    return Variant(
+        measures, firsts, program(rows) if supported else None, 2 if all(condensed) else int(plan.separate_judged)
+    )
 
 
 def _sole(special: Sequence[Measure]) -> str:
@@ -251,17 +258,15 @@ def make_context(
         if not numbers:
             raise InputError("the list of queries is empty", where="queries", fix="pass at least one")
         selected[numbers] = True
-    condensed, averaged = policies.unjudged == "removed", policies.ties == "mean"
-    # The mean rank over all orders of ties is not the rank of a document.
-    firsts = () if averaged else plan.first_ranks
-    compiled = not averaged and not condensed and (queries is None or selected.all())
+    variant = _variant(plan, policies.unjudged, policies.ties)
+    compiled = variant.program if queries is None or selected.all() else None
     return Context(
-        Judgments(qrels, graded or qrels, policies, plan.program if compiled else None, plan.separate_judged, stored),
+        Judgments(qrels, graded or qrels, policies, compiled, variant.unjudged, stored),
         special,
         plan,
-        measures=plan.condensed if condensed else plan.measures,
-        first_ranks=[first(judged_only=True) for first in firsts] if condensed else firsts,
-        estimated=plan.open if averaged else (),
+        variant.measures,
+        variant.first_ranks,
+        estimated=plan.open if policies.ties == "mean" else (),
         selected=selected,
         notes=(*qrels.table.notes, *notes),
     )

@@ -41,32 +41,32 @@ UNJUDGED = -1.0
 # Value of a measure that the core leaves to NumPy, which reports what is wrong with the grades.
 DECLINED = -1.0
 
-Step: TypeAlias = tuple[float, float, float, float]
+Step: TypeAlias = tuple[float, ...]
 
 
-def step(family: str, k: Value | None = None, level: Value | None = 1, number: Value | None = 1) -> Step | None:
-    """Return a row of a program: number of the family, cut-off, relevance level, and a further parameter.
+def step(family: str, k: Value | None = None, level: Value | None = 1, *others: Value | None) -> Step | None:
+    """Return a row of a program, `Step` of `native.c`: number of the family, and its parameters.
 
     None if the compiled core does not support the level, such as ``best``.
     """
-    numbers = (math.inf if k is None else k, level, number)
+    numbers = (math.inf if k is None else k, level, *(others or (1, False)))
     if not all(isinstance(number, int | float) for number in numbers) or level <= 0:  # type: ignore[operator]
         return None
-    cutoff, *others = map(float, numbers)  # type: ignore[arg-type] # numbers
-    return float(_FAMILIES.index(family)), cutoff, others[0], others[1]
+    return float(_FAMILIES.index(family)), *map(float, numbers)  # type: ignore[arg-type] # numbers
 
 
 def step_of(measure: Measure) -> Step | None:
     """Return the row of a measure; None if the compiled core does not support it."""
     params = dict(measure.params)
     name, default = _NUMBERS_OF.get(measure.name, ("", 1))
-    known = {"k", name} if measure.declaration.reads == "grades" else {"k", "rel", name}
+    known = {"k", name, "judged_only", "" if measure.declaration.reads == "grades" else "rel"}
     if measure.name not in COMPILED_MEASURES or not params.keys() <= known:
         return None
     number = params.get(name, default)
     if name == "gain":
         number = _GAINS.get(number) if isinstance(number, str) else None
-    return step(_SAME.get(measure.name, measure.name), params.get("k"), params.get("rel", 1), number)
+    family = _SAME.get(measure.name, measure.name)
+    return step(family, params.get("k"), params.get("rel", 1), number, params.get("judged_only", False))
 
 
 def program(steps: Iterable[Step | None]) -> Values | None:
