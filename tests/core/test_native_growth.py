@@ -190,6 +190,10 @@ def long_calls():
     one, all_rows = np.zeros(2, np.int64), np.full(2, third)
     yield "align", lambda: core.align([columns, columns], one, all_rows)
     known = core.judgments(*columns, offsets_of([third]))
+    yield "flip_signs", lambda: core.flip_signs(np.zeros(many), np.zeros(many, np.uint64), 0, np.zeros(640))
+    capsule, whole = np.random.PCG64(0).capsule, np.zeros(1000, np.int64)
+    yield "resample", lambda: core.resample(capsule, whole, np.zeros(30_000))
+    yield "permute", lambda: core.permute(capsule, whole, 4, np.zeros(10_000))
     of_run = np.zeros(1, np.int64)
     yield ("join", lambda: core.join(known, *columns, np.ones(third), offsets_of([third]), of_run, 1))
 

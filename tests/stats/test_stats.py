@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
 import os
@@ -16,6 +17,7 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
 
 from rankgauge import stats
+from rankgauge.core import native
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.stats import arrays
 
@@ -165,6 +167,84 @@ def test_equal_differences_have_no_spread_even_after_rounding():
         assert stats.randomization_test(column).p.tolist() == [0.25]
 
 
+# ---- draws, one by one
+
+
+@pytest.fixture(params=[True, False], ids=["core", "plain"])
+def _core(request, monkeypatch):
+    """Let the compiled core draw, or NumPy."""
+    if not request.param:
+        monkeypatch.setattr(native, "core", None)
+    elif native.core is None:
+        pytest.skip("the compiled core was not built")
+
+
+def sign(seed, query, draw):
+    """Return a bit of SplitMix64 (Steele, Lea, and Flood 2014), whose state is a keyed hash of the query."""
+    key = hashlib.blake2b(b"%d" % query, key=bytes([seed]), digest_size=8).digest()
+    word = int.from_bytes(key, "little") + (draw // 64 + 1) * 0x9E3779B97F4A7C15 & 2**64 - 1
+    word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9 & 2**64 - 1
+    word = (word ^ word >> 27) * 0x94D049BB133111EB & 2**64 - 1
+    return 1 - 2 * ((word ^ word >> 31) >> draw % 64 & 1)
+
+
+@pytest.mark.usefixtures("_core")
+@pytest.mark.parametrize(("queries", "columns", "draws"), [(17, 1, 63), (32, 2, 64), (41, 9, 65), (70, 17, 130)])
+def test_signs_are_those_of_a_loop(queries, columns, draws):
+    rng = np.random.default_rng(RNG_SEED)
+    table = (rng.integers(1, 60, (queries, columns)) * rng.choice([-1, 1], (queries, columns))).tolist()
+    reached = [1] * columns
+    for draw in range(draws):
+        signs = [sign(7, query, draw) for query in range(queries)]
+        for column in range(columns):
+            flipped = sum(row[column] * flip for row, flip in zip(table, signs, strict=True))
+            reached[column] += abs(flipped) >= abs(sum(row[column] for row in table))
+    found = stats.randomization_test(table, draws=draws, seed=7)
+    assert found.p.tolist() == [count / (draws + 1) for count in reached]
+
+
+@pytest.mark.usefixtures("_core")
+@pytest.mark.parametrize("systems", [2, 3, 4, 5, 8, 9, 17])
+def test_permutations_are_those_of_a_loop(systems):
+    values, draws = np.random.default_rng(systems).integers(0, 50, (13, systems)), 150
+    rng = np.random.Generator(np.random.PCG64(11))
+    ranges = []
+    for _ in range(draws):
+        sums = sum(rng.permuted(row) for row in values)
+        ranges.append(max(sums) - min(sums))
+    means = values.sum(axis=0).tolist()
+    found = stats.tukey_hsd(values, draws=draws, seed=11)
+    assert found.p.tolist() == [
+        [(sum(width >= abs(a - b) for width in ranges) + 1) / (draws + 1) for b in means] for a in means
+    ]
+
+
+@pytest.mark.usefixtures("_core")
+@pytest.mark.parametrize("queries", [2, 3, 40, 700])
+def test_resamples_are_those_of_a_loop(queries):
+    values, draws, level = np.random.default_rng(queries).exponential(size=queries) - 0.7, 120, 0.9
+    rng, normal_cdf = np.random.Generator(np.random.PCG64(5)), scipy_stats.norm
+    means = sorted(math.fsum(values[n] for n in rng.integers(queries, size=queries)) / queries for _ in range(draws))
+
+    def quantile(share):
+        place = share * (draws - 1)
+        below = means[math.floor(place)]
+        return below + (place - math.floor(place)) * (means[math.ceil(place)] - below)
+
+    found = stats.bootstrap_interval(values, level, draws, seed=5)
+    assert (found.low, found.high) == pytest.approx((quantile(0.05), quantile(0.95)), rel=1e-9)
+    # Efron (1987), with the jackknife.
+    mean = math.fsum(values) / queries
+    left_out = [mean - (math.fsum(values) - value) / (queries - 1) for value in values]
+    skew = math.fsum(x**3 for x in left_out) / (6 * math.fsum(x**2 for x in left_out) ** 1.5)
+    below = sum((m < mean - 1e-12) + (m <= mean + 1e-12) for m in means) / 2 / draws
+    bias = normal_cdf.ppf(below)
+    shares = [bias + normal_cdf.ppf(share) for share in (0.05, 0.95)]
+    ends = [quantile(normal_cdf.cdf(bias + z / (1 - skew * z))) for z in shares]
+    found = stats.bootstrap_interval(values, level, draws, seed=5, method="bca")
+    assert (found.low, found.high) == pytest.approx(tuple(ends), rel=1e-9)
+
+
 # ---- randomization tests
 
 
@@ -301,12 +381,6 @@ def test_the_number_of_jobs_does_not_matter(queries, jobs):
     for test in (stats.randomization_test, stats.max_t):
         alone = test(table, draws=9000, seed=3)
         assert test(table, draws=9000, seed=3, jobs=jobs).p.tolist() == alone.p.tolist()
-    alone = stats.tukey_hsd(table, draws=1500)
-    assert stats.tukey_hsd(table, draws=1500, jobs=jobs).p.tolist() == alone.p.tolist()
-    for method in ("percentile", "bca"):
-        given = {"draws": 4000, "seed": 3, "method": method}
-        alone = stats.bootstrap_interval(table[:, 0], **given)
-        assert stats.bootstrap_interval(table[:, 0], **given, jobs=jobs) == alone
 
 
 MEMORY = r"""

@@ -580,7 +580,7 @@ class Computation:
         values = values[~np.isnan(values).any(axis=1)]
         p = np.ones((len(self.names),) * 2)
         if len(values) >= 2:
-            p = stats.tukey_hsd(values, self.design.draws, self.design.seed, jobs=self.jobs).p
+            p = stats.tukey_hsd(values, self.design.draws, self.design.seed).p
         return dict(zip(product([first, *rest], [first, *rest]), p.ravel().tolist(), strict=True))
 
     def _corrected(self, keys: Sequence[_Key], raw: Sequence[float]) -> list[float]:
@@ -643,9 +643,7 @@ class Computation:
         elif design.interval == "t":
             _, low, high, *_ = astuple(stats.t_interval(gained, self.level))
         else:
-            drawn = stats.bootstrap_interval(
-                gained, self.level, design.draws, design.seed, method=design.interval, jobs=self.jobs
-            )
+            drawn = stats.bootstrap_interval(gained, self.level, design.draws, design.seed, method=design.interval)
             _, low, high, *_ = astuple(drawn)
         return (mean, -high, -low, sd) if mean < 0 else (mean, low, high, sd)
 

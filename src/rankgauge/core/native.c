@@ -18,6 +18,9 @@
    pack_dicts    the columns of a table of Python dicts                       (formats/mappings.py)
    measure_dicts, measure_grades
                  common measures of dicts and of a single ranking             (measures/compiled.py)
+   flip_signs    sums of differences with random signs                        (stats/resampling.py)
+   resample      sums of differences drawn with replacement                   (stats/paired_tests.py)
+   permute       ranges of sums with randomly permuted systems                (stats/resampling.py)
 
    Unusual input is declined by returning None, never by an error: the Python equivalent then reads
    it and reports the fault. Arrays are passed as buffers; every size is checked before use. Stable
@@ -3651,11 +3654,273 @@ done:
     return or_no_memory(result);
 }
 
+/* ---- flip_signs ---- */
+
+enum { BITS = 8, GROUPS = 4, AT_ONCE = 8, SPAN = 64 }; /* queries, groups of these, columns, draws */
+
+/* Sums of eight differences with all combinations of signs. */
+static void
+tabulate(const double *column, int64_t count, double *sums)
+{
+    sums[0] = 0;
+    for (int64_t i = 0; i < count; i++) {
+        sums[0] += column[i];
+    }
+    for (int bit = 0; bit < BITS; bit++) {
+        double twice = bit < count ? 2 * column[bit] : 0;
+        for (int i = 0; i < 1 << bit; i++) {
+            sums[(1 << bit) + i] = sums[i] - twice;
+        }
+    }
+}
+
+/* The signs of eight queries in 64 draws: one bit for each query. */
+static void
+draw_signs(const uint64_t *keys, int64_t count, uint64_t block, uint8_t *signs)
+{
+    uint8_t words[BITS][8];
+    for (int i = 0; i < BITS; i++) {
+        uint64_t word = (i < count ? keys[i] : 0) + (block + 1) * UINT64_C(0x9E3779B97F4A7C15);
+        word = (word ^ (word >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+        word = (word ^ (word >> 27)) * UINT64_C(0x94D049BB133111EB);
+        word ^= word >> 31;
+        memcpy(words[i], &word, 8);
+    }
+    for (int byte = 0; byte < 8; byte++) {
+        uint64_t bits = 0, other;
+        for (int i = 0; i < BITS; i++) {
+            bits |= (uint64_t)words[i][byte] << (8 * i);
+        }
+        /* Transpose a matrix of 8 x 8 bits (Warren: Hacker's Delight, 2013). */
+        other = (bits ^ (bits >> 7)) & UINT64_C(0x00AA00AA00AA00AA);
+        bits ^= other ^ (other << 7);
+        other = (bits ^ (bits >> 14)) & UINT64_C(0x0000CCCC0000CCCC);
+        bits ^= other ^ (other << 14);
+        other = (bits ^ (bits >> 28)) & UINT64_C(0x00000000F0F0F0F0);
+        bits ^= other ^ (other << 28);
+        memcpy(signs + 8 * byte, &bits, 8);
+    }
+}
+
+PyDoc_STRVAR(flip_signs_doc,
+"flip_signs(columns, keys, block, sums)\n\n"
+"Add columns of whole numbers with random signs.\n\n"
+"columns: (K, Q) float64. keys: (Q,) uint64 of the queries. block: number of the first block of 64\n"
+"draws. sums: (K, draws), whole blocks, to which the sums are added; exact, so in any order.");
+
+static PyObject *
+flip_signs(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *objects[3], *result = NULL;
+    Py_ssize_t block;
+    if (!PyArg_ParseTuple(args, "OOnO:flip_signs", &objects[0], &objects[1], &block, &objects[2])) {
+        return NULL;
+    }
+    Array arrays[3] = {0};
+    Work work = {0};
+    double(*tables)[GROUPS][1 << BITS] = malloc(AT_ONCE * sizeof(*tables));
+    for (int i = 0; i < 3; i++) {
+        if (!open_array(objects[i], &arrays[i], 8, i == 2)) {
+            goto done;
+        }
+    }
+    Py_ssize_t queries = arrays[1].count, columns = queries ? arrays[0].count / queries : 0;
+    Py_ssize_t draws = columns ? arrays[2].count / columns : 0;
+    if (queries && (arrays[0].count != columns * queries || arrays[2].count != columns * draws || draws % SPAN)) {
+        PyErr_SetString(PyExc_ValueError, "invalid columns");
+        goto done;
+    }
+    const double *values = arrays[0].items;
+    const uint64_t *keys = arrays[1].items;
+    if (tables == NULL) {
+        goto done;
+    }
+    unlock(&work, queries * draws);
+    for (Py_ssize_t first = 0; first < columns; first += AT_ONCE) {
+        Py_ssize_t some = columns - first < AT_ONCE ? columns - first : AT_ONCE;
+        for (Py_ssize_t query = 0; query < queries; query += GROUPS * BITS) {
+            for (Py_ssize_t i = 0; i < some * GROUPS; i++) {
+                Py_ssize_t at = query + i % GROUPS * BITS, left = at < queries ? queries - at : 0;
+                tabulate(values + (first + i / GROUPS + 1) * queries - left, left < BITS ? left : BITS,
+                         tables[i / GROUPS][i % GROUPS]);
+            }
+            for (Py_ssize_t draw = 0; draw < draws; draw += SPAN) {
+                uint8_t signs[GROUPS][SPAN];
+                for (int group = 0; group < GROUPS; group++) {
+                    Py_ssize_t at = query + group * BITS, left = at < queries ? queries - at : 0;
+                    draw_signs(keys + queries - left, left, (uint64_t)(block + draw / SPAN), signs[group]);
+                }
+                for (Py_ssize_t column = 0; column < some; column++) {
+                    double *sums = (double *)arrays[2].items + (first + column) * draws + draw;
+                    const double(*table)[1 << BITS] = tables[column];
+                    for (int i = 0; i < SPAN; i++) {
+                        sums[i] += (table[0][signs[0][i]] + table[1][signs[1][i]]) +
+                                   (table[2][signs[2][i]] + table[3][signs[3][i]]);
+                    }
+                }
+            }
+            if (!proceed(&work, some * draws * GROUPS)) {
+                goto done;
+            }
+        }
+    }
+    lock(&work);
+    result = Py_NewRef(Py_None);
+done:
+    lock(&work);
+    free(tables);
+    close_arrays(arrays, 3);
+    return or_no_memory(result);
+}
+
+/* ---- resample ---- */
+
+/* The C interface of a bit generator of NumPy, `bitgen_t`. */
+typedef struct {
+    void *state;
+    uint64_t (*next_uint64)(void *);
+    uint32_t (*next_uint32)(void *);
+} Generator;
+
+PyDoc_STRVAR(resample_doc,
+"resample(generator, values, sums)\n\n"
+"Draw as many values as there are, with replacement, as `numpy.random.Generator.integers`.\n\n"
+"generator: capsule of a bit generator. values: (Q,) int64. sums: (draws,) float64.");
+
+static PyObject *
+resample(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *capsule, *objects[2], *result = NULL;
+    if (!PyArg_ParseTuple(args, "OOO:resample", &capsule, &objects[0], &objects[1])) {
+        return NULL;
+    }
+    const Generator *generator = PyCapsule_GetPointer(capsule, "BitGenerator");
+    if (generator == NULL) {
+        return NULL;
+    }
+    Array arrays[2] = {0};
+    Work work = {0};
+    if (!open_array(objects[0], &arrays[0], 8, 0) || !open_array(objects[1], &arrays[1], 8, 1)) {
+        goto done;
+    }
+    Py_ssize_t count = arrays[0].count;
+    if (count < 1 || count > INT32_MAX) {
+        PyErr_SetString(PyExc_ValueError, "invalid values");
+        goto done;
+    }
+    const int64_t *values = arrays[0].items;
+    double *sums = arrays[1].items;
+    /* Lemire: Fast random integer generation in an interval, 2019. */
+    uint32_t bound = (uint32_t)count, least = -bound % bound;
+    unlock(&work, count * arrays[1].count);
+    for (Py_ssize_t draw = 0; draw < arrays[1].count; draw++) {
+        int64_t sum = 0;
+        for (Py_ssize_t i = 0; i < count; i++) {
+            uint64_t product;
+            do {
+                product = (uint64_t)generator->next_uint32(generator->state) * bound;
+            } while ((uint32_t)product < least);
+            sum += values[product >> 32];
+        }
+        sums[draw] = (double)sum;
+        if (!proceed(&work, count)) {
+            goto done;
+        }
+    }
+    lock(&work);
+    result = Py_NewRef(Py_None);
+done:
+    lock(&work);
+    close_arrays(arrays, 2);
+    return or_no_memory(result);
+}
+
+/* ---- permute ---- */
+
+PyDoc_STRVAR(permute_doc,
+"permute(generator, rows, systems, ranges)\n\n"
+"Permute the systems of each query as `numpy.random.Generator.permuted`, and add the queries.\n\n"
+"generator: capsule of a bit generator. rows: (Q, systems) int64. ranges: (draws,) float64, the\n"
+"largest sum of a system minus the smallest, for each draw.");
+
+static PyObject *
+permute(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *capsule, *objects[2], *result = NULL;
+    Py_ssize_t systems;
+    if (!PyArg_ParseTuple(args, "OOnO:permute", &capsule, &objects[0], &systems, &objects[1])) {
+        return NULL;
+    }
+    const Generator *generator = PyCapsule_GetPointer(capsule, "BitGenerator");
+    if (generator == NULL) {
+        return NULL;
+    }
+    Array arrays[2] = {0};
+    Work work = {0};
+    int64_t *sums = NULL;
+    if (!open_array(objects[0], &arrays[0], 8, 0) || !open_array(objects[1], &arrays[1], 8, 1)) {
+        goto done;
+    }
+    if (systems < 1 || systems > INT32_MAX || arrays[0].count % systems) {
+        PyErr_SetString(PyExc_ValueError, "invalid rows");
+        goto done;
+    }
+    sums = malloc(2 * (size_t)systems * sizeof(int64_t));
+    if (sums == NULL) {
+        goto done;
+    }
+    const int64_t *rows = arrays[0].items, *end = rows + arrays[0].count;
+    int64_t *row = sums + systems;
+    double *ranges = arrays[1].items;
+    uint32_t (*next)(void *) = generator->next_uint32;
+    uint32_t whole = 1; /* all bits of a system's number */
+    while (whole < (uint32_t)systems - 1) {
+        whole = 2 * whole + 1;
+    }
+    unlock(&work, arrays[0].count * arrays[1].count);
+    for (Py_ssize_t draw = 0; draw < arrays[1].count; draw++) {
+        memset(sums, 0, (size_t)systems * sizeof(int64_t));
+        for (const int64_t *from = rows; from < end; from += systems) {
+            for (Py_ssize_t i = 0; i < systems; i++) {
+                row[i] = from[i];
+            }
+            uint32_t mask = whole;
+            for (uint32_t last = (uint32_t)systems - 1; last; last--) {
+                uint32_t other;
+                mask = mask >> 1 >= last ? mask >> 1 : mask;
+                do {
+                    other = next(generator->state) & mask;
+                } while (other > last);
+                sums[last] += row[other];
+                row[other] = row[last];
+            }
+            sums[0] += row[0];
+        }
+        int64_t lowest = sums[0], highest = sums[0];
+        for (Py_ssize_t i = 1; i < systems; i++) {
+            lowest = sums[i] < lowest ? sums[i] : lowest;
+            highest = sums[i] > highest ? sums[i] : highest;
+        }
+        ranges[draw] = (double)(highest - lowest);
+        if (!proceed(&work, arrays[0].count)) {
+            goto done;
+        }
+    }
+    lock(&work);
+    result = Py_NewRef(Py_None);
+done:
+    lock(&work);
+    free(sums);
+    close_arrays(arrays, 2);
+    return or_no_memory(result);
+}
+
 /* ---- the module ---- */
 
 static PyMethodDef METHODS[] = {
     {"align", align, METH_VARARGS, align_doc},
     {"all_differ", all_differ, METH_VARARGS, all_differ_doc},
+    {"flip_signs", flip_signs, METH_VARARGS, flip_signs_doc},
     {"group", group, METH_VARARGS, group_doc},
     {"hash_ids", hash_ids, METH_VARARGS, hash_ids_doc},
     {"join", join, METH_VARARGS, join_doc},
@@ -3671,7 +3936,9 @@ static PyMethodDef METHODS[] = {
     {"numbering", numbering, METH_NOARGS, numbering_doc},
     {"pack_dicts", pack_dicts, METH_VARARGS, pack_dicts_doc},
     {"pack_ids", pack_ids, METH_VARARGS, pack_ids_doc},
+    {"permute", permute, METH_VARARGS, permute_doc},
     {"rank_rows", rank_rows, METH_VARARGS, rank_rows_doc},
+    {"resample", resample, METH_VARARGS, resample_doc},
     {"row_lines", row_lines, METH_VARARGS, row_lines_doc},
     {"scan", scan, METH_VARARGS, scan_doc},
     {NULL, NULL, 0, NULL},

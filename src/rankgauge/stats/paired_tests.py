@@ -9,9 +9,9 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.core import native
 from rankgauge.core.arguments import option
 from rankgauge.core.exact_sum import TOLERANCE
-from rankgauge.core.threads import map_in_threads
 from rankgauge.stats.arrays import (
     FloatArray,
     blocks,
@@ -324,7 +324,6 @@ def bootstrap_interval(
     seed: int = 0,
     *,
     method: str = "percentile",
-    jobs: int = 1,
 ) -> Interval:
     """Return a bootstrap interval of the mean difference, with queries drawn with replacement.
 
@@ -338,7 +337,6 @@ def bootstrap_interval(
         draws: Number of resamples.
         seed: Seed of the draws.
         method: ``percentile`` or ``bca``.
-        jobs: Number of threads; the interval does not depend on it.
 
     Example:
         >>> bootstrap_interval([0.0, 0.2, 0.0, 0.2], draws=999).low
@@ -353,9 +351,13 @@ def bootstrap_interval(
         return Interval(mean, mean, mean, level, method)
     whole, unit = whole_numbers(column)
     rng = np.random.Generator(np.random.PCG64(seed))
-    # Drawn in the calling thread, block by block.
-    drawn = (rng.integers(len(whole), size=(count, len(whole))) for _, count in blocks(draws, len(whole)))
-    sums = np.concatenate(list(map_in_threads(lambda rows: whole[rows].sum(axis=1), drawn, jobs)))
+    sums = np.empty(draws)
+    if native.core is not None:
+        native.core.resample(rng.bit_generator.capsule, whole.astype(np.int64), sums)
+    else:
+        for start, count in blocks(draws, 64 * len(whole)):  # in the cache
+            rows = rng.integers(len(whole), size=(count, len(whole)))
+            sums[start : start + count] = whole.take(rows).sum(axis=1)
     shares = [(1 - level) / 2, (1 + level) / 2]
     if method == "bca":
         shares = _bca_shares(shares, whole, sums)

@@ -14,13 +14,15 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import product
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.core import native
 from rankgauge.core.ids import id_bytes
-from rankgauge.core.threads import map_in_threads
+from rankgauge.core.threads import check_jobs, map_in_threads
 from rankgauge.errors import InputError
 from rankgauge.stats.arrays import (
     TIE,
@@ -132,18 +134,24 @@ def _column(parts: FloatArray, place: _Place) -> FloatArray:
 
 def _flipped_sums(whole: FloatArray, keys: npt.NDArray[np.uint64], draws: int, jobs: int = 1) -> FloatArray:
     """Return the (G, K, draws) sums of (G, K, Q) integers with random signs."""
-    columns = whole.reshape(math.prod(whole.shape[:2]), len(keys))
+    columns = np.ascontiguousarray(whole.reshape(math.prod(whole.shape[:2]), len(keys)))
+    count = -(-draws // _BLOCK)
+    check_jobs(jobs)
 
-    def summed(block: int) -> FloatArray:
-        sums = np.zeros((len(columns), _BLOCK))
-        for start in range(0, len(keys), _TILE):
+    def summed(blocks: range) -> FloatArray:
+        sums = np.zeros((len(columns), len(blocks), _BLOCK))
+        if native.core is not None:
+            native.core.flip_signs(columns, keys, blocks.start, sums)
+            return sums
+        for place, start in product(range(len(blocks)), range(0, len(keys), _TILE)):
             part = slice(start, start + _TILE)
-            octets = _random_words(keys[part], np.array([block])).astype("<u8").view(np.uint8)
-            sums += columns[:, part] @ _SIGNS.take(octets.ravel(), axis=0).reshape(-1, _BLOCK)
+            octets = _random_words(keys[part], np.array([blocks[place]])).astype("<u8").view(np.uint8)
+            sums[:, place] += columns[:, part] @ _SIGNS.take(octets.ravel(), axis=0).reshape(-1, _BLOCK)
         return sums
 
-    parts = list(map_in_threads(summed, range(-(-draws // _BLOCK)), jobs))
-    return np.concatenate(parts, axis=1)[:, :draws].reshape(*whole.shape[:2], draws)
+    some = -(-count // jobs)
+    parts = map_in_threads(summed, (range(count)[first : first + some] for first in range(0, count, some)), jobs)
+    return np.concatenate([*parts], axis=1).reshape(len(columns), -1)[:, :draws].reshape(*whole.shape[:2], draws)
 
 
 def _all_sums(column: FloatArray) -> FloatArray:
@@ -220,7 +228,7 @@ def _sign_flips(table: FloatArray, draws: int, seed: int, jobs: int) -> SignFlip
     return SignFlips.of(table, query_keys((b"%d" % n for n in range(table.shape[-1])), seed), draws, jobs=jobs)
 
 
-def tukey_hsd(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, jobs: int = 1) -> RandomizationTest:
+def tukey_hsd(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> RandomizationTest:
     """Perform the randomized Tukey HSD test for all pairs of systems (Carterette, TOIS 2012).
 
     Null hypothesis: all S systems are exchangeable within each query. Each draw permutes the
@@ -231,7 +239,6 @@ def tukey_hsd(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, jobs
         values: (Q, S) value of each system for each query.
         draws: Number of random permutations.
         seed: Seed of the draws.
-        jobs: As in :func:`randomization_test`.
 
     Returns:
         The test, with corrected `p` of shape (S, S), 1 on the diagonal and for identical systems.
@@ -251,10 +258,13 @@ def tukey_hsd(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, jobs
         return RandomizationTest("Tukey HSD", np.ones((systems, systems)), exact, draws, seed)
     whole = np.ascontiguousarray(whole_numbers(rows.T, joint=True)[0].T)
     rng = np.random.Generator(np.random.PCG64(seed))
-    drawn = (
-        rng.permuted(np.broadcast_to(whole, (count, *whole.shape)), axis=2) for _, count in blocks(draws, whole.size)
-    )
-    ranges = np.concatenate(list(map_in_threads(lambda permuted: np.ptp(permuted.sum(axis=1), axis=1), drawn, jobs)))
+    ranges = np.empty(draws)
+    if native.core is not None:
+        native.core.permute(rng.bit_generator.capsule, whole.astype(np.int64), systems, ranges)
+    else:
+        for start, count in blocks(draws, 64 * whole.size):  # in the cache
+            permuted = rng.permuted(np.broadcast_to(whole, (count, *whole.shape)), axis=2)
+            ranges[start : start + count] = np.ptp(permuted.sum(axis=1), axis=1)
     sums = total(whole)
     near = max(TIE * float(total(np.ptp(whole, axis=1))), len(whole))
     edge = np.abs(sums[:, None] - sums) - near
