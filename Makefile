@@ -155,7 +155,8 @@ fuzz-native: .venv/dev.stamp ## test and fuzz the compiled core with AddressSani
 	gcc -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -shared -fPIC \
 		-I"$$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("include"))')" \
 		src/rankgauge/core/native.c -o build/native/rankgauge/core/_native.abi3.so
-	$(SANITIZED) .venv/bin/python -m pytest --quiet tests/core/test_native.py tests/data/test_joined_blocks.py
+	$(SANITIZED) .venv/bin/python -m pytest --quiet tests/core/test_native.py tests/data/test_joined_blocks.py \
+		tests/evaluation/test_large_files.py
 	$(SANITIZED) .venv/bin/python scripts/fuzz.py --cases 20000 --target run $(FUZZ)
 	$(SANITIZED) .venv/bin/python scripts/fuzz.py --cases 20000 --target evaluate $(FUZZ)
 
