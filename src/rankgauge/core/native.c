@@ -47,13 +47,14 @@
 #define JUDGMENTS "rankgauge.judgments"
 #define NUMBERING "rankgauge.numbering"
 #define LINES_RUN "rankgauge.lines_run"
+#define SPARE 31    /* readable bytes after a text */
 #define LONGEST 128 /* ids longer than this are hashed by these bytes and a checksum */
 #define FEW 16      /* up to this many judged documents are counted one by one, without sorting */
 #define LARGE (1 << 14) /* from this many bytes or rows on, the GIL is released */
 #define STEPS (INT64_C(1) << 20) /* signals are handled after this many steps, well below 0.1 s */
 #define SORTED 4096 /* rows that are sorted at a time, since qsort may be quadratic */
 #define PROBES 256  /* more collisions in a half-empty table are not by chance */
-#define SPARSE 4    /* hash-table slots per hash */
+#define SPARSE 8    /* hash-table slots per hash */
 #define LEAST 3     /* shorter rankings may rise by chance */
 #define EXACT 9007199254740992.0 /* 2**53: every smaller whole number is a double */
 
@@ -792,6 +793,35 @@ field_end(const uint8_t *at)
 #endif
 }
 
+/* The ends of fields among the next bytes, as bits. */
+typedef struct {
+    const uint8_t *from;
+    uint32_t bits;
+} Ends;
+
+/* Return the end of the field that starts here, like `field_end`: the next one in `ends`, whose bits are
+   those of the bytes before `from`. SPARE bytes after the end of the text must be readable. */
+static inline const uint8_t *
+next_end(Ends *ends, const uint8_t *at)
+{
+#if defined(__SSE2__) && defined(__GNUC__)
+    const __m128i blank = _mm_set1_epi8(' ');
+    for (; !ends->bits; ends->from += 32) {
+        for (int i = 0; i < 32; i += 16) {
+            __m128i bytes = _mm_loadu_si128((const __m128i *)(ends->from + i));
+            uint32_t low = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(bytes, blank), bytes));
+            ends->bits |= low << i;
+        }
+    }
+    at = ends->from - 32 + __builtin_ctz(ends->bits);
+    ends->bits &= ends->bits - 1;
+    return at;
+#else
+    (void)ends;
+    return field_end(at);
+#endif
+}
+
 static inline int
 is_blank(uint8_t byte)
 {
@@ -842,14 +872,15 @@ similar_line(const Lines *lines, const uint8_t *at, const uint8_t *end, Line *li
     }
     line->start = at;
     line->doc = at + lines->head;
-    at = field_end(line->doc);
+    Ends ends = {line->doc, 0};
+    at = next_end(&ends, line->doc);
     line->doc_size = at - line->doc;
     if (!line->doc_size || !is_blank(*at)) {
         return NULL;
     }
     for (int field = 0; field < lines->skipped; field++) {
         const uint8_t *start = at + 1;
-        at = field_end(start);
+        at = next_end(&ends, start);
         if (at == start || !is_blank(*at)) {
             return NULL;
         }
@@ -859,7 +890,7 @@ similar_line(const Lines *lines, const uint8_t *at, const uint8_t *end, Line *li
         }
     }
     line->number = at + 1;
-    at = field_end(line->number);
+    at = next_end(&ends, line->number);
     line->number_size = at - line->number;
     if (!line->number_size || end - at < lines->tail_size || !same_bytes(at, lines->tail, lines->tail_size)) {
         return NULL;
@@ -922,8 +953,8 @@ static int
 is_ascii(const uint8_t *at, const uint8_t *end)
 {
     uint64_t high = 0;
-    for (; end - at >= 8; at += 8) {
-        high |= word_at(at);
+    for (; end - at >= 32; at += 32) {
+        high |= word_at(at) | word_at(at + 8) | word_at(at + 16) | word_at(at + 24);
     }
     for (; at < end; at++) {
         high |= *at;
@@ -936,7 +967,7 @@ is_ascii(const uint8_t *at, const uint8_t *end)
 PyDoc_STRVAR(scan_doc,
 "scan(numbering, data, start, stop, fields, row, starts, lengths, hashes, values, numbers, ranks)\n"
 "-> None | (rows, grouped, ascii, last row, last start)\n\n"
-"Read the lines of data[start:stop]. The last must end with a line feed; 16 more bytes must\n"
+"Read the lines of data[start:stop]. The last must end with a line feed; 31 more bytes must\n"
 "follow.\n\n"
 "fields: number of fields per line, and indices of query, document, number, and rank (-1: do not\n"
 "read; an invalid rank becomes NaN). Columns are filled from `row` on: start of each document id\n"
@@ -974,7 +1005,7 @@ scan(PyObject *Py_UNUSED(module), PyObject *args)
         }
     }
     const uint8_t *data = arrays[0].items;
-    if (start < 0 || stop <= start || stop > arrays[0].count - 16 || data[stop - 1] != '\n' || row < 0 ||
+    if (start < 0 || stop <= start || stop > arrays[0].count - SPARE || data[stop - 1] != '\n' || row < 0 ||
         !begin_lines(&lines)) {
         PyErr_SetString(PyExc_ValueError, "invalid text range");
         goto done;
@@ -2362,7 +2393,7 @@ join_lines(PyObject *Py_UNUSED(module), PyObject *args)
         goto done;
     }
     const uint8_t *data = text.items;
-    if (start < 0 || stop <= start || stop > text.count - 16 || data[stop - 1] != '\n' ||
+    if (start < 0 || stop <= start || stop > text.count - SPARE || data[stop - 1] != '\n' ||
         !begin_lines(&lines) || run->judged != known->offsets.count - 1) {
         PyErr_SetString(PyExc_ValueError, "invalid text range");
         goto done;
