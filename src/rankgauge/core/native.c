@@ -43,7 +43,7 @@
 #error "hashes are computed from little-endian words"
 #endif
 
-#define VERSION 14 /* same as in core/native.py; incremented when a function changes */
+#define VERSION 15 /* same as in core/native.py; incremented when a function changes */
 #define JUDGMENTS "rankgauge.judgments"
 #define NUMBERING "rankgauge.numbering"
 #define LINES_RUN "rankgauge.lines_run"
@@ -2917,6 +2917,11 @@ typedef struct {
     double grade;
 } Entry;
 
+/* The sum of the weights of all ranks up to one, and its rounding error. */
+typedef struct {
+    double sum, rest;
+} Sum;
+
 /* One query: its retrieved judged documents, best first; all grades >= 0, descending. */
 typedef struct {
     const Entry *entries;
@@ -2924,6 +2929,9 @@ typedef struct {
     const double *ideal;
     int64_t pool;
     const double *discounts; /* for ranks 0, 1, ... */
+    /* Sums of discounts and of 1 / rank, if values are means over all orders of equal scores: the
+       ranks of entries are then the first of their groups, with the highest grades first. */
+    const Sum *sums, *inverses;
 } Query;
 
 static int
@@ -2940,14 +2948,62 @@ exponential(double grade)
     return grade == rint(grade) ? ldexp(1.0, (int)grade) - 1 : expm1(grade * LN2);
 }
 
+/* Add the weight of a rank to a sum. */
+static inline Sum
+add_weight(Sum before, double weight)
+{
+    double sum = before.sum + weight, added = sum - before.sum; /* Knuth: exact error of an addition */
+    return (Sum){sum, before.rest + ((before.sum - (sum - added)) + (weight - added))};
+}
+
+/* Extend the sums of weights (if NULL, of 1 / rank) up to a rank. */
+static const Sum *
+extend_sums(Bytes *sums, const double *weights, int64_t rank)
+{
+    int64_t first = (int64_t)(sums->used / sizeof(Sum));
+    if (rank >= first && grow(sums, (size_t)(rank + 1 - first) * sizeof(Sum)) == NULL) {
+        return NULL;
+    }
+    Sum *sum = (Sum *)sums->data;
+    for (int64_t i = first; i <= rank; i++) {
+        sum[i] = i ? add_weight(sum[i - 1], weights ? weights[i] : 1 / (double)i) : (Sum){0.0, 0.0};
+    }
+    return sum;
+}
+
+/* Number of ranks of a group of equal scores that are at most k. */
+static inline int64_t
+ranks_within(const Entry *group, double k)
+{
+    int64_t last = (double)group->last <= k ? group->last : (int64_t)k;
+    return last < group->first ? 0 : last - group->first + 1;
+}
+
+static inline double
+mean_between(Sum start, Sum end, const Entry *group)
+{
+    return ((end.sum - start.sum) + (end.rest - start.rest)) / (double)(group->last - group->first + 1);
+}
+
+/* Mean weight of the ranks of a group of equal scores; 0 for those above k. */
+static double
+mean_weight(const Sum *sums, const Entry *group, double k)
+{
+    const Sum *start = sums + group->first - 1;
+    return mean_between(start[0], start[ranks_within(group, k)], group);
+}
+
 static double
 dcg(const Step *step, const Query *query)
 {
     double sum = 0.0, best = 0.0;
     int exponential_gain = step->number == 2;
     for (int64_t i = 0; i < query->count && (double)query->entries[i].rank <= step->k; i++) {
-        double grade = query->entries[i].grade >= 0 ? query->entries[i].grade : 0.0;
-        sum += (exponential_gain ? exponential(grade) : grade) * query->discounts[query->entries[i].rank];
+        const Entry *entry = &query->entries[i];
+        double grade = entry->grade >= 0 ? entry->grade : 0.0;
+        double weight = query->sums && entry->first < entry->last ? mean_weight(query->sums, entry, step->k)
+                                                                  : query->discounts[entry->rank];
+        sum += (exponential_gain ? exponential(grade) : grade) * weight;
     }
     if (step->family == DCG) {
         return sum;
@@ -2983,13 +3039,25 @@ err(const Step *step, const Query *query)
 static double
 rbp(const Step *step, const Query *query)
 {
-    double p = step->number, sum = 0.0, weight = 1.0;
-    int64_t at = 1;
+    double p = step->number, sum = 0.0, weight = 1.0, mean = 0.0;
+    int64_t at = 1, group = 0;
+    Sum above = {0.0, 0.0}; /* of the weights of the ranks above `at` */
     for (int64_t i = 0; i < query->count && (double)query->entries[i].rank <= step->k; i++) {
-        for (; at < query->entries[i].rank && weight > 0; at++) {
-            weight *= p;
+        const Entry *entry = &query->entries[i];
+        int tied = query->sums && entry->first < entry->last;
+        if (!tied || entry->first != group) {
+            int64_t end = tied ? entry->first + ranks_within(entry, step->k) : entry->rank;
+            Sum start = above;
+            for (; at < end && weight > 0; at++, weight *= p) {
+                if (query->sums) {
+                    above = add_weight(above, weight);
+                    start = at < entry->first ? above : start;
+                }
+            }
+            mean = tied ? mean_between(start, above, entry) : weight;
+            group = entry->first;
         }
-        sum += query->entries[i].grade >= step->level ? weight : 0.0;
+        sum += entry->grade >= step->level ? mean : 0.0;
     }
     return (1 - p) * sum;
 }
@@ -3058,7 +3126,7 @@ condensed(const Query *query, Entry *entries)
         if (entry->grade >= 0) {
             start = entry->first == of_group ? start : count + 1;
             of_group = entry->first;
-            entries[count] = (Entry){count + 1, start, count + 1, entry->grade};
+            entries[count] = (Entry){query->sums ? start : count + 1, start, count + 1, entry->grade};
             count++;
         }
     }
@@ -3072,12 +3140,90 @@ condensed(const Query *query, Entry *entries)
     return result;
 }
 
+/* Number of documents of a group of equal scores, from entry i on, with a grade in [low, high). */
+static int64_t
+count_grades(const Query *query, int64_t i, double low, double high)
+{
+    int64_t first = query->entries[i].first, count = 0;
+    for (; i < query->count && query->entries[i].first == first; i++) {
+        count += query->entries[i].grade >= low && query->entries[i].grade < high;
+    }
+    return count;
+}
+
+/* Mean over all orders of equal scores of a measure of the first relevant document. */
+static double
+mean_of_first(const Step *step, const Query *query, int64_t relevant)
+{
+    int64_t i = 0;
+    while (i < query->count && query->entries[i].grade < step->level) {
+        i++;
+    }
+    if (i == query->count) {
+        return step->family == FIRSTREL || (step->family == RR && !relevant) ? NAN : 0.0;
+    }
+    const Entry *group = &query->entries[i];
+    int64_t size = group->last - group->first + 1, hits = count_grades(query, i, step->level, INFINITY);
+    int64_t slots = ranks_within(group, step->k);
+    if (step->family == FIRSTREL) {
+        return (double)group->first + (double)(size - hits) / (double)(hits + 1);
+    }
+    double reached = 1.0, sum = 0.0;
+    if (step->family == SUCCESS) {
+        /* The probability of a miss is symmetric in `slots` and `hits`. */
+        for (int64_t place = 0; place < (slots < hits ? slots : hits); place++) {
+            reached *= (double)(size - place - (slots < hits ? hits : slots)) / (double)(size - place);
+        }
+        return 1.0 - reached;
+    }
+    for (int64_t place = 0; place < slots && place <= size - hits; place++) {
+        double left = (double)(size - place);
+        sum += reached * ((double)hits / left) / (double)(group->first + place);
+        reached *= (left - (double)hits) / left;
+    }
+    return sum;
+}
+
+/* Mean over all orders of equal scores of AP or Bpref, of `relevant` documents: see tie_means.py. */
+static double
+mean_over_orders(const Step *step, const Query *query, int64_t relevant)
+{
+    int64_t others = query->pool - relevant, bound = others < relevant ? others : relevant, above = 0, next;
+    double sum = 0.0;
+    for (int64_t i = 0; i < query->count; i = next) {
+        const Entry *group = &query->entries[i];
+        int64_t size = group->last - group->first + 1, hits = count_grades(query, i, step->level, INFINITY);
+        double slots = (double)ranks_within(group, step->k), first = (double)group->first;
+        double value = slots > 0 ? (double)(above + 1) / first : 0.0;
+        if (step->family == BPREF) {
+            /* min(above + u, R) for u from 0 to `wrong` grows for `rising` steps, then is constant. */
+            int64_t wrong = count_grades(query, i, 0.0, step->level), room = relevant > above ? relevant - above : 0;
+            int64_t rising = room < wrong ? room : wrong;
+            double grown = (double)((rising + 1) * (relevant - room)) + (double)(rising * (rising + 1)) / 2;
+            double lost = (grown + (double)((wrong - rising) * relevant)) / (double)(wrong + 1);
+            value = 1 - lost / (double)(bound > 1 ? bound : 1);
+            above += wrong - hits;
+        }
+        else if (size > 1) {
+            double rate = (double)(hits - 1) / (double)(size - 1);
+            value = ((double)(above + 1) - rate * first) * mean_weight(query->inverses, group, step->k) +
+                    rate * (slots / (double)size);
+        }
+        above += hits;
+        for (next = i; next < query->count && query->entries[next].first == group->first; next++) {
+            sum += query->entries[next].grade >= step->level ? value : 0.0;
+        }
+    }
+    return relevant ? sum / (double)relevant : NAN;
+}
+
 /* Return the value of a measure. Sums run from the best rank to the last, as in the kernels. */
 static double
 value_of(const Step *step, const Query *query)
 {
     double k = step->k, level = step->level, weight = step->number * step->number, sum = 0.0;
-    int64_t relevant = 0, found = 0, known = 0, first = 0;
+    double found = 0.0, known = 0.0;
+    int64_t relevant = 0, first = 0;
     int family = (int)step->family;
     double top = query->pool ? query->ideal[0] : 0.0;
     switch (family) {
@@ -3086,38 +3232,46 @@ value_of(const Step *step, const Query *query)
         return step->number == 2 && top > MOST_EXPONENT ? DECLINED : dcg(step, query);
     case ERR:
     case NERR:
-        return top > step->number || top > MOST_EXPONENT ? DECLINED : err(step, query);
+        return query->sums || top > step->number || top > MOST_EXPONENT ? DECLINED : err(step, query);
     case RBP:
         return rbp(step, query);
     }
     while (relevant < query->pool && query->ideal[relevant] >= level) {
         relevant++;
     }
+    if (query->sums && (family == SUCCESS || family == RR || family == FIRSTREL)) {
+        return mean_of_first(step, query, relevant);
+    }
+    if (query->sums && (family == AP || family == BPREF)) {
+        return mean_over_orders(step, query, relevant);
+    }
     if (family == IPREC || family == BPREF || family == INFAP) {
-        return incomplete(step, query, relevant);
+        return query->sums ? DECLINED : incomplete(step, query, relevant);
     }
     if (family == RPREC) {
         k = (double)relevant;
     }
     for (int64_t i = 0; i < query->count && (double)query->entries[i].rank <= k; i++) {
-        known++;
-        if (query->entries[i].grade >= level) {
-            found++;
-            first = first ? first : query->entries[i].rank;
-            sum += (double)found / (double)query->entries[i].rank;
+        const Entry *entry = &query->entries[i];
+        double share = query->sums ? (double)ranks_within(entry, k) / (double)(entry->last - entry->first + 1) : 1.0;
+        known += share;
+        if (entry->grade >= level) {
+            found += share;
+            first = first ? first : entry->rank;
+            sum += found / (double)entry->rank;
         }
     }
     double all = relevant ? (double)relevant : NAN, retrieved = (double)query->retrieved;
     switch (family) {
     case P:
-        return (double)found / k;
+        return found / k;
     case R:
     case SETR:
     case RPREC:
-        return (double)found / all;
+        return found / all;
     case F:
     case SETF:
-        return relevant ? (1 + weight) * (double)found / (weight * (double)relevant + (family == F ? k : retrieved))
+        return relevant ? (1 + weight) * found / (weight * (double)relevant + (family == F ? k : retrieved))
                         : NAN;
     case SUCCESS:
         return found > 0;
@@ -3126,17 +3280,17 @@ value_of(const Step *step, const Query *query)
     case AP:
         return sum / all;
     case SETP:
-        return retrieved > 0 ? (double)found / retrieved : NAN;
+        return retrieved > 0 ? found / retrieved : NAN;
     case NUMRET:
         return retrieved;
     case NUMREL:
         return (double)relevant;
     case NUMRELRET:
-        return (double)found;
+        return found;
     case FIRSTREL:
         return first ? (double)first : NAN;
     case JUDGED:
-        return retrieved > 0 ? (double)known / (retrieved < k ? retrieved : k) : NAN;
+        return retrieved > 0 ? known / (retrieved < k ? retrieved : k) : NAN;
     default:
         return (double)relevant > k;
     }
@@ -3172,7 +3326,8 @@ are_plain(const double *grades, int64_t count)
 PyDoc_STRVAR(measure_grades_doc,
 "measure_grades(grades, ideal, discounts, program) -> None | list[float]\n\n"
 "Measure one ranking, given the grade of each document (below 0 if unjudged).\n\n"
-"ideal: all grades >= 0, descending. program: a `Step` for each measure. None: there are too few discounts, or a grade is -0.0.");
+"ideal: all grades >= 0, descending. program: a `Step` for each measure. None: there are too few\n"
+"discounts, or a grade is -0.0.");
 
 static PyObject *
 measure_grades(PyObject *Py_UNUSED(module), PyObject *args)
@@ -3212,7 +3367,8 @@ measure_grades(PyObject *Py_UNUSED(module), PyObject *args)
         result = Py_NewRef(Py_None);
         goto done;
     }
-    Query query = {entry, count, count, best, size, arrays[0].items}, judged = condensed(&query, entry + count);
+    Query query = {entry, count, count, best, size, arrays[0].items, NULL, NULL};
+    Query judged = condensed(&query, entry + count);
     Py_ssize_t steps = arrays[1].count / (Py_ssize_t)STEP;
     result = PyList_New(steps);
     for (Py_ssize_t i = 0; result != NULL && i < steps; i++) {
@@ -3315,8 +3471,8 @@ PyDoc_STRVAR(measure_dicts_doc,
 "and their offsets, all grades >= 0 in descending order within each query and their offsets, and\n"
 "discounts by rank. program: a `Step` for each measure. limits: number of rankings whose first\n"
 "documents are returned, and number of documents. order: of equal scores: 0 input, 1 by id, 2 best,\n"
-"3 worst. unjudged: whether ties of documents judged not relevant and unjudged ones matter (1), or\n"
-"no ties of unjudged ones (2).\n\n"
+"3 worst, 4 means over all orders. unjudged: whether ties of documents judged not relevant and\n"
+"unjudged ones matter (1), or no ties of unjudged ones (2).\n\n"
 "Results are in ascending order of query number: values has a row per measure, ends a row per query;\n"
 "unknown are the queries without judgments. tally: `InputCounts`, queries that another order of ties\n"
 "could change, and values that NumPy must compute. rows, ranks: as in `join`. None: the run is not\n"
@@ -3337,7 +3493,7 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
         return Py_NewRef(Py_None);
     }
     Array arrays[6] = {0};
-    Bytes asked = {0}, numbers = {0}, flags = {0}, ranks = {0}, rows = {0}, entries = {0};
+    Bytes asked = {0}, numbers = {0}, flags = {0}, ranks = {0}, rows = {0}, entries = {0}, sums[2] = {0};
     Py_ssize_t place = 0;
     Dict dict = {0};
     Tally tally = {0};
@@ -3431,6 +3587,7 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
         if (!done) {
             goto done;
         }
+        int tied = 0;
         int64_t count = 0, deepest = of_ideal[number + 1] - of_ideal[number];
         const Ranks *rank = (const Ranks *)(ranks.data + before);
         int64_t *row_of = grow(&rows, (ranks.used - before) / sizeof(Ranks) * sizeof(int64_t));
@@ -3445,6 +3602,7 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
                 entry[count] = (Entry){rank[count].rank, rank[count].first, rank[count].last, grades[start + k]};
                 row_of[count] = start + k;
                 deepest = entry[count].last > deepest ? entry[count].last : deepest;
+                tied |= entry[count].last > entry[count].first;
                 count++;
             }
         }
@@ -3456,7 +3614,19 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
             goto done;
         }
         Query this = {entry, count, dict.size, ideal + of_ideal[number],
-                      of_ideal[number + 1] - of_ideal[number], arrays[4].items};
+                      of_ideal[number + 1] - of_ideal[number], arrays[4].items, NULL, NULL};
+        fill_ends(&this, end + 8 * row);
+        /* If nothing is tied, the means over all orders are the values. */
+        if (order == 4 && tied) {
+            for (int64_t k = 0; k < count; k++) {
+                entry[k].rank = entry[k].first;
+            }
+            this.sums = extend_sums(&sums[0], arrays[4].items, deepest);
+            this.inverses = extend_sums(&sums[1], NULL, deepest);
+            if (this.sums == NULL || this.inverses == NULL) {
+                goto done;
+            }
+        }
         Query judged_only = condensed(&this, entry + count);
         for (Py_ssize_t step = 0; step < steps; step++) {
             const Step *measure = (const Step *)arrays[5].items + step;
@@ -3467,7 +3637,6 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
                 goto done;
             }
         }
-        fill_ends(&this, end + 8 * row);
         tally.tied += is_tied(unjudged == 2 ? &judged_only : &this, unjudged);
         if (row++ < most_rankings) {
             PyObject *as_int = PyLong_FromLongLong(number), *docs = first_of(query[i].ranking, most_documents);
@@ -3507,6 +3676,8 @@ done:
     free(ranks.data);
     free(rows.data);
     free(entries.data);
+    free(sums[0].data);
+    free(sums[1].data);
     free_dict(&dict);
     close_arrays(arrays, 6);
     return or_no_memory(result);

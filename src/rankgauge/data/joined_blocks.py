@@ -254,7 +254,7 @@ def _is_block(item: Any) -> bool:
 
 
 # Orders of equal scores in the compiled core; others keep the input order.
-_ORDERS = {"trec": 1, "best": 2, "worst": 3}
+_ORDERS = {"trec": 1, "best": 2, "worst": 3, "mean": 4}
 
 
 def join_dicts(run: Any, judgments: Judgments) -> JoinedBlock | None:

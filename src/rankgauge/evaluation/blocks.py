@@ -89,16 +89,15 @@ def _measure_compiled(block: JoinedBlock, cells: Values, context: Context) -> Me
     if block.declined:
         done = tuple(column for column, row in zip(done, cells, strict=False) if DECLINED not in row)
     others = [] if len(done) == len(plan.columns) else [column for column in plan.columns if column not in done]
-    values = cells[:judged].T
+    values, errors = cells[:judged].T, np.zeros((len(numbers), len(context.estimated)), order="F")
     if others:
         values = np.empty((len(numbers), len(plan.measures)), order="F")
         values[:, plan.compiled] = cells[:judged].T
-        for places, judged_run in block.joined().blocks(numbers):
-            for column in others:
-                values[places, column] = context.measures[column].values(judged_run)
-    errors = np.zeros((len(numbers), 0))
-    first_ranks = cells[firsts:beyond].T
-    return Measured(numbers, values, cells[judged:firsts].T, first_ranks, errors, cells[beyond:].T.astype(bool))
+    shares, first_ranks, more = cells[judged:firsts].T, cells[firsts:beyond].T, cells[beyond:].T.astype(bool)
+    measured = Measured(numbers, values, shares, first_ranks, errors, more)
+    if others:
+        _measure_columns(block.joined(), others, measured, context)
+    return measured
 
 
 def _tied(joined: Joined, graded: Joined, context: Context) -> IntArray:

@@ -148,10 +148,8 @@ def _variant(plan: Plan, unjudged: str, ties: str) -> Variant:
         *map(step_of, firsts),
         *(step("Beyond", recall.k, recall.level) for recall in plan.recalls),
     ]
-    supported = not plan.special and ties != "mean"
-    return Variant(
-        measures, firsts, program(rows) if supported else None, 2 if all(condensed) else int(plan.separate_judged)
-    )
+    steps = None if plan.special else program(rows)
+    return Variant(measures, firsts, steps, 2 if all(condensed) else int(plan.separate_judged))
 
 
 def _sole(special: Sequence[Measure]) -> str:
