@@ -43,7 +43,7 @@
 #error "hashes are computed from little-endian words"
 #endif
 
-#define VERSION 15 /* same as in core/native.py; incremented when a function changes */
+#define VERSION 16 /* same as in core/native.py; incremented when a function changes */
 #define JUDGMENTS "rankgauge.judgments"
 #define NUMBERING "rankgauge.numbering"
 #define LINES_RUN "rankgauge.lines_run"
