@@ -1,13 +1,11 @@
 """The compiled core gives the same bits as the plain path."""
 
-import ctypes
 import itertools
 import math
 import os
 import random
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -684,44 +682,10 @@ def test_arrays_of_the_wrong_size_are_refused():
 
 
 def test_draws_of_the_wrong_size_are_refused():
-    whole, keys, capsule = np.zeros(6, np.int64), np.zeros(3, np.uint64), np.random.PCG64(0).capsule
+    keys = np.zeros(3, np.uint64)
     for columns, sums in ((np.zeros(7), np.zeros(128)), (np.zeros(6), np.zeros(127)), (np.zeros(6), np.zeros(96))):
         with pytest.raises(ValueError, match="invalid columns"):
             native.core.flip_signs(columns, keys, 0, sums)
-    for systems in (0, 4):
-        with pytest.raises(ValueError, match="invalid rows"):
-            native.core.permute(capsule, whole, systems, np.zeros(1))
-    with pytest.raises(ValueError, match="invalid values"):
-        native.core.resample(capsule, whole[:0], np.zeros(1))
-    with pytest.raises(ValueError, match="PyCapsule"):
-        native.core.resample(native.core.numbering(), whole, np.zeros(1))
-
-
-class Repeated:
-    """A bit generator with words near the limits of 32 bits, most of which are rejected."""
-
-    def __init__(self):
-        self.lock = threading.Lock()
-        words = itertools.cycle([0, 1, 2**32 - 1, 3, 2**31, 2, 2**31 + 1, 5, 7 * 2**28 + 3])
-        kind = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_void_p)
-        self._kept = kind(lambda _: next(words))
-        address = ctypes.cast(self._kept, ctypes.c_void_p).value
-        self._table = (ctypes.c_void_p * 5)(None, address, address, address, address)
-        made = ctypes.pythonapi.PyCapsule_New
-        made.restype, made.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-        self.capsule = made(ctypes.addressof(self._table), b"BitGenerator", None)
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 6, 7, 8, 100])
-def test_rejected_words_are_those_of_numpy(count):
-    values, sums = 3 ** np.arange(count, dtype=np.int64) % 1009, np.zeros(50)
-    native.core.resample(Repeated().capsule, values, sums)
-    drawn = np.random.Generator(Repeated()).integers(count, size=(50, count))
-    assert sums.tolist() == values[drawn].sum(axis=1).tolist()
-    native.core.permute(Repeated().capsule, values, count, sums)
-    rows = np.broadcast_to(values, (50, count))
-    permuted = np.random.Generator(Repeated()).permuted(rows, axis=1)
-    assert sums.tolist() == np.ptp(permuted, axis=1).tolist()
 
 
 WITHOUT_CORE = """

@@ -181,7 +181,7 @@ def long_calls():
     yield "measure_dicts", lambda: joined_dict(run, pool)
     yield "pack_dicts", lambda: core.pack_dicts([run])
     text = b"".join(b"q%d Q0 d%d 1 %d t\n" % (n // 900, n, n) for n in range(many // 3))
-    padded = text + bytes(16)
+    padded = text + bytes(31)
     rows = text.count(b"\n")
     arrays = [np.empty(rows, kind) for kind in ("i8", "i8", "u8", "f8", "i4", "f8")]
     yield ("scan", lambda: core.scan(core.numbering(), padded, 0, len(text), (6, 0, 2, 4, -1), 0, *arrays))
@@ -191,9 +191,6 @@ def long_calls():
     yield "align", lambda: core.align([columns, columns], one, all_rows)
     known = core.judgments(*columns, offsets_of([third]))
     yield "flip_signs", lambda: core.flip_signs(np.zeros(many), np.zeros(many, np.uint64), 0, np.zeros(640))
-    capsule, whole = np.random.PCG64(0).capsule, np.zeros(1000, np.int64)
-    yield "resample", lambda: core.resample(capsule, whole, np.zeros(30_000))
-    yield "permute", lambda: core.permute(capsule, whole, 4, np.zeros(10_000))
     of_run = np.zeros(1, np.int64)
     yield ("join", lambda: core.join(known, *columns, np.ones(third), offsets_of([third]), of_run, 1))
 

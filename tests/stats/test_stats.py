@@ -203,7 +203,6 @@ def test_signs_are_those_of_a_loop(queries, columns, draws):
     assert found.p.tolist() == [count / (draws + 1) for count in reached]
 
 
-@pytest.mark.usefixtures("_core")
 @pytest.mark.parametrize("systems", [2, 3, 4, 5, 8, 9, 17])
 def test_permutations_are_those_of_a_loop(systems):
     values, draws = np.random.default_rng(systems).integers(0, 50, (13, systems)), 150
@@ -219,7 +218,6 @@ def test_permutations_are_those_of_a_loop(systems):
     ]
 
 
-@pytest.mark.usefixtures("_core")
 @pytest.mark.parametrize("queries", [2, 3, 40, 700])
 def test_resamples_are_those_of_a_loop(queries):
     values, draws, level = np.random.default_rng(queries).exponential(size=queries) - 0.7, 120, 0.9

@@ -19,8 +19,6 @@
    measure_dicts, measure_grades
                  common measures of dicts and of a single ranking             (measures/compiled.py)
    flip_signs    sums of differences with random signs                        (stats/resampling.py)
-   resample      sums of differences drawn with replacement                   (stats/paired_tests.py)
-   permute       ranges of sums with randomly permuted systems                (stats/resampling.py)
 
    Unusual input is declined by returning None, never by an error: the Python equivalent then reads
    it and reports the fault. Arrays are passed as buffers; every size is checked before use. Stable
@@ -3975,148 +3973,6 @@ done:
     return or_no_memory(result);
 }
 
-/* ---- resample ---- */
-
-/* The C interface of a bit generator of NumPy, `bitgen_t`. */
-typedef struct {
-    void *state;
-    uint64_t (*next_uint64)(void *);
-    uint32_t (*next_uint32)(void *);
-} Generator;
-
-PyDoc_STRVAR(resample_doc,
-"resample(generator, values, sums)\n\n"
-"Draw as many values as there are, with replacement, as `numpy.random.Generator.integers`.\n\n"
-"generator: capsule of a bit generator. values: (Q,) int64. sums: (draws,) float64.");
-
-static PyObject *
-resample(PyObject *Py_UNUSED(module), PyObject *args)
-{
-    PyObject *capsule, *objects[2], *result = NULL;
-    if (!PyArg_ParseTuple(args, "OOO:resample", &capsule, &objects[0], &objects[1])) {
-        return NULL;
-    }
-    const Generator *generator = PyCapsule_GetPointer(capsule, "BitGenerator");
-    if (generator == NULL) {
-        return NULL;
-    }
-    Array arrays[2] = {0};
-    Work work = {0};
-    if (!open_array(objects[0], &arrays[0], 8, 0) || !open_array(objects[1], &arrays[1], 8, 1)) {
-        goto done;
-    }
-    Py_ssize_t count = arrays[0].count;
-    if (count < 1 || count > INT32_MAX) {
-        PyErr_SetString(PyExc_ValueError, "invalid values");
-        goto done;
-    }
-    const int64_t *values = arrays[0].items;
-    double *sums = arrays[1].items;
-    /* Lemire: Fast random integer generation in an interval, 2019. */
-    uint32_t bound = (uint32_t)count, least = -bound % bound;
-    unlock(&work, count * arrays[1].count);
-    for (Py_ssize_t draw = 0; draw < arrays[1].count; draw++) {
-        int64_t sum = 0;
-        for (Py_ssize_t i = 0; i < count; i++) {
-            uint64_t product;
-            do {
-                product = (uint64_t)generator->next_uint32(generator->state) * bound;
-            } while ((uint32_t)product < least);
-            sum += values[product >> 32];
-        }
-        sums[draw] = (double)sum;
-        if (!proceed(&work, count)) {
-            goto done;
-        }
-    }
-    lock(&work);
-    result = Py_NewRef(Py_None);
-done:
-    lock(&work);
-    close_arrays(arrays, 2);
-    return or_no_memory(result);
-}
-
-/* ---- permute ---- */
-
-PyDoc_STRVAR(permute_doc,
-"permute(generator, rows, systems, ranges)\n\n"
-"Permute the systems of each query as `numpy.random.Generator.permuted`, and add the queries.\n\n"
-"generator: capsule of a bit generator. rows: (Q, systems) int64. ranges: (draws,) float64, the\n"
-"largest sum of a system minus the smallest, for each draw.");
-
-static PyObject *
-permute(PyObject *Py_UNUSED(module), PyObject *args)
-{
-    PyObject *capsule, *objects[2], *result = NULL;
-    Py_ssize_t systems;
-    if (!PyArg_ParseTuple(args, "OOnO:permute", &capsule, &objects[0], &systems, &objects[1])) {
-        return NULL;
-    }
-    const Generator *generator = PyCapsule_GetPointer(capsule, "BitGenerator");
-    if (generator == NULL) {
-        return NULL;
-    }
-    Array arrays[2] = {0};
-    Work work = {0};
-    int64_t *sums = NULL;
-    if (!open_array(objects[0], &arrays[0], 8, 0) || !open_array(objects[1], &arrays[1], 8, 1)) {
-        goto done;
-    }
-    if (systems < 1 || systems > INT32_MAX || arrays[0].count % systems) {
-        PyErr_SetString(PyExc_ValueError, "invalid rows");
-        goto done;
-    }
-    sums = malloc(2 * (size_t)systems * sizeof(int64_t));
-    if (sums == NULL) {
-        goto done;
-    }
-    const int64_t *rows = arrays[0].items, *end = rows + arrays[0].count;
-    int64_t *row = sums + systems;
-    double *ranges = arrays[1].items;
-    uint32_t (*next)(void *) = generator->next_uint32;
-    uint32_t whole = 1; /* all bits of a system's number */
-    while (whole < (uint32_t)systems - 1) {
-        whole = 2 * whole + 1;
-    }
-    unlock(&work, arrays[0].count * arrays[1].count);
-    for (Py_ssize_t draw = 0; draw < arrays[1].count; draw++) {
-        memset(sums, 0, (size_t)systems * sizeof(int64_t));
-        for (const int64_t *from = rows; from < end; from += systems) {
-            for (Py_ssize_t i = 0; i < systems; i++) {
-                row[i] = from[i];
-            }
-            uint32_t mask = whole;
-            for (uint32_t last = (uint32_t)systems - 1; last; last--) {
-                uint32_t other;
-                mask = mask >> 1 >= last ? mask >> 1 : mask;
-                do {
-                    other = next(generator->state) & mask;
-                } while (other > last);
-                sums[last] += row[other];
-                row[other] = row[last];
-            }
-            sums[0] += row[0];
-        }
-        int64_t lowest = sums[0], highest = sums[0];
-        for (Py_ssize_t i = 1; i < systems; i++) {
-            lowest = sums[i] < lowest ? sums[i] : lowest;
-            highest = sums[i] > highest ? sums[i] : highest;
-        }
-        ranges[draw] = (double)(highest - lowest);
-        if (!proceed(&work, arrays[0].count)) {
-            goto done;
-        }
-    }
-    lock(&work);
-    result = Py_NewRef(Py_None);
-done:
-    lock(&work);
-    free(sums);
-    close_arrays(arrays, 2);
-    return or_no_memory(result);
-}
-
 /* ---- the module ---- */
 
 static PyMethodDef METHODS[] = {
@@ -4138,9 +3994,7 @@ static PyMethodDef METHODS[] = {
     {"numbering", numbering, METH_NOARGS, numbering_doc},
     {"pack_dicts", pack_dicts, METH_VARARGS, pack_dicts_doc},
     {"pack_ids", pack_ids, METH_VARARGS, pack_ids_doc},
-    {"permute", permute, METH_VARARGS, permute_doc},
     {"rank_rows", rank_rows, METH_VARARGS, rank_rows_doc},
-    {"resample", resample, METH_VARARGS, resample_doc},
     {"row_lines", row_lines, METH_VARARGS, row_lines_doc},
     {"scan", scan, METH_VARARGS, scan_doc},
     {NULL, NULL, 0, NULL},

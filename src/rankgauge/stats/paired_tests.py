@@ -9,7 +9,6 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from rankgauge.core import native
 from rankgauge.core.arguments import option
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.stats.arrays import (
@@ -352,12 +351,9 @@ def bootstrap_interval(
     whole, unit = whole_numbers(column)
     rng = np.random.Generator(np.random.PCG64(seed))
     sums = np.empty(draws)
-    if native.core is not None:
-        native.core.resample(rng.bit_generator.capsule, whole.astype(np.int64), sums)
-    else:
-        for start, count in blocks(draws, 64 * len(whole)):  # in the cache
-            rows = rng.integers(len(whole), size=(count, len(whole)))
-            sums[start : start + count] = whole.take(rows).sum(axis=1)
+    for start, count in blocks(draws, 64 * len(whole)):  # in the cache
+        rows = rng.integers(len(whole), size=(count, len(whole)))
+        sums[start : start + count] = whole.take(rows).sum(axis=1)
     shares = [(1 - level) / 2, (1 + level) / 2]
     if method == "bca":
         shares = _bca_shares(shares, whole, sums)

@@ -259,12 +259,9 @@ def tukey_hsd(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> Rand
     whole = np.ascontiguousarray(whole_numbers(rows.T, joint=True)[0].T)
     rng = np.random.Generator(np.random.PCG64(seed))
     ranges = np.empty(draws)
-    if native.core is not None:
-        native.core.permute(rng.bit_generator.capsule, whole.astype(np.int64), systems, ranges)
-    else:
-        for start, count in blocks(draws, 64 * whole.size):  # in the cache
-            permuted = rng.permuted(np.broadcast_to(whole, (count, *whole.shape)), axis=2)
-            ranges[start : start + count] = np.ptp(permuted.sum(axis=1), axis=1)
+    for start, count in blocks(draws, 64 * whole.size):  # in the cache
+        permuted = rng.permuted(np.broadcast_to(whole, (count, *whole.shape)), axis=2)
+        ranges[start : start + count] = np.ptp(permuted.sum(axis=1), axis=1)
     sums = total(whole)
     near = max(TIE * float(total(np.ptp(whole, axis=1))), len(whole))
     edge = np.abs(sums[:, None] - sums) - near
