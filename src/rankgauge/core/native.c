@@ -47,7 +47,8 @@
 #define LINES_RUN "rankgauge.lines_run"
 #define SPARE 31    /* readable bytes after a text */
 #define LONGEST 128 /* ids longer than this are hashed by these bytes and a checksum */
-#define FEW 16      /* up to this many judged documents are counted one by one, without sorting */
+#define FEW 16      /* up to this many documents of groups of equal scores are ranked without sorting */
+#define COUNTED 48  /* up to this many judged documents are ranked by counting, without sorting */
 #define LARGE (1 << 14) /* from this many bytes or rows on, the GIL is released */
 #define STEPS (INT64_C(1) << 20) /* signals are handled after this many steps, well below 0.1 s */
 #define SORTED 4096 /* rows that are sorted at a time, since qsort may be quadratic */
@@ -1446,11 +1447,43 @@ by_id(const void *left, const void *right)
     return order ? order : by_place(left, right);
 }
 
-static int
-by_value(const void *left, const void *right)
+typedef struct {
+    double value;
+    int64_t row;
+} Scored;
+
+/* Sort by value, descending and stable; return the array that has the result, NULL with an exception. */
+static Scored *
+sort_scored(Scored *from, Scored *to, int64_t count, Work *work)
 {
-    double a = *(const double *)left, b = *(const double *)right;
-    return a > b ? -1 : a < b;
+    for (int64_t width = 1; width < count; width *= 2) {
+        for (int64_t first = 0; first < count; first += 2 * width) {
+            int64_t middle = count - first > width ? first + width : count;
+            int64_t end = count - middle > width ? middle + width : count;
+            int64_t i = first, j = middle, at = first;
+            if (middle < end && from[middle - 1].value < from[middle].value) {
+                while (i < middle && j < end) {
+                    int64_t until = end - at > STEPS ? at + STEPS : end, begun = at;
+                    while (i < middle && j < end && at < until) {
+                        int later = from[j].value > from[i].value;
+                        to[at++] = from[later ? j : i]; /* a branch would be unpredictable */
+                        j += later;
+                        i += !later;
+                    }
+                    if (!proceed(work, at - begun)) {
+                        return NULL;
+                    }
+                }
+            }
+            memcpy(to + at, from + i, (size_t)(middle - i) * sizeof(Scored));
+            at += middle - i;
+            memcpy(to + at, from + j, (size_t)(end - j) * sizeof(Scored));
+        }
+        Scored *swap = from;
+        from = to;
+        to = swap;
+    }
+    return from;
 }
 
 /* Return how many values (in descending order) are greater than `value`, or at least `value` if
@@ -1486,17 +1519,23 @@ rank_documents(const Ranking *ranking, const Document *documents, int64_t count,
             break;
         }
     }
-    if (!descending && count > FEW) {
+    if (!descending && count > COUNTED) {
         scratch->used = 0;
-        double *sorted = grow(scratch, (size_t)n * sizeof(double));
+        Scored *sorted = grow(scratch, 2 * (size_t)n * sizeof(Scored));
         if (sorted == NULL) {
             return 0;
         }
-        memcpy(sorted, values, (size_t)n * sizeof(double));
-        if (!sort_items(sorted, n, sizeof(double), by_value, work)) {
+        for (int64_t i = 0; i < n; i++) {
+            sorted[i] = (Scored){values[i], i};
+        }
+        sorted = sort_scored(sorted, sorted + n, n, work);
+        if (sorted == NULL) {
             return 0;
         }
-        ordered = sorted;
+        for (int64_t i = 0; i < n; i++) {
+            memcpy((char *)sorted + (size_t)i * sizeof(double), &sorted[i].value, sizeof(double));
+        }
+        ordered = (const double *)sorted;
         descending = 1;
     }
     int64_t tied = 0;
@@ -1799,45 +1838,6 @@ done:
 }
 
 /* ---- rank_rows ---- */
-
-typedef struct {
-    double value;
-    int64_t row;
-} Scored;
-
-/* Sort by value, descending and stable; return the array that has the result, NULL with an exception. */
-static Scored *
-sort_scored(Scored *from, Scored *to, int64_t count, Work *work)
-{
-    for (int64_t width = 1; width < count; width *= 2) {
-        for (int64_t first = 0; first < count; first += 2 * width) {
-            int64_t middle = count - first > width ? first + width : count;
-            int64_t end = count - middle > width ? middle + width : count;
-            int64_t i = first, j = middle, at = first;
-            if (middle < end && from[middle - 1].value < from[middle].value) {
-                while (i < middle && j < end) {
-                    int64_t until = end - at > STEPS ? at + STEPS : end, begun = at;
-                    while (i < middle && j < end && at < until) {
-                        int later = from[j].value > from[i].value;
-                        to[at++] = from[later ? j : i]; /* a branch would be unpredictable */
-                        j += later;
-                        i += !later;
-                    }
-                    if (!proceed(work, at - begun)) {
-                        return NULL;
-                    }
-                }
-            }
-            memcpy(to + at, from + i, (size_t)(middle - i) * sizeof(Scored));
-            at += middle - i;
-            memcpy(to + at, from + j, (size_t)(end - j) * sizeof(Scored));
-        }
-        Scored *swap = from;
-        from = to;
-        to = swap;
-    }
-    return from;
-}
 
 PyDoc_STRVAR(rank_rows_doc,
 "rank_rows(data, starts, lengths, values, offsets, by_id) -> None | rows\n\n"

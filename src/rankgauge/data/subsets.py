@@ -154,6 +154,8 @@ def only(source: _T, queries: Iterable[Any]) -> _T:
         for number, (query, shown) in enumerate(zip(source.query_index, source.query_ids, strict=True))
         if query in ids or shown in shown_ids
     ]
+    if len(numbers) == len(source.query_ids):
+        return source
     return replace(source, table=of_queries(source.table, np.array(numbers, dtype=np.int64)))
 
 

@@ -106,6 +106,10 @@ class Fusion:
             phi=_phi(0.8 if phi is None else phi) if "phi" in declared.reads else None,
         )
 
+    def used(self, runs: int) -> list[int]:
+        """Return the numbers of the runs with a weight above 0."""
+        return [run for run in range(runs) if self.weights is None or self.weights[run] > 0]
+
     def settings(self) -> dict[str, Any]:
         """Return the used parameters as plain values."""
         words = ("method", "norm", "weights", "k", "phi")
@@ -259,23 +263,35 @@ def rank_runs(runs: Any, ties: Order) -> list[Run]:
 
 def fuse_aligned(aligned: Alignment, how: Fusion, *, name: str, runs: Sequence[str]) -> Run:
     """Return the run fused from aligned runs, by score descending, then id descending."""
-    weights = np.ones(len(aligned.tables)) if how.weights is None else np.array(how.weights)
-    chosen = np.flatnonzero(weights > 0)
-    columns: list[FloatArray] = []
-    if how.norm is not None:
-        columns = [_normalized(aligned.tables[run], how.norm) for run in chosen.tolist()]
-    scores = np.zeros(len(aligned.docs))
-    taken = np.zeros(len(aligned.docs), dtype=bool)
-    for block in aligned.blocks(chosen):
-        normalized = np.zeros(block.rows.shape)  # 0 for documents missing from a run
+    table = fused_table(aligned, how, inputs_of(aligned, how), name)
+    return ranked(Run(table, name=name, settings={"fusion": {**how.settings(), "runs": [*runs]}}))
+
+
+def inputs_of(aligned: Alignment, how: Fusion) -> Iterator[tuple[Block, FloatArray]]:
+    """Yield blocks with the (U, R) normalized scores of the used runs: the same for equal norms and used runs."""
+    runs = how.used(len(aligned.tables))
+    columns = [] if how.norm is None else [_normalized(aligned.tables[run], how.norm) for run in runs]
+    for block in aligned.blocks(np.array(runs)):
+        scores = np.zeros(block.rows.shape)  # 0 for documents missing from a run
         for column, values in enumerate(columns):
             present = block.present[:, column]
-            normalized[present, column] = values[block.rows[present, column]]
-        scores[block.pairs] = METHODS[how.method].function(_Task(block, normalized, weights[chosen], how))
+            scores[present, column] = values[block.rows[present, column]]
+        yield block, scores
+
+
+def fused_table(
+    aligned: Alignment, how: Fusion, inputs: Iterable[tuple[Block, FloatArray]], name: str = ""
+) -> PairTable:
+    """Return the documents of aligned runs with their fused scores, not sorted."""
+    weights = np.array([1.0 if how.weights is None else how.weights[run] for run in how.used(len(aligned.tables))])
+    scores = np.zeros(len(aligned.docs))
+    taken = np.zeros(len(aligned.docs), dtype=bool)
+    for block, normalized in inputs:
+        scores[block.pairs] = METHODS[how.method].function(_Task(block, normalized, weights, how))
         taken[block.pairs] = True
     kept = slice(None) if taken.all() else np.flatnonzero(taken)
     owner = np.repeat(np.arange(len(aligned.queries)), np.diff(aligned.offsets))[kept]
-    table = PairTable(
+    return PairTable(
         queries=aligned.queries,
         offsets=offsets_of(np.bincount(owner, minlength=len(aligned.queries))),
         docs=aligned.docs.take(kept),
@@ -283,7 +299,6 @@ def fuse_aligned(aligned: Alignment, how: Fusion, *, name: str, runs: Sequence[s
         unique=True,
         source=name,
     )
-    return ranked(Run(table, name=name, settings={"fusion": {**how.settings(), "runs": [*runs]}}))
 
 
 # ---- arguments

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -17,7 +17,8 @@ from rankgauge.core.ids import id_bytes, show_id
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.policies import Order
 from rankgauge.core.text import many
-from rankgauge.data.alignment import Alignment, align
+from rankgauge.data.alignment import Alignment, Block, align
+from rankgauge.data.join import join, ranked
 from rankgauge.data.judged_run import Values
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
@@ -32,7 +33,8 @@ from rankgauge.retrievers.fusion import (
     FUSION_NORMS,
     METHODS,
     Fusion,
-    fuse_aligned,
+    fused_table,
+    inputs_of,
     parameter_text,
     rank_runs,
 )
@@ -207,15 +209,16 @@ def tune_fusion(
         )
     splits = _folds(truth, folds, seed) if train is None else [_fixed_split(truth, train)]
     search = _Search(truth, wanted, ties, tuple(named), candidates)
-    results = tuple(search.fold(*split) for split in splits)
     queries = [query for _, test in splits for query in test]
-    run, rest = search.run(results)
-    evaluation = search.evaluation(run, queries)
-    others = {f"untuned {candidates[0]}": search.mean(0, queries)}
+    others = {}
     for place, input_run in enumerate(named, start=1):
         label = f"{input_run.name} ({place})" if names.count(input_run.name) > 1 else input_run.name
-        if len(only(input_run, queries)):
+        if not input_run.query_index.keys().isdisjoint(queries):
             others[label] = search.evaluation(input_run, queries).mean()[str(wanted)]
+    results = tuple(search.fold(*split) for split in splits)
+    run, rest = search.run(results)
+    evaluation = search.evaluation(run, queries)
+    others = {f"untuned {candidates[0]}": search.means(queries)[0], **others}
     mean = evaluation.mean()[str(wanted)]
     compared = ", ".join(f"{name} {value:.4f}" for name, value in others.items())
     return TunedFusion(
@@ -334,6 +337,7 @@ class _Search:
     ties: Order
     runs: tuple[Run, ...]
     candidates: tuple[Fusion, ...]
+    inputs: dict[Any, list[tuple[Block, Values]]] = field(default_factory=dict)
 
     @cached_property
     def rows(self) -> dict[bytes, int]:
@@ -341,65 +345,79 @@ class _Search:
         return {query: row for row, query in enumerate(self.truth.query_index)}
 
     @cached_property
+    def judged(self) -> Alignment:
+        """The runs restricted to judged queries."""
+        return align([only(run, self.rows) for run in self.runs])
+
+    @cached_property
     def values(self) -> Values:
         """(Q, C) value of each judged query for each candidate, which is fused once."""
-        judged = align([only(run, self.rows) for run in self.runs])
-        runs = (self.fuse(judged, how) for how in self.candidates)
-        return np.concatenate(
-            [evaluate(self.truth, run, self.measure, ties=self.ties).per_query for run in runs], axis=1
-        )
+        values = np.empty((len(self.rows), len(self.candidates)), order="F")
+        for column, how in zip(values.T, self.candidates, strict=True):
+            # Fused runs are ordered by score, then by id.
+            joined = join(self.truth, Run(self.fused(how)), ties="trec")
+            for places, block in joined.blocks(np.arange(len(values))):
+                column[places] = self.measure.values(block)
+        return values
 
-    def fuse(self, aligned: Alignment, how: Fusion) -> Run:
-        return fuse_aligned(aligned, how, name=how.method, runs=[run.name for run in self.runs])
+    def fused(self, how: Fusion) -> PairTable:
+        """Return the documents of judged queries with their fused scores."""
+        key = how.norm, *how.used(len(self.runs))
+        if key not in self.inputs:
+            self.inputs[key] = [*inputs_of(self.judged, how)]
+        return fused_table(self.judged, how, self.inputs[key])
 
-    def best(self, queries: Iterable[bytes]) -> int:
-        """Return the number of the best candidate on these queries; the first of ties."""
-        means = np.array([self.mean(number, queries) for number in range(len(self.candidates))])
-        return int(np.argmax(np.nan_to_num(self.measure.improvements(means), nan=-np.inf)))
-
-    def mean(self, candidate: int, queries: Iterable[bytes]) -> float:
-        """Return the mean of a candidate over these queries, in the order of the judgments."""
+    def means(self, queries: Iterable[bytes]) -> list[float]:
+        """Return the mean of each candidate over these queries, in the order of the judgments."""
         rows = sorted(self.rows[query] for query in queries)
-        return self.measure.mean(self.values[rows, candidate].tolist(), None, skip_undefined=False)
+        return [self.measure.mean(column, None, skip_undefined=False) for column in self.values[rows].T.tolist()]
+
+    def best(self, means: Sequence[float]) -> int:
+        """Return the number of the candidate with the best mean; the first of ties."""
+        return int(np.argmax(np.nan_to_num(self.measure.improvements(np.array(means)), nan=-np.inf)))
 
     def fold(self, train: Sequence[bytes], test: Sequence[bytes]) -> Fold:
-        best = self.best(train)
+        means = self.means(train)
+        best = self.best(means)
         return Fold(
             chosen=self.candidates[best],
             train=tuple(map(show_id, train)),
             test=tuple(map(show_id, test)),
-            train_value=self.mean(best, train),
-            test_value=self.mean(best, test),
+            train_value=means[best],
+            test_value=self.means(test)[best],
         )
 
     def run(self, folds: Sequence[Fold]) -> tuple[Run, str]:
         """Return the run of all folds, and a sentence about unjudged queries."""
-        parts = [(fold.chosen, fold.test) for fold in folds]
         known = dict.fromkeys(query for run in self.runs for query in run.query_ids)
-        used = {query for fold in folds for query in (*fold.train, *fold.test)}
-        rest = tuple(query for query in known if query not in used)
-        text = ""
+        trained = {query for fold in folds for query in fold.train}
+        of_fold = {query: fold.chosen for fold in folds for query in fold.test}
+        rest = [query for query in known if query not in trained and query not in of_fold]
+        chosen, parts, text = [fold.chosen for fold in folds], list[PairTable](), ""
+        for how in dict.fromkeys(chosen):
+            numbers = [n for n, query in enumerate(self.judged.queries.shown()) if of_fold.get(query) == how]
+            parts.append(of_queries(self.fused(how), np.array(numbers, dtype=np.int64)))
         if rest:
-            trained = {query for fold in folds for query in fold.train}
             everything = [query for query in self.rows if show_id(query) in trained]
-            overall = self.candidates[self.best(everything)]
-            parts.append((overall, rest))
+            overall = self.candidates[self.best(self.means(everything))]
+            chosen.append(overall)
+            aligned = align([only(run, rest) for run in self.runs])
+            parts.append(fused_table(aligned, overall, inputs_of(aligned, overall)))
             text = (
                 f"{many(len(rest), 'query')} without judgments fused by {overall}, the best "
                 f"on {many(len(everything), 'query')}"
             )
-        aligned = ((align([only(run, queries) for run in self.runs]), how) for how, queries in parts)
-        fused = PairTable.joined([self.fuse(part, how).table for part, how in aligned])
-        place = {query: number for number, query in enumerate(fused.queries.shown())}
-        table = of_queries(fused, np.array([place[query] for query in known if query in place], dtype=np.int64))
+        joined = PairTable.joined(parts)
+        place = {query: number for number, query in enumerate(joined.queries.shown())}
+        table = of_queries(joined, np.array([place[query] for query in known if query in place], dtype=np.int64))
         method = self.candidates[0].method
         settings = {
             "method": method,
             "tuned": str(self.measure),
-            "chosen": [how.settings() for how, _ in parts],
+            "chosen": [how.settings() for how in chosen],
             "runs": [run.name for run in self.runs],
         }
-        return Run(table, name=f"{method}-tuned", settings={"fusion": settings}), text
+        return ranked(Run(replace(table, source=method), name=f"{method}-tuned", settings={"fusion": settings})), text
 
     def evaluation(self, run: Run, queries: Iterable[bytes]) -> Evaluation:
         """Evaluate a run over these queries, in the order of the judgments."""
