@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from rankgauge.core import native
 from rankgauge.core.ids import IdRuns, Ids, Numbering, id_bytes, near_match, renumbered, show_id
@@ -148,6 +148,7 @@ def test_unique_numbers_ids_in_order_of_appearance(values: list[bytes]) -> None:
 
 
 @given(st.lists(COLUMNS, max_size=4))
+@example([[b"a", b"b"], [b"a", b"b"]])
 def test_numbers_continue_over_several_columns(columns: list[list[bytes]]) -> None:
     for core in {native.core, None}:
         with pytest.MonkeyPatch.context() as patched:

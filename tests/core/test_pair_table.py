@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from rankgauge.core.ids import Ids
+from rankgauge.core.ids import IdRuns, Ids
 from rankgauge.core.pair_table import PairTable, distinct, offsets_of, pair_keys
 
 ROWS = st.lists(st.tuples(st.sampled_from("pqr"), st.sampled_from(["a", "b", "cc"]), st.integers(0, 9)))
@@ -102,6 +102,13 @@ def test_equal_pairs_have_equal_keys_and_others_differ() -> None:
 def test_offsets_start_at_zero_and_end_behind_the_last() -> None:
     assert offsets_of([2, 0, 3]).tolist() == [0, 2, 2, 5]
     assert offsets_of([]).tolist() == [0]
+
+
+def test_runs_without_rows_are_grouped_with_the_others_of_their_query() -> None:
+    runs = IdRuns(Ids.of(["a", "b", "a", "b"]), np.array([2, 0, 1, 1]))
+    rows = PairTable.of_rows(runs, Ids.of(["d1", "d2", "d3", "d4"]), np.zeros(4))
+    assert (rows.queries.tolist(), rows.offsets.tolist()) == ([b"a", b"b"], [0, 3, 4])
+    assert rows.docs.tolist() == [b"d1", b"d2", b"d3", b"d4"]
 
 
 @given(st.lists(st.integers(-3, 3)))

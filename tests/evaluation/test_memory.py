@@ -447,7 +447,7 @@ def test_every_row_is_in_one_bucket_once(monkeypatch):
     tables = [Run.of(ROWS[start : start + 130]).table for start in range(0, 2000, 130)]
     for most in (1, 500, 10**9):
         seen, queries = Counter(), Counter()
-        for table, positions in storage.Buckets(storage.positioned(tables)).tables(most):
+        for table, positions in storage.Buckets(tables).tables(most):
             queries.update(table.queries.tolist())
             assert len(positions) == len(table.queries)
             seen.update(

@@ -271,9 +271,8 @@ class Ids(Frozen):
 
     def unique(self) -> tuple[IntArray, Ids]:
         """Return the number of each id by first appearance, and the distinct ids."""
-        runs = self.runs()
-        codes, names = runs.numbered()
-        return np.repeat(codes.astype(np.int64), runs.counts), names
+        codes, names = self.numbered()
+        return codes.astype(np.int64), names
 
     def runs(self) -> IdRuns:
         """Return runs of equal ids; adjacent runs may have the same id."""
@@ -290,7 +289,7 @@ class Ids(Frozen):
         return np.flatnonzero(~part.same(slice(1, None), part, slice(-1))) + start + 1
 
     def numbered(self) -> tuple[npt.NDArray[np.int32], Ids]:
-        """Like :meth:`unique`, for ids that mostly differ."""
+        """Like :meth:`unique`, with numbers of 32 bits."""
         return Numbering().add(self)
 
 
@@ -298,19 +297,19 @@ class Numbering:
     """Numbers of ids in order of first appearance, over several columns."""
 
     def __init__(self) -> None:
-        self._core = native.core
+        self._core, self._count = native.core, 0
         self._known: Any = {} if self._core is None else self._core.numbering()
 
     def add(self, ids: Ids) -> tuple[npt.NDArray[np.int32], Ids]:
         """Return the number of each id, and the new ids."""
-        numbers = np.empty(len(ids), dtype=np.int32)
-        if self._core is not None:
-            rows = self._core.number_ids(self._known, *ids.columns(), numbers)
-            return numbers, ids.take(np.frombuffer(rows, np.int64)).compact()
-        known, before = self._known, len(self._known)
-        numbers[:] = [known.setdefault(value, len(known)) for value in ids.tolist()]
-        names = [*itertools.islice(known, before, None)]
-        return numbers, _packed(b"".join(names), map(len, names))
+        numbers, known = np.empty(len(ids), dtype=np.int32), self._known
+        if self._core is None:
+            numbers[:] = [known.setdefault(value, len(known)) for value in ids.tolist()]
+        else:
+            self._core.number_ids(known, *ids.columns(), numbers)
+        rows = np.flatnonzero(np.diff(np.maximum.accumulate(np.append(np.int32(self._count - 1), numbers))))
+        self._count += len(rows)
+        return numbers, ids.take(rows).compact()
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,11 +51,18 @@
 #define COUNTED 48  /* up to this many judged documents are ranked by counting, without sorting */
 #define LARGE (1 << 14) /* from this many bytes or rows on, the GIL is released */
 #define STEPS (INT64_C(1) << 20) /* signals are handled after this many steps, well below 0.1 s */
+#define AHEAD 32    /* names that are looked up at a time */
 #define SORTED 4096 /* rows that are sorted at a time, since qsort may be quadratic */
 #define PROBES 256  /* more collisions in a half-empty table are not by chance */
 #define SPARSE 8    /* hash-table slots per hash */
 #define LEAST 3     /* shorter rankings may rise by chance */
 #define EXACT 9007199254740992.0 /* 2**53: every smaller whole number is a double */
+
+#ifdef __GNUC__
+#define PREFETCH(address) __builtin_prefetch(address)
+#else
+#define PREFETCH(address) ((void)0)
+#endif
 
 typedef struct {
     Py_buffer view;
@@ -129,12 +136,6 @@ or_no_memory(PyObject *result)
         return PyErr_NoMemory();
     }
     return result;
-}
-
-static PyObject *
-as_bytes(Bytes *bytes)
-{
-    return PyByteArray_FromStringAndSize(bytes->data ? bytes->data : "", (Py_ssize_t)bytes->used);
 }
 
 /* Long work: the GIL is released if it is large, and signals such as Ctrl-C are handled. */
@@ -469,18 +470,13 @@ is_name(const Numbering *numbering, int32_t number, const uint8_t *name, int64_t
     return end - start == (size_t)length && memcmp(numbering->names.data + start, name, (size_t)length) == 0;
 }
 
-/* Return the number of a name; -1 if out of memory. */
+/* Return the number of a name with this secret hash; -1 if out of memory. */
 static int32_t
-number_of(Numbering *numbering, const uint8_t *name, int64_t length)
+find_name(Numbering *numbering, const uint8_t *name, int64_t length, uint64_t hash)
 {
-    /* Names usually come in the same order again. */
-    if (numbering->next < numbering->count && is_name(numbering, numbering->next, name, length)) {
-        return numbering->next++;
-    }
     if (!numbering_room(numbering)) {
         return -1;
     }
-    uint64_t hash = secret_hash_of(name, length);
     size_t at = hash & numbering->mask;
     for (int32_t found; (found = numbering->slots[at]) != 0; at = (at + 1) & numbering->mask) {
         if (numbering->hashes[found - 1] == hash && is_name(numbering, found - 1, name, length)) {
@@ -499,6 +495,16 @@ number_of(Numbering *numbering, const uint8_t *name, int64_t length)
     numbering->starts[number] = numbering->names.used - (size_t)length;
     numbering->starts[number + 1] = numbering->names.used;
     return number;
+}
+
+/* Return the number of a name, for names that usually come in the same order again; -1 if out of memory. */
+static inline int32_t
+number_of(Numbering *numbering, const uint8_t *name, int64_t length)
+{
+    if (numbering->next < numbering->count && is_name(numbering, numbering->next, name, length)) {
+        return numbering->next++;
+    }
+    return find_name(numbering, name, length, secret_hash_of(name, length));
 }
 
 PyDoc_STRVAR(numbering_doc,
@@ -1141,9 +1147,8 @@ done:
 /* ---- number_ids ---- */
 
 PyDoc_STRVAR(number_ids_doc,
-"number_ids(numbering, data, starts, lengths, numbers) -> rows\n\n"
-"Fill in the number of each id, int32, adding new ids to the numbering. rows: the first row of each\n"
-"new id, int64.");
+"number_ids(numbering, data, starts, lengths, numbers)\n\n"
+"Fill in the number of each id, int32, adding new ids to the numbering.");
 
 static PyObject *
 number_ids(PyObject *Py_UNUSED(module), PyObject *args)
@@ -1159,7 +1164,6 @@ number_ids(PyObject *Py_UNUSED(module), PyObject *args)
     }
     static const size_t SIZES[] = {1, 8, 8, 4};
     Array arrays[4] = {0};
-    Bytes rows = {0};
     PyObject *result = NULL;
     Work work = {0};
     for (int i = 0; i < 4; i++) {
@@ -1174,26 +1178,34 @@ number_ids(PyObject *Py_UNUSED(module), PyObject *args)
     const uint8_t *data = arrays[0].items;
     const int64_t *starts = arrays[1].items, *lengths = arrays[2].items;
     int32_t *numbers = arrays[3].items;
+    if (!numbering_room(known)) {
+        goto done;
+    }
     unlock(&work, arrays[3].count);
-    for (Py_ssize_t row = 0; row < arrays[3].count; row++) {
-        int32_t before = known->count;
-        numbers[row] = number_of(known, data + starts[row], lengths[row]);
-        if (known->count > before) {
-            int64_t *first = grow(&rows, sizeof(int64_t));
-            if (first == NULL) {
+    for (Py_ssize_t row = 0; row < arrays[3].count; row += AHEAD) {
+        /* The tables exceed the cache: look up several names at a time. */
+        Py_ssize_t end = arrays[3].count - row > AHEAD ? row + AHEAD : arrays[3].count;
+        uint64_t hashes[AHEAD];
+        for (Py_ssize_t i = row; i < end; i++) {
+            hashes[i - row] = secret_hash_of(data + starts[i], lengths[i]);
+            PREFETCH(&known->slots[hashes[i - row] & known->mask]);
+        }
+        for (Py_ssize_t i = row; i < end; i++) {
+            int32_t found = known->slots[hashes[i - row] & known->mask];
+            PREFETCH(&known->hashes[found ? found - 1 : 0]);
+            PREFETCH(&known->starts[found ? found - 1 : 0]);
+        }
+        for (Py_ssize_t i = row; i < end; i++) {
+            numbers[i] = find_name(known, data + starts[i], lengths[i], hashes[i - row]);
+            if (numbers[i] < 0 || !proceed(&work, 4 + lengths[i] / 8)) {
                 goto done;
             }
-            *first = row;
-        }
-        if (numbers[row] < 0 || !proceed(&work, 4 + lengths[row] / 8)) {
-            goto done;
         }
     }
     lock(&work);
-    result = as_bytes(&rows);
+    result = Py_NewRef(Py_None);
 done:
     lock(&work);
-    free(rows.data);
     close_arrays(arrays, 4);
     return or_no_memory(result);
 }
@@ -1716,6 +1728,12 @@ judgments(PyObject *Py_UNUSED(module), PyObject *args)
 failed:
     Py_DECREF(capsule);
     return NULL;
+}
+
+static PyObject *
+as_bytes(Bytes *bytes)
+{
+    return PyByteArray_FromStringAndSize(bytes->data ? bytes->data : "", (Py_ssize_t)bytes->used);
 }
 
 /* Return the row of a document among the judgments of a query; -1 if it is not judged. */

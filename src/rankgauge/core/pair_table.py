@@ -64,7 +64,7 @@ class PairTable(Frozen):
         numbers, names = runs.numbered()
         if len(names) == len(numbers):
             return cls(names, offsets_of(runs.counts), docs, values, lines=lines, ranks=ranks)
-        if len(numbers) < len(docs):
+        if (runs.counts != 1).any():
             numbers = np.repeat(numbers, runs.counts)
         del runs, queries  # frees much memory for files in random order
         offsets, grouped = group_rows(numbers, len(names))

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
 from itertools import islice
-from typing import BinaryIO, NamedTuple, TypeVar, cast
+from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from rankgauge.core.ids import Ids, IntArray
-from rankgauge.core.pair_table import PairTable, heads_of, offsets_of, ranges_of
+from rankgauge.core.ids import Ids, IntArray, Numbering
+from rankgauge.core.pair_table import FloatArray, PairTable, group_rows, heads_of, offsets_of, ranges_of
 from rankgauge.core.progress import report
 from rankgauge.core.text import many
 from rankgauge.data.qrels import Qrels
@@ -32,12 +32,12 @@ from rankgauge.formats.pieces import PairFile
 _T = TypeVar("_T")
 _BITS = 9
 _COUNT = 1 << _BITS
-_MIX = np.uint64(0xA0761D6478BD642F)
 _SPARE = 8
 # Share of memory for the raw bytes of a bucket (evaluating it takes far more), and their maximum:
 # smaller buckets fit into the CPU cache and are faster.
 _SHARE, _MOST = 24, 1 << 24
-# Bytes to read at a time when a bucket is split again.
+# Bytes of memory per row besides its document; bytes to read at a time when a bucket is split again.
+_ROW = 24
 _PIECE = 1 << 23
 
 
@@ -56,91 +56,117 @@ def positioned(pieces: Iterable[PairTable]) -> Iterator[Positioned]:
         before += len(table.queries)
 
 
-class Buckets:
-    """Rows partitioned by a hash of their query.
+class _Rows(NamedTuple):
+    """Rows of any queries."""
+
+    numbers: npt.NDArray[np.int32]  # number of the query of each row
+    docs: Ids
+    values: FloatArray
+
+
+class _Split:
+    """Rows on disk in buckets.
 
     Args:
-        pieces: Tables of consecutive rows, each with the positions of its queries.
+        parts: Hashes of the queries of rows, and the rows.
         level: Number of the bits of the hash to use.
     """
 
-    def __init__(self, pieces: Iterable[Positioned], level: int = 0) -> None:
-        self._level = level
-        # One row per segment: bucket, offset, and numbers of queries, rows, and bytes of ids.
-        self._segments = np.zeros((0, 6), dtype=np.int64)
-        self._file = temporary_file(self)
-        self._source, self._notes = "", dict[str, None]()
-        segments = [self._segments]
-        end = 0
-        for piece in pieces:
-            self._source = self._source or piece.table.source
-            self._notes.update(dict.fromkeys(piece.table.notes))
-            piece_segments, parts = _split(piece, level, end)
-            segments.append(piece_segments)
-            end += write_all(self._file, parts)
-        self._segments = np.concatenate(segments)
-        self._sizes = np.bincount(self._segments[:, 0], weights=_bytes_of(self._segments), minlength=_COUNT).astype(
-            np.int64
-        )
+    def __init__(self, parts: Iterable[tuple[npt.NDArray[np.uint64], _Rows]], level: int = 0) -> None:
+        self._level, self._file = level, temporary_file(self)
+        starts, cuts = [0], [np.zeros((0, 2, _COUNT + 1), dtype=np.int64)]
+        for hashes, (numbers, ids, values) in parts:
+            hashes = hashes >> np.uint64(64 - _BITS * (level + 1)) & np.uint64(_COUNT - 1)  # noqa: PLW2901 - of the rows
+            offsets, grouped = group_rows(hashes.astype(np.int32), _COUNT)
+            docs = Ids(ids.data, grouped(ids.starts), grouped(ids.lengths))
+            keys = np.stack([grouped(numbers.astype(np.int64)), docs.lengths], axis=1).astype("<i4")
+            columns = keys, grouped(values).astype("<f8"), docs.bytes()
+            starts.append(starts[-1] + write_all(self._file, columns))
+            cuts.append(np.stack([offsets, offsets_of(docs.lengths)[offsets]])[None])
+        # For each part: its place in the file, and where each bucket starts in its rows and in the bytes of their ids.
+        self._starts, self._cuts = np.array(starts[:-1]), np.concatenate(cuts)
+        self.rows = int(self._cuts[:, 0, -1].sum())
 
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return int(self._segments[:, 3].sum())
+    def parts(self, most: int, hashes: npt.NDArray[np.uint64]) -> Iterator[_Rows]:
+        """Yield rows of whole queries, about `most` bytes at a time, given the hashes of all queries."""
+        of_parts = np.array([_ROW, 1]) @ np.diff(self._cuts)
+        sizes, first = of_parts.sum(axis=0), 0
+        for bucket, size in enumerate(sizes.tolist()):
+            # A bucket with nearly all rows, or still too large after four splits, contains one large query, which
+            # cannot be split.
+            large = most < size < 0.9 * sizes.sum() and self._level < 4
+            if first < bucket and (large or sizes[first : bucket + 1].sum() > most):
+                yield self._read(first, bucket)
+                first = bucket
+            if large:
+                ends = np.cumsum(of_parts[:, bucket]) // _PIECE
+                pieces = np.split(np.arange(len(ends)), np.flatnonzero(np.diff(ends)) + 1)
+                again = (self._read(bucket, bucket + 1, piece) for piece in pieces)
+                yield from _Split(((hashes[rows.numbers], rows) for rows in again), self._level + 1).parts(most, hashes)
+                first = bucket + 1
+        if first < _COUNT:
+            yield self._read(first, _COUNT)
+
+    def _read(self, first: int, last: int, chosen: IntArray | slice = slice(None)) -> _Rows:
+        """Return the rows of buckets from `first` to before `last`, of all parts or of those `chosen`."""
+        cuts, starts = self._cuts[chosen], self._starts[chosen]
+        rows, places = cuts[:, 0, first], cuts[:, 1, first]
+        count, size = cuts[:, 0, last] - rows, cuts[:, 1, last] - places
+        behind = starts + 8 * cuts[:, 0, -1]
+        keys = np.frombuffer(read_ranges(self._file, starts + 8 * rows, 8 * count), "<i4").reshape(-1, 2)
+        values = np.frombuffer(read_ranges(self._file, behind + 8 * rows, 8 * count), "<f8")
+        docs = read_ranges(self._file, behind + 8 * cuts[:, 0, -1] + places, size)
+        return _Rows(np.ascontiguousarray(keys[:, 0]), _ids_of(docs, keys[:, 1].astype(np.int64)), values)
+
+
+class Buckets:
+    """Rows of a source, partitioned by a hash of their query.
+
+    Args:
+        tables: Tables of consecutive rows.
+    """
+
+    def __init__(self, tables: Iterable[PairTable]) -> None:
+        self._source, self._notes = "", dict[str, None]()
+        names: list[Ids] = []
+        self._split = _Split(self._numbered(tables, names))
+        self.rows, self._queries = self._split.rows, Ids.joined(names)
+
+    def _numbered(
+        self, tables: Iterable[PairTable], names: list[Ids]
+    ) -> Iterator[tuple[npt.NDArray[np.uint64], _Rows]]:
+        """Yield hashes and rows of tables, and add their queries to `names` in the order of their numbers."""
+        numbering = Numbering()
+        for table in tables:
+            self._source = self._source or table.source
+            self._notes.update(dict.fromkeys(table.notes))
+            numbers, new = numbering.add(table.queries)
+            names.append(new)
+            hashes, sizes = table.queries.hashes(), np.diff(table.offsets)
+            yield np.repeat(hashes, sizes), _Rows(np.repeat(numbers, sizes), table.docs, table.values)
 
     def tables(self, most: int) -> Iterator[Positioned]:
         """Yield whole queries, about `most` bytes at a time; larger queries alone."""
-        waiting: list[int] = []
-        for bucket in np.flatnonzero(self._sizes).tolist():
-            size = int(self._sizes[bucket])
-            # A bucket with nearly all rows, or still too large after four splits, contains one large
-            # query, which cannot be split.
-            if most < size < 0.9 * self._sizes.sum() and self._level < 4:
-                rows = np.flatnonzero(self._segments[:, 0] == bucket)
-                ends = np.cumsum(_bytes_of(self._segments[rows])) // _PIECE
-                pieces = map(self._read, np.split(rows, np.flatnonzero(np.diff(ends)) + 1))
-                yield from Buckets(pieces, self._level + 1).tables(most)
+        hashes = self._queries.hashes()
+        order = np.argsort(hashes, kind="stable")
+        places = np.empty(len(order), dtype=np.int32)
+        places[order] = np.arange(len(order))
+        for numbers, docs, values in self._split.parts(most, hashes):
+            if not len(numbers):
                 continue
-            if waiting and int(self._sizes[waiting].sum()) + size > most:
-                yield self._read(np.isin(self._segments[:, 0], waiting))
-                waiting = []
-            waiting.append(bucket)
-        if waiting:
-            yield self._read(np.isin(self._segments[:, 0], waiting))
-
-    def _read(self, chosen: npt.NDArray[np.bool_] | IntArray) -> Positioned:
-        """Return the rows of some segments, grouped by query."""
-        heads, positions, lengths, values, names, docs = zip(
-            *map(self._segment, self._segments[chosen].tolist()), strict=True
-        )
-        head = np.concatenate(heads).astype(np.int64)
-        codes, queries = _ids_of(names, head[:, 0]).unique()
-        order = np.argsort(codes, kind="stable")
-        rows = ranges_of(offsets_of(head[:, 1])[:-1][order], head[order, 1])
-        first = np.zeros(len(queries), dtype=np.int64)
-        first[codes[::-1]] = np.arange(len(codes))[::-1]
-        sizes = np.bincount(codes, weights=head[:, 1], minlength=len(queries))
-        doc_ids = _ids_of(docs, np.concatenate(lengths).astype(np.int64))
-        table = PairTable(
-            queries,
-            offsets_of(sizes.astype(np.int64)),
-            doc_ids.take(rows),
-            np.concatenate(values)[rows],
-            source=self._source,
-            notes=tuple(self._notes),
-        )
-        return Positioned(table, np.concatenate(positions)[first])
-
-    def _segment(self, place: list[int]) -> tuple[npt.NDArray[np.generic], ...]:
-        _, start, queries, rows, names, docs = place
-        self._file.seek(start)
-        raw = self._file.read(16 * queries + 12 * rows + names + docs)
-        kinds = ("<i4", "<i8", "<i4", "<f8", "u1", "u1")
-        columns, at = [], 0
-        for kind, count in zip(kinds, (2 * queries, queries, rows, rows, names, docs), strict=True):
-            columns.append(np.frombuffer(raw, kind, count, at))
-            at += columns[-1].nbytes
-        return columns[0].reshape(-1, 2), *columns[1:]
+            # The queries of adjacent buckets are adjacent in the order of hashes.
+            codes = places[numbers]
+            first, last = int(codes.min()), int(codes.max()) + 1
+            offsets, grouped = group_rows(codes - first, last - first)
+            table = PairTable(
+                self._queries.take(order[first:last]),
+                offsets,
+                Ids(docs.data, grouped(docs.starts), grouped(docs.lengths)),
+                grouped(values),
+                source=self._source,
+                notes=tuple(self._notes),
+            )
+            yield Positioned(table, order[first:last])
 
 
 def use_whole_queries(file: PairFile, use: Callable[[Iterator[Positioned]], _T]) -> _T:
@@ -151,7 +177,7 @@ def use_whole_queries(file: PairFile, use: Callable[[Iterator[Positioned]], _T])
     """
 
     def from_buckets(memory: int) -> Iterator[Positioned]:
-        buckets = Buckets(positioned(table for table, _ in file.pieces()))
+        buckets = Buckets(table for table, _ in file.pieces())
         done = 0
         for part in buckets.tables(min(memory // _SHARE, _MOST)):
             yield part._replace(table=file.whole(part.table))
@@ -176,7 +202,7 @@ def temporary_file(owner: object) -> BinaryIO:
     return file
 
 
-def write_all(file: BinaryIO, parts: Iterable[memoryview]) -> int:
+def write_all(file: BinaryIO, parts: Iterable[Any]) -> int:
     """Write all bytes and return their number."""
     data = memoryview(b"".join(parts))
     done = 0
@@ -196,51 +222,26 @@ def _unwritable(error: OSError) -> StorageError:
     )
 
 
-def _ids_of(parts: Iterable[npt.NDArray[np.generic]], lengths: IntArray) -> Ids:
-    """Build ids from their concatenated bytes."""
-    data = np.concatenate([*parts, np.zeros(_SPARE, dtype=np.uint8)])
-    return Ids(data.view(np.uint8), offsets_of(lengths)[:-1], lengths)
+def read_ranges(file: BinaryIO, starts: IntArray, counts: IntArray) -> bytes:
+    """Return the bytes in these ascending ranges; adjacent ranges are read together."""
+    if not len(starts):
+        return b""
+    ends = np.cumsum(counts)
+    heads = heads_of(starts - ends + counts)
+    sizes = np.diff(np.append(0, ends[np.append(heads[1:] - 1, len(ends) - 1)]))
+    parts = []
+    for start, size in zip(starts[heads].tolist(), sizes.tolist(), strict=True):
+        file.seek(start)
+        left = size
+        while left:  # one read may return only a part
+            parts.append(file.read(left))
+            left -= len(parts[-1])
+    return b"".join(parts)
 
 
-def _bytes_of(segments: IntArray) -> IntArray:
-    return segments[:, 2:] @ np.array([16, 12, 1, 1])
-
-
-def _split(piece: Positioned, level: int, end: int) -> tuple[IntArray, list[memoryview]]:
-    """Return the segments of a piece, one for each nonempty bucket, and their bytes."""
-    table = piece.table
-    hashes = table.queries.hashes() * _MIX
-    hashes ^= hashes >> np.uint64(29)
-    hashes *= _MIX
-    hashes >>= np.uint64(64 - _BITS * (level + 1))
-    bucket = (hashes & np.uint64(_COUNT - 1)).astype(np.uint16)
-    order = np.argsort(bucket, kind="stable")
-    sizes = np.diff(table.offsets)[order]
-    rows = ranges_of(table.offsets[:-1][order], sizes)
-    docs, queries = table.docs.take(rows), table.queries.take(order)
-    columns = (
-        np.stack([queries.lengths, sizes], axis=1).astype("<i4"),
-        piece.positions[order].astype("<i8"),
-        docs.lengths.astype("<i4"),
-        table.values[rows].astype("<f8"),
-        queries.bytes(),
-        docs.bytes(),
-    )
-    of_queries = np.searchsorted(bucket[order], np.arange(_COUNT + 1))
-    of_rows = offsets_of(sizes)[of_queries]
-    of_names, of_docs = offsets_of(queries.lengths)[of_queries], offsets_of(docs.lengths)[of_rows]
-    segments = np.zeros((_COUNT, 6), dtype=np.int64)
-    segments[:, 0] = np.arange(_COUNT)
-    segments[:, 2:] = np.diff(np.stack([of_queries, of_rows, of_names, of_docs], axis=1), axis=0)
-    segments[:, 1] = end + offsets_of(_bytes_of(segments))[:-1]
-    filled = np.flatnonzero(segments[:, 2])
-    cuts = [cut.tolist() for cut in (of_queries, of_queries, of_rows, of_rows, of_names, of_docs)]
-    parts = [
-        column[cut[bucket] : cut[bucket + 1]].data
-        for bucket in filled.tolist()
-        for column, cut in zip(columns, cuts, strict=True)
-    ]
-    return segments[filled], [part.cast("B") for part in parts if part.nbytes]
+def _ids_of(data: bytes, lengths: IntArray) -> Ids:
+    """Return ids, given their concatenated bytes."""
+    return Ids(np.frombuffer(data + bytes(_SPARE), "u1"), offsets_of(lengths)[:-1], lengths)
 
 
 class StoredQrels:
@@ -275,7 +276,7 @@ class StoredQrels:
             notes.update(dict.fromkeys(table.notes))
             columns = table.values.astype("<f8"), table.docs.lengths.astype("<i4"), table.docs.bytes()
             for file, column in zip(self._files, columns, strict=True):
-                write_all(file, [column.data.cast("B")])
+                write_all(file, [column])
         names, *numbers = zip(*parts, strict=True)
         positions, rows, width, highest, self.low_grades = map(np.concatenate, numbers)
         order = np.argsort(positions, kind="stable")
@@ -328,13 +329,12 @@ class StoredQrels:
         rows, width = (count[numbers].astype(np.int64) for count in self._counts)
         by_place = np.argsort(starts, kind="stable")
         values, lengths, docs = (
-            self._read(file, first[by_place], count[by_place], item)
+            read_ranges(file, item * first[by_place], item * count[by_place])
             for file, first, count, item in zip(
                 self._files, (starts, starts, widths), (rows, rows, width), (8, 4, 1), strict=True
             )
         )
-        ids = np.frombuffer(lengths, "<i4").astype(np.int64)
-        column = Ids(np.frombuffer(docs + bytes(_SPARE), "u1"), offsets_of(ids)[:-1], ids)
+        column = _ids_of(docs, np.frombuffer(lengths, "<i4").astype(np.int64))
         grades = np.frombuffer(values, "<f8")
         if (by_place[1:] < by_place[:-1]).any():
             back = np.empty_like(by_place)
@@ -343,22 +343,6 @@ class StoredQrels:
             column, grades = column.take(order), grades[order]
         queries = self.queries.take(numbers)
         return Qrels(PairTable(queries, offsets_of(rows), column, grades, unique=True, source=self.source))
-
-    def _read(self, file: BinaryIO, starts: IntArray, counts: IntArray, item: int) -> bytes:
-        """Return the items in these ascending ranges; adjacent ranges are read together."""
-        if not len(starts):
-            return b""
-        ends = np.cumsum(counts)
-        heads = heads_of(starts - ends + counts)
-        sizes = np.diff(np.append(0, ends[np.append(heads[1:] - 1, len(ends) - 1)]))
-        parts = []
-        for start, size in zip((starts[heads] * item).tolist(), sizes.tolist(), strict=True):
-            file.seek(start)
-            left = size * item
-            while left:  # one read may return only a part
-                parts.append(file.read(left))
-                left -= len(parts[-1])
-        return b"".join(parts)
 
     def outline(self, numbers: Iterable[int] = (), leading: int = 0) -> Qrels:
         """Return all queries, but documents only for `numbers` and the first queries.

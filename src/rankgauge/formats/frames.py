@@ -50,7 +50,7 @@ _RARE = 4
 _ASCII = 128
 _WHOLE = ("int", "uint")
 _OFFSETS: dict[str, Any] = {"string": np.int32, "binary": np.int32, "large_string": np.int64, "large_binary": np.int64}
-_VIEWS = {"string_view": "large_string", "binary_view": "large_binary"}
+_LARGE = {kind + end: f"large_{kind}" for kind in ("string", "binary") for end in ("", "_view")}
 _POLARS_PLAIN = ("String", "Utf8", "Binary")
 _POLARS_TEXT = (*_POLARS_PLAIN, "Categorical", "Enum")
 # Four decimal digits at a time, as ASCII.
@@ -312,46 +312,30 @@ def _by_code(entries: Any, codes: npt.NDArray[Any]) -> Ids | IdRuns | None:
 
 def _of_arrow(column: Any) -> Ids | IdRuns | None:
     """Read a pyarrow array or chunked array."""
-    if str(column.type).startswith("dictionary<") and hasattr(column, "chunks"):
-        # The type of the codes may be too small for the entries of all chunks.
-        with suppress(ValueError, NotImplementedError):
+    if column.null_count or not len(column):
+        return None
+    if hasattr(column, "chunks"):
+        try:
             column = column.combine_chunks()
-    parts: list[Ids | IdRuns] = []
-    for chunk in getattr(column, "chunks", [column]):
-        part = _of_chunk(chunk) if len(chunk) else None
-        if part is not None:
-            parts.append(part)
-        elif len(chunk):
-            return None
-    if not parts:
-        return None
-    if len(parts) == 1:
-        return parts[0]
-    runs = [part for part in parts if isinstance(part, IdRuns) and part.codes is None]
-    if len(runs) == len(parts):
-        counts = np.concatenate([part.counts for part in runs])
-        return IdRuns(Ids.joined([part.ids for part in runs]), counts)
-    return Ids.joined([part.spread() if isinstance(part, IdRuns) else part for part in parts])
-
-
-def _of_chunk(chunk: Any) -> Ids | IdRuns | None:
-    kind = str(chunk.type)
-    if chunk.null_count:
-        return None
+        except ValueError:
+            # All chunks together have too much text for 32 bits, or too many entries for the type of the codes.
+            kind = str(getattr(column.type, "value_type", column.type))
+            column = column.cast(_LARGE.get(kind, kind)).combine_chunks()
+    kind = str(column.type)
     if kind.startswith("dictionary<"):
-        return _by_code(chunk.dictionary, chunk.indices.to_numpy())
+        return _by_code(column.dictionary, column.indices.to_numpy())
     if kind.startswith(_WHOLE):
-        return _of_array(chunk.to_numpy())
-    if kind in _VIEWS:
+        return _of_array(column.to_numpy())
+    if kind.endswith("_view"):
         # Not every pyarrow with view types can cast them.
         with suppress(NotImplementedError):
-            chunk, kind = chunk.cast(_VIEWS[kind]), _VIEWS[kind]
+            column, kind = column.cast(_LARGE[kind]), _LARGE[kind]
     if kind not in _OFFSETS:
         return None
-    heads = _heads(chunk, _changes_of_arrow)
+    heads = _heads(column, _changes_of_arrow)
     if heads is None:
-        return _of_text(chunk, _OFFSETS[kind])
-    return _runs(_of_text(chunk.take(heads), _OFFSETS[kind]), heads, len(chunk))
+        return _of_text(column, _OFFSETS[kind])
+    return _runs(_of_text(column.take(heads), _OFFSETS[kind]), heads, len(column))
 
 
 def _changes_of_arrow(chunk: Any) -> IntArray:
