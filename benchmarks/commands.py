@@ -58,19 +58,31 @@ def second(run: Path, folder: Path) -> Path:
     return target
 
 
+def four_times(file: Path, folder: Path) -> Path:
+    """Write a file of a workload four times, each time with other queries."""
+    target = folder / f"large{file.suffix}"
+    text = b"\n" + file.read_bytes()
+    with target.open("wb") as sink:
+        for copy in range(1, 5):
+            sink.write(text.replace(b"\n1", b"\n%d" % copy)[1:])
+    return target
+
+
 def _took(words: str) -> Cost:
     return process([sys.executable, "-m", "rankgauge", *words.split()])
 
 
 @contextmanager
-def prepared(work: Work) -> Iterator[Callable[[str], Cost]]:
-    """Yield a function that runs a command on the files of a workload."""
+def prepared(work: Work, *, large: bool = False) -> Iterator[Callable[[str], Cost]]:
+    """Yield a function that runs a command on the files of a workload; with `large`, also four times as large."""
     qrels, run = files(work, DATA)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         rules = folder / "rules.toml"
         rules.write_text(RULES, encoding="utf-8")
         given = {"qrels": qrels, "a": run, "b": second(run, folder), "rules": rules}
+        if large:
+            given |= {f"large_{name}": four_times(file, folder) for name, file in (("qrels", qrels), ("a", run))}
         yield lambda command: _took(command.format(**given, folder=folder))
 
 
@@ -117,7 +129,13 @@ def growth(works: Sequence[Work], turns: int) -> Iterator[tuple[str, ...]]:
 
 
 # Commands that can run in parallel, and the number of runs of each.
-SHARED = ("compare {qrels} {a} {b}", "compare {qrels} {a} {b} --draws 100000")
+SHARED = (
+    "evaluate {qrels} {a}",
+    "evaluate {qrels} {a} {b}",
+    "evaluate {large_qrels} {large_a}",
+    "compare {qrels} {a} {b}",
+    "compare {qrels} {a} {b} --draws 100000",
+)
 _TURNS = 3
 _LEAST = 0.05  # seconds above start-up that a size needs to count for the exponent
 _SHORT = 500_000  # files with fewer lines are timed several times
@@ -125,7 +143,7 @@ _SHORT = 500_000  # files with fewer lines are timed several times
 
 def shared(work: Work, turns: int) -> Iterator[tuple[str, ...]]:
     """Yield a row for each command: CPU and wall seconds with one job and with two."""
-    with prepared(work) as ran:
+    with prepared(work, large=True) as ran:
         for command in SHARED:
             took = [[ran(f"{command} --jobs {jobs}") for jobs in (1, 2)] for _ in range(turns)]
             one, two = (median(some) for some in zip(*took, strict=True))
