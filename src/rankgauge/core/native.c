@@ -2154,6 +2154,8 @@ typedef struct {
     uint64_t *hashes;
     int64_t size, room;
     Bytes judgments, found, slots, scratch;
+    Bytes filter; /* bits, set for the hashes of its judged documents, and for few others */
+    size_t mask;
 } LinesRun;
 
 static void
@@ -2163,8 +2165,8 @@ free_lines_run(PyObject *capsule)
     if (run == NULL) {
         return;
     }
-    Bytes *all[] = {&run->seen,  &run->of_run,    &run->retrieved, &run->rows,
-                    &run->ranks, &run->judgments, &run->found,     &run->slots, &run->scratch};
+    Bytes *all[] = {&run->seen,      &run->of_run, &run->retrieved, &run->rows,    &run->ranks,
+                    &run->judgments, &run->found,  &run->slots,     &run->scratch, &run->filter};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         free(all[i]->data);
     }
@@ -2340,7 +2342,9 @@ add_document(LinesRun *run, const Judgments *known, int32_t number, const uint8_
     run->starts[place] = id - data;
     run->lengths[place] = length;
     run->hashes[place] = hash;
-    int64_t judged = number < run->judged ? judged_row(known, number, hash, id, length) : -1;
+    size_t bit = hash & run->mask;
+    int maybe = ((const uint64_t *)run->filter.data)[bit / 64] >> (bit % 64) & 1;
+    int64_t judged = maybe ? judged_row(known, number, hash, id, length) : -1;
     if (judged >= 0) {
         int64_t *row = grow(&run->judgments, sizeof(int64_t));
         Document *document = grow(&run->found, sizeof(Document));
@@ -2373,6 +2377,29 @@ clear_ranking(LinesRun *run)
 {
     run->size = 0;
     run->judgments.used = run->found.used = 0;
+}
+
+/* Begin the ranking of a query. 0 if out of memory. */
+static int
+begin_ranking(LinesRun *run, const Judgments *known, int32_t number)
+{
+    clear_ranking(run);
+    const int64_t *offsets = known->offsets.items;
+    const uint64_t *hashes = known->arrays[3].items;
+    int64_t row = number < run->judged ? offsets[number] : 0, end = number < run->judged ? offsets[number + 1] : 0;
+    size_t words = power_above((size_t)(end - row) / 2);
+    run->filter.used = 0;
+    uint64_t *filter = grow(&run->filter, words * sizeof(uint64_t));
+    if (filter == NULL) {
+        return 0;
+    }
+    memset(filter, 0, words * sizeof(uint64_t));
+    run->mask = 64 * words - 1;
+    for (; row < end; row++) {
+        size_t bit = hashes[row] & run->mask;
+        filter[bit / 64] |= UINT64_C(1) << (bit % 64);
+    }
+    return 1;
 }
 
 PyDoc_STRVAR(join_lines_doc,
@@ -2432,13 +2459,12 @@ join_lines(PyObject *Py_UNUSED(module), PyObject *args)
                 if (added < 0) {
                     goto declined;
                 }
-                if (number < 0) {
+                if (number < 0 || !begin_ranking(run, known, number)) {
                     goto done;
                 }
                 query = line.query;
                 query_size = line.query_size;
                 begun = line.start;
-                clear_ranking(run);
             }
         }
         int added = add_line(run, known, number, data, &line);
@@ -2520,10 +2546,9 @@ join_table(PyObject *Py_UNUSED(module), PyObject *args)
     for (Py_ssize_t q = 0; q < queries; q++) {
         const uint8_t *name = (const uint8_t *)arrays[0].items + ((const int64_t *)arrays[1].items)[q];
         int32_t number = number_of(&run->queries, name, ((const int64_t *)arrays[2].items)[q]);
-        if (number < 0) {
+        if (number < 0 || !begin_ranking(run, known, number)) {
             goto done;
         }
-        clear_ranking(run);
         for (int64_t row = offsets[q]; row < offsets[q + 1]; row++) {
             const uint8_t *id = data + starts[row];
             int64_t length = lengths[row];
