@@ -47,8 +47,7 @@
 #define LINES_RUN "rankgauge.lines_run"
 #define SPARE 31    /* readable bytes after a text */
 #define LONGEST 128 /* ids longer than this are hashed by these bytes and a checksum */
-#define FEW 16      /* up to this many documents of groups of equal scores are ranked without sorting */
-#define COUNTED 48  /* up to this many judged documents are ranked by counting, without sorting */
+#define FEW 16      /* up to this many documents are ranked by counting, without sorting */
 #define LARGE (1 << 14) /* from this many bytes or rows on, the GIL is released */
 #define STEPS (INT64_C(1) << 20) /* signals are handled after this many steps, well below 0.1 s */
 #define AHEAD 32    /* names that are looked up at a time */
@@ -1498,22 +1497,25 @@ sort_scored(Scored *from, Scored *to, int64_t count, Work *work)
     return from;
 }
 
+static int
+by_value(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return a > b ? -1 : a < b;
+}
+
 /* Return how many values (in descending order) are greater than `value`, or at least `value` if
    `equal`. */
-static int64_t
+static inline int64_t
 count_above(const double *values, int64_t count, double value, int equal)
 {
-    int64_t low = 0, high = count;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (values[middle] > value || (equal && values[middle] == value)) {
-            low = middle + 1;
-        }
-        else {
-            high = middle;
-        }
+    const double *from = values;
+    while (count > 0) {
+        int64_t half = (count + 1) / 2; /* without branches, which would be mispredicted */
+        from += (equal ? from[half - 1] >= value : from[half - 1] > value) ? half : 0;
+        count -= half;
     }
-    return low;
+    return from - values;
 }
 
 /* Rank documents of a ranking. 0: out of memory, or an exception. */
@@ -1521,7 +1523,9 @@ static int
 rank_documents(const Ranking *ranking, const Document *documents, int64_t count, Ranks *ranks,
                Bytes *scratch, Work *work)
 {
-    const double *values = ranking->values, *ordered = values;
+    const double *values = ranking->values;
+    double *bounds = NULL; /* scores of the documents, descending */
+    int64_t *between = NULL, *equal = NULL; /* for each: scores above it, but not above the previous one; equal ones */
     int64_t n = ranking->count;
     int (*order)(const void *, const void *) = ranking->by_id ? by_id : by_place;
     int descending = 1;
@@ -1531,33 +1535,46 @@ rank_documents(const Ranking *ranking, const Document *documents, int64_t count,
             break;
         }
     }
-    if (!descending && count > COUNTED) {
+    if (!descending && count > FEW) {
         scratch->used = 0;
-        Scored *sorted = grow(scratch, 2 * (size_t)n * sizeof(Scored));
-        if (sorted == NULL) {
+        bounds = grow(scratch, (size_t)(3 * count + 1) * sizeof(double));
+        if (bounds == NULL) {
             return 0;
         }
-        for (int64_t i = 0; i < n; i++) {
-            sorted[i] = (Scored){values[i], i};
+        between = memset(bounds + count, 0, (size_t)(2 * count + 1) * sizeof(double));
+        equal = between + count + 1;
+        for (int64_t i = 0; i < count; i++) {
+            bounds[i] = documents[i].value;
         }
-        sorted = sort_scored(sorted, sorted + n, n, work);
-        if (sorted == NULL) {
+        if (!sort_items(bounds, count, sizeof(double), by_value, work)) {
             return 0;
         }
-        for (int64_t i = 0; i < n; i++) {
-            memcpy((char *)sorted + (size_t)i * sizeof(double), &sorted[i].value, sizeof(double));
+        for (int64_t j = 0; j < n; j++) {
+            int64_t at = count_above(bounds, count, values[j], 1);
+            between[at]++;
+            if (at && bounds[at - 1] == values[j]) {
+                equal[at - 1]++;
+            }
+            if (!proceed(work, 8)) {
+                return 0;
+            }
         }
-        ordered = (const double *)sorted;
-        descending = 1;
+        for (int64_t i = 1; i < count; i++) {
+            between[i] += between[i - 1];
+        }
     }
     int64_t tied = 0;
     for (int64_t i = 0; i < count; i++) {
         double value = documents[i].value;
         int64_t above = 0, upto = 0;
         if (descending) {
-            above = count_above(ordered, n, value, 0);
-            upto = above + 1 < n && ordered[above + 1] == value ? count_above(ordered, n, value, 1)
-                                                                : above + 1;
+            above = count_above(values, n, value, 0);
+            upto = above + 1 < n && values[above + 1] == value ? count_above(values, n, value, 1) : above + 1;
+        }
+        else if (bounds != NULL) {
+            int64_t at = count_above(bounds, count, value, 1) - 1;
+            above = between[at];
+            upto = above + equal[at];
         }
         else {
             for (int64_t j = 0; j < n; j++) {
@@ -1568,7 +1585,7 @@ rank_documents(const Ranking *ranking, const Document *documents, int64_t count,
         ranks[i].first = ranks[i].rank = above + 1;
         ranks[i].last = upto;
         tied += upto > above + 1;
-        if (!proceed(work, descending ? 8 : n)) {
+        if (!proceed(work, descending || bounds != NULL ? 8 : n)) {
             return 0;
         }
     }
@@ -3264,7 +3281,7 @@ value_of(const Step *step, const Query *query)
 {
     double k = step->k, level = step->level, weight = step->number * step->number, sum = 0.0;
     double found = 0.0, known = 0.0;
-    int64_t relevant = 0, first = 0;
+    int64_t relevant, first = 0;
     int family = (int)step->family;
     double top = query->pool ? query->ideal[0] : 0.0;
     switch (family) {
@@ -3277,9 +3294,7 @@ value_of(const Step *step, const Query *query)
     case RBP:
         return rbp(step, query);
     }
-    while (relevant < query->pool && query->ideal[relevant] >= level) {
-        relevant++;
-    }
+    relevant = count_above(query->ideal, query->pool, level, 1);
     if (query->sums && (family == SUCCESS || family == RR || family == FIRSTREL)) {
         return mean_of_first(step, query, relevant);
     }

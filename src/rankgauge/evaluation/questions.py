@@ -113,7 +113,7 @@ class QueryFields(NamedTuple):
             groups = tuple(label.encode("utf-8", "backslashreplace").decode() for label in labels)
         own = replace(evaluation, coverage={}, findings=(), weights=weights, groups=groups)
         describe_later(own, lambda: (dict(evaluation.coverage), evaluation.findings + added))
-        return _add_origins(own, self.questions, mix_origins=mix_origins)
+        return _add_origins(own, self.questions, mix_origins=mix_origins) if self.questions else own
 
 
 def _field_of(fields: Fields, field: Any, what: str) -> Any:
