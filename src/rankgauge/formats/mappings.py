@@ -204,13 +204,13 @@ def _unlabelled(data: Mapping[Any, Any], origin: PairInput) -> Mapping[Any, Any]
     first = next(iter(data.values()), None)
     if not isinstance(first, Mapping):
         return data
-    columns = columns_of(data, origin.layout) if len(data) <= _WIDE else None
-    if columns is not None and _numbered(first):
+    columns = columns_of(data, origin.layout) if len(data) <= _WIDE and _numbered(first) else None
+    if columns is not None:
         chosen = [name for name in data if str(name) in {*columns.read, *columns.beside}]
         cells = [data[name] for name in chosen]
         if all(isinstance(column, Mapping) and column.keys() == first.keys() for column in cells):
             return dict(zip(chosen, (list(column.values()) for column in cells), strict=True))
-    if len(first) <= _WIDE and columns_of(first, origin.layout) is not None and _numbered(data):
+    if len(first) <= _WIDE and _numbered(data) and columns_of(first, origin.layout) is not None:
         names = ", ".join(map(repr, itertools.islice(first, _WIDE)))
         raise InputError(
             f"this looks like the rows of a table ({names}), not documents by query",
