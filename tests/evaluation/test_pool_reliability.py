@@ -12,7 +12,9 @@ from oracles import Seen, ranked
 from scipy import stats
 from strategies import by_loop
 
-from rankgauge import InputError, RankgaugeError, Run, parse, reliability, write_run
+from rankgauge import InputError, Qrels, RankgaugeError, Run, parse, reliability, write_run
+from rankgauge.data import joined_blocks
+from rankgauge.data.join import join
 from rankgauge.evaluation.sensitivity import kendall_tau
 from rankgauge.formats import fast_trec
 from rankgauge.reports import render
@@ -153,13 +155,31 @@ def test_tau_is_that_of_scipy(pairs: list[tuple[int, int]]) -> None:
         assert tau == pytest.approx(stats.kendalltau(one, other).statistic)
 
 
+@pytest.mark.parametrize("queries", ["all", "intersection", QUERIES[1:]], ids=str)
 @pytest.mark.parametrize("groups", [None, {"a": "x", "b": "x", "c": "y", "d": "z"}])
-def test_runs_in_files_are_left_out_as_runs_in_memory(groups, tmp_path, monkeypatch) -> None:
+def test_runs_in_files_are_left_out_as_runs_in_memory(groups, queries, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(fast_trec, "_BLOCK", 1500)
     monkeypatch.setattr(fast_trec, "_PIECE", 300)
+    monkeypatch.setattr(joined_blocks, "_AT_ONCE", 8)
     qrels, runs = _collection(3)
+    runs["b"] = {query: runs["b"][query] for query in QUERIES[2:]}
     paths = {name: tmp_path / f"{name}.run" for name in runs}
     for name, run in runs.items():
         write_run(Run.of(run, name=name), paths[name])
-    found = reliability(qrels, paths, MEASURES, k=4, groups=groups)
-    assert found.to_dict() == reliability(qrels, runs, MEASURES, k=4, groups=groups).to_dict()
+    measures = [*MEASURES, "NumRel"]
+    found = reliability(qrels, paths, measures, k=4, groups=groups, queries=queries).to_dict()
+    assert found == reliability(qrels, runs, measures, k=4, groups=groups, queries=queries).to_dict()
+    if queries == "all":
+        empty = {name: {query: run.get(query, {}) for query in QUERIES} for name, run in runs.items()}
+        assert found == reliability(qrels, empty, measures, k=4, groups=groups).to_dict()
+
+
+def test_a_join_with_fewer_judgments_is_that_of_these_judgments() -> None:
+    qrels, runs = _collection(3)
+    truth, run = Qrels.of(qrels), Run.of(runs["a"])
+    kept = np.arange(len(truth.table)) % 3 > 0
+    fewer = Qrels(truth.table.keep(np.flatnonzero(kept)))
+    found, expected = join(truth, run, ties="trec").of_judgments(fewer, kept), join(fewer, run, ties="trec")
+    assert found.qrels is fewer
+    for name in ("numbers", "offsets", "rank", "tie_first", "tie_last", "grade", "retrieved", "rows"):
+        assert getattr(found, name).tolist() == getattr(expected, name).tolist()

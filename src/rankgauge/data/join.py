@@ -246,6 +246,13 @@ class Joined:
         # Documents stay within their groups, whose bounds do not change.
         return replace(self, rank=rank[order], grade=self.grade[order], rows=self.rows[order])
 
+    def of_judgments(self, fewer: Qrels, kept: npt.NDArray[np.bool_]) -> Joined:
+        """Return the join with `fewer` judgments of the same queries, those that are `kept`."""
+        some = np.flatnonzero(kept[self.rows])
+        columns = {name: getattr(self, name)[some] for name in ("rank", "tie_first", "tie_last", "grade")}
+        rows = (np.cumsum(kept) - 1)[self.rows[some]]
+        return replace(self, qrels=fewer, offsets=np.searchsorted(some, self.offsets), rows=rows, **columns)
+
     def _entries(self, queries: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         """Return the first entry, number of entries, and documents retrieved for each query."""
         nothing = np.zeros(len(queries), dtype=np.int64)

@@ -18,16 +18,16 @@ from rankgauge.core.ids import IntArray, show_id
 from rankgauge.core.pair_table import distinct
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, order_of
 from rankgauge.core.text import SHOWN, Ratio, inflect, keep, many
-from rankgauge.data.join import join, tie_groups
-from rankgauge.data.joined_blocks import map_blocks
-from rankgauge.data.judged_run import Values
+from rankgauge.data.join import Joined, join, query_of, tie_groups
+from rankgauge.data.joined_blocks import JoinedBlock, map_joined
+from rankgauge.data.judged_run import BoolArray, Values
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.records import Records
 from rankgauge.data.run import Run, named_sources
 from rankgauge.errors import InputError
-from rankgauge.evaluation.blocks import build_evaluation, measure_block, merge_blocks
+from rankgauge.evaluation.blocks import BlockResult, build_evaluation, measure_joined, merge_blocks
 from rankgauge.evaluation.context import make_plan, read_context
-from rankgauge.evaluation.evaluation import Queries, evaluate, evaluate_blocks, read_queries
+from rankgauge.evaluation.evaluation import Queries, evaluate, read_queries
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, one_of
 from rankgauge.rendering.result import Result
@@ -439,34 +439,39 @@ def reliability(
         raise InputError("two runs have the same name", where="runs", fix='name them: {"first": run_a, ...}')
     group_of = _grouped(named, groups)
     chosen = make_plan(measures).measures
-    order = order_of(ties)
+    order_of(ties)
     policy, ids = read_queries(queries)
     policies = Policies(ties=ties, queries=policy, duplicates=duplicates)
     if k is not None:
         integer("k", k)
 
-    def top(run: Run) -> IntArray:
-        joined = join(truth, run.without_repeats(duplicates), ties=order)
-        return joined.rows if k is None else joined.rows[joined.rank <= k]
+    context = read_context(truth, make_plan(chosen), policies, ids)
+
+    def measure(block: JoinedBlock) -> tuple[BlockResult, Joined]:
+        joined = block.joined()
+        return measure_joined(block, context), joined
 
     # For each group: (judgments,) whether it contributed each judgment.
     contributed = {group: np.zeros(len(truth.table), dtype=bool) for group in group_of.values()}
-    whole: _Means = {}
+    evaluations: dict[str, Evaluation] = {}
+    joins: dict[str, Sequence[Joined]] = {}
     for name, source in named.items():
-        evaluation, tops = evaluate_blocks(truth, source, chosen, top, name=name, policies=policies, queries=ids)
-        whole[name] = tuple(evaluation.mean().values())
-        contributed[group_of[name]][np.concatenate(tops)] = True
+        results, joins[name] = zip(*map_joined(source, context.judgments, measure), strict=True)
+        evaluations[name] = build_evaluation(merge_blocks(results), context)
+        for joined in joins[name]:
+            rows = joined.rows if k is None else joined.rows[joined.rank <= k]
+            contributed[group_of[name]][rows] = True
+    whole = {name: tuple(evaluation.mean().values()) for name, evaluation in evaluations.items()}
     groups_of = np.sum([*contributed.values()], axis=0)
     owned = {group: rows & (groups_of == 1) for group, rows in contributed.items()}
     # Groups without own judgments change no value. Some queries may have no judgments left.
-    less = {group: Qrels(truth.table.keep(np.flatnonzero(~own))) for group, own in owned.items() if own.any()}
-    without: dict[str, _Means] = {group: {} for group in less}
-    contexts = [read_context(judged, make_plan(chosen), policies, ids) for judged in less.values()]
-    for name, source in named.items() if less else ():
-        blocks = map_blocks(source, lambda block: [measure_block(block, context) for context in contexts], name)
-        results = map(merge_blocks, zip(*blocks, strict=True))
-        for means, result, context in zip(without.values(), results, contexts, strict=True):
-            means[name] = tuple(build_evaluation(result, context).mean().values())
+    without: dict[str, _Means] = {}
+    for group, own in owned.items():
+        if own.any():
+            fewer = Qrels(truth.table.keep(np.flatnonzero(~own)))
+            without[group] = {
+                name: _means_without(own, fewer, evaluation, joins[name]) for name, evaluation in evaluations.items()
+            }
     left = []
     for name, group in group_of.items():
         own, part = owned[group], without.get(group, whole)
@@ -480,6 +485,23 @@ def reliability(
     }
     report = Reliability(chosen, tuple(left), tau, k, ())
     return replace(report, notes=tuple(_pool_notes(report, groups_of, len(contributed))))
+
+
+def _means_without(own: BoolArray, fewer: Qrels, evaluation: Evaluation, joins: Sequence[Joined]) -> tuple[float, ...]:
+    """Return the means without the own judgments of a group; only queries that have some are measured again."""
+    row = {query: place for place, query in enumerate(evaluation.query_ids)}
+    rows = np.array([row.get(query, -1) for query in fewer.query_ids], dtype=np.int64)
+    changed = distinct(query_of(joins[0].qrels.table, np.flatnonzero(own)))
+    changed = changed[rows[changed] >= 0]
+    values = evaluation.per_query.copy(order="F")
+    for number, joined in enumerate(joins):
+        # Queries that are missing from the run have an empty ranking in the first block.
+        numbers = np.intersect1d(changed, joined.numbers) if number else changed
+        for places, block in joined.of_judgments(fewer, ~own).blocks(numbers):
+            for column, measure in zip(values.T, evaluation.measures, strict=True):
+                column[rows[numbers[places]]] = measure.values(block)
+    pairs = zip(evaluation.measures, values.T.tolist(), strict=True)
+    return tuple(measure.mean(column, None, skip_undefined=False) for measure, column in pairs)
 
 
 def _grouped(named: Mapping[str, Any], groups: Mapping[str, str] | None) -> dict[str, str]:
