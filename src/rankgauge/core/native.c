@@ -71,25 +71,6 @@ typedef struct {
 
 /* ---- arrays ---- */
 
-/* Get a column of items of `size` bytes from an object; 0 with an exception if it is not one. */
-static int
-open_array(PyObject *object, Array *array, size_t size, int writable)
-{
-    int flags = writable ? PyBUF_WRITABLE : PyBUF_SIMPLE;
-    if (PyObject_GetBuffer(object, &array->view, flags) < 0) {
-        array->view.obj = NULL;
-        return 0;
-    }
-    array->items = array->view.buf;
-    array->count = array->view.len / (Py_ssize_t)size;
-    /* The address of an empty buffer has no meaning; with some builds of NumPy, it is odd. */
-    if (array->view.len % (Py_ssize_t)size || (array->count && (uintptr_t)array->items % size)) {
-        PyErr_SetString(PyExc_ValueError, "unexpected array item size");
-        return 0;
-    }
-    return 1;
-}
-
 static void
 close_arrays(Array *arrays, int count)
 {
@@ -99,6 +80,55 @@ close_arrays(Array *arrays, int count)
         }
     }
 }
+
+/* Get a column of items of `size` bytes from an object; 0 with an exception if it is not one. Without
+   an object, release the column. */
+static int
+open_array(PyObject *object, Array *array, size_t size, int writable)
+{
+    if (object == NULL) {
+        close_arrays(array, 1);
+        return 1;
+    }
+    if (PyObject_GetBuffer(object, &array->view, writable ? PyBUF_WRITABLE : PyBUF_SIMPLE) < 0) {
+        array->view.obj = NULL;
+        return 0;
+    }
+    array->items = array->view.buf;
+    array->count = array->view.len / (Py_ssize_t)size;
+    /* The address of an empty buffer has no meaning; with some builds of NumPy, it is odd. */
+    if (array->view.len % (Py_ssize_t)size || (array->count && (uintptr_t)array->items % size)) {
+        close_arrays(array, 1);
+        PyErr_SetString(PyExc_ValueError, "unexpected array item size");
+        return 0;
+    }
+    return Py_CLEANUP_SUPPORTED; /* for PyArg_ParseTuple */
+}
+
+/* Converters of arguments to arrays of items of 1, 4, or 8 bytes; those of `out` arrays are changed. */
+#define ARRAY(converter, size, writable)                   \
+    static int converter(PyObject *object, void *array)    \
+    {                                                      \
+        return open_array(object, array, size, writable);  \
+    }
+ARRAY(bytes_in, 1, 0)
+ARRAY(bytes_out, 1, 1)
+ARRAY(halves_in, 4, 0)
+ARRAY(halves_out, 4, 1)
+ARRAY(words_in, 8, 0)
+ARRAY(words_out, 8, 1)
+
+/* Converters of arguments to pointers to our own structures. */
+#define CAPSULE(converter, name)                              \
+    static int converter(PyObject *object, void *to)          \
+    {                                                         \
+        void *pointer = PyCapsule_GetPointer(object, name);   \
+        memcpy(to, &pointer, sizeof(pointer));                \
+        return pointer != NULL;                               \
+    }
+CAPSULE(as_numbering, NUMBERING)
+CAPSULE(as_judgments, JUDGMENTS)
+CAPSULE(as_lines_run, LINES_RUN)
 
 /* A growing byte buffer. */
 typedef struct {
@@ -983,30 +1013,22 @@ PyDoc_STRVAR(scan_doc,
 static PyObject *
 scan(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *capsule, *objects[7];
+    Numbering *numbering;
+    Array arrays[7] = {0};
     Py_ssize_t start, stop, row;
     Lines lines;
-    if (!PyArg_ParseTuple(args, "OOnn(iiiii)nOOOOOO:scan", &capsule, &objects[0], &start, &stop,
-                          &lines.width, &lines.query, &lines.doc, &lines.number, &lines.rank, &row,
-                          &objects[1], &objects[2], &objects[3], &objects[4], &objects[5], &objects[6])) {
+    if (!PyArg_ParseTuple(args, "O&O&nn(iiiii)nO&O&O&O&O&O&:scan", as_numbering, &numbering, bytes_in,
+                          &arrays[0], &start, &stop, &lines.width, &lines.query, &lines.doc,
+                          &lines.number, &lines.rank, &row, words_out, &arrays[1], words_out, &arrays[2],
+                          words_out, &arrays[3], words_out, &arrays[4], halves_out, &arrays[5],
+                          words_out, &arrays[6])) {
         return NULL;
     }
-    Numbering *numbering = PyCapsule_GetPointer(capsule, NUMBERING);
-    if (numbering == NULL) {
-        return NULL;
-    }
-    static const size_t SIZES[] = {1, 8, 8, 8, 8, 4, 8};
-    Array arrays[7] = {0};
     PyObject *result = NULL;
     Work work = {0};
     Py_ssize_t room = PY_SSIZE_T_MAX;
-    for (int i = 0; i < 7; i++) {
-        if (!open_array(objects[i], &arrays[i], SIZES[i], i > 0)) {
-            goto done;
-        }
-        if (i > 0 && (i < 6 || lines.rank >= 0) && arrays[i].count < room) {
-            room = arrays[i].count;
-        }
+    for (int i = 1; i < 6 + (lines.rank >= 0); i++) {
+        room = arrays[i].count < room ? arrays[i].count : room;
     }
     const uint8_t *data = arrays[0].items;
     if (start < 0 || stop <= start || stop > arrays[0].count - SPARE || data[stop - 1] != '\n' || row < 0 ||
@@ -1109,18 +1131,13 @@ PyDoc_STRVAR(hash_ids_doc,
 static PyObject *
 hash_ids(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *objects[4];
-    if (!PyArg_ParseTuple(args, "OOOO:hash_ids", &objects[0], &objects[1], &objects[2], &objects[3])) {
+    Array arrays[4] = {0};
+    if (!PyArg_ParseTuple(args, "O&O&O&O&:hash_ids", bytes_in, &arrays[0], words_in, &arrays[1],
+                          words_in, &arrays[2], words_out, &arrays[3])) {
         return NULL;
     }
-    Array arrays[4] = {0};
     PyObject *result = NULL;
     Work work = {0};
-    for (int i = 0; i < 4; i++) {
-        if (!open_array(objects[i], &arrays[i], i ? 8 : 1, i == 3)) {
-            goto done;
-        }
-    }
     if (arrays[3].count != arrays[1].count || !are_inside(&arrays[0], &arrays[1], &arrays[2])) {
         PyErr_SetString(PyExc_ValueError, "invalid ids");
         goto done;
@@ -1152,24 +1169,14 @@ PyDoc_STRVAR(number_ids_doc,
 static PyObject *
 number_ids(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *capsule, *objects[4];
-    if (!PyArg_ParseTuple(args, "OOOOO:number_ids", &capsule, &objects[0], &objects[1], &objects[2],
-                          &objects[3])) {
-        return NULL;
-    }
-    Numbering *known = PyCapsule_GetPointer(capsule, NUMBERING);
-    if (known == NULL) {
-        return NULL;
-    }
-    static const size_t SIZES[] = {1, 8, 8, 4};
+    Numbering *known;
     Array arrays[4] = {0};
+    if (!PyArg_ParseTuple(args, "O&O&O&O&O&:number_ids", as_numbering, &known, bytes_in, &arrays[0],
+                          words_in, &arrays[1], words_in, &arrays[2], halves_out, &arrays[3])) {
+        return NULL;
+    }
     PyObject *result = NULL;
     Work work = {0};
-    for (int i = 0; i < 4; i++) {
-        if (!open_array(objects[i], &arrays[i], SIZES[i], i == 3)) {
-            goto done;
-        }
-    }
     if (arrays[3].count != arrays[1].count || !are_inside(&arrays[0], &arrays[1], &arrays[2])) {
         PyErr_SetString(PyExc_ValueError, "invalid ids");
         goto done;
@@ -1219,20 +1226,14 @@ PyDoc_STRVAR(pack_ids_doc,
 static PyObject *
 pack_ids(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *objects[4];
+    Array arrays[4] = {0};
     Py_ssize_t first, last, used;
-    if (!PyArg_ParseTuple(args, "OOOnnOn:pack_ids", &objects[0], &objects[1], &objects[2], &first, &last,
-                          &objects[3], &used)) {
+    if (!PyArg_ParseTuple(args, "O&O&O&nnO&n:pack_ids", bytes_in, &arrays[0], words_out, &arrays[1],
+                          words_in, &arrays[2], &first, &last, bytes_out, &arrays[3], &used)) {
         return NULL;
     }
-    Array arrays[4] = {0};
     PyObject *result = NULL;
     Work work = {0};
-    for (int i = 0; i < 4; i++) {
-        if (!open_array(objects[i], &arrays[i], i == 1 || i == 2 ? 8 : 1, i % 2)) {
-            goto done;
-        }
-    }
     if (first < 0 || last < first || last > arrays[1].count || last > arrays[2].count || used < 0) {
         PyErr_SetString(PyExc_ValueError, "invalid ids");
         goto done;
@@ -1278,18 +1279,12 @@ PyDoc_STRVAR(group_doc,
 static PyObject *
 group(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *objects[4];
-    if (!PyArg_ParseTuple(args, "OOOO:group", &objects[0], &objects[1], &objects[2], &objects[3])) {
+    Array arrays[4] = {0};
+    if (!PyArg_ParseTuple(args, "O&O&O&O&:group", halves_in, &arrays[0], words_out, &arrays[1], words_in,
+                          &arrays[2], words_out, &arrays[3])) {
         return NULL;
     }
-    static const size_t SIZES[] = {4, 8, 8, 8};
-    Array arrays[4] = {0};
     PyObject *result = NULL;
-    for (int i = 0; i < 4; i++) {
-        if (!open_array(objects[i], &arrays[i], SIZES[i], i % 2)) { /* places and into change */
-            goto done;
-        }
-    }
     const int32_t *numbers = arrays[0].items;
     int64_t *places = arrays[1].items;
     const uint64_t *items = arrays[2].items;
@@ -1368,17 +1363,13 @@ PyDoc_STRVAR(all_differ_doc,
 static PyObject *
 all_differ(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *objects[2];
-    if (!PyArg_ParseTuple(args, "OO:all_differ", &objects[0], &objects[1])) {
+    Array arrays[2] = {0};
+    if (!PyArg_ParseTuple(args, "O&O&:all_differ", words_in, &arrays[0], words_in, &arrays[1])) {
         return NULL;
     }
-    Array arrays[2] = {0};
     uint32_t *slots = NULL;
     PyObject *result = NULL;
     Work work = {0};
-    if (!open_array(objects[0], &arrays[0], 8, 0) || !open_array(objects[1], &arrays[1], 8, 0)) {
-        goto done;
-    }
     const uint64_t *hashes = arrays[0].items;
     const int64_t *offsets = arrays[1].items;
     Py_ssize_t queries = arrays[1].count - 1;
@@ -1675,11 +1666,6 @@ PyDoc_STRVAR(judgments_doc,
 static PyObject *
 judgments(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *objects[5];
-    if (!PyArg_ParseTuple(args, "OOOOO:judgments", &objects[0], &objects[1], &objects[2], &objects[3],
-                          &objects[4])) {
-        return NULL;
-    }
     Judgments *made = calloc(1, sizeof(Judgments));
     if (made == NULL) {
         return PyErr_NoMemory();
@@ -1689,12 +1675,9 @@ judgments(PyObject *Py_UNUSED(module), PyObject *args)
         free(made);
         return NULL;
     }
-    for (int i = 0; i < 4; i++) {
-        if (!open_array(objects[i], &made->arrays[i], i ? 8 : 1, 0)) {
-            goto failed;
-        }
-    }
-    if (!open_array(objects[4], &made->offsets, 8, 0)) {
+    if (!PyArg_ParseTuple(args, "O&O&O&O&O&:judgments", bytes_in, &made->arrays[0], words_in,
+                          &made->arrays[1], words_in, &made->arrays[2], words_in, &made->arrays[3],
+                          words_in, &made->offsets)) {
         goto failed;
     }
     const int64_t *offsets = made->offsets.items;
@@ -1781,25 +1764,17 @@ PyDoc_STRVAR(join_doc,
 static PyObject *
 join(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *capsule, *objects[7];
-    int ids_decide;
-    if (!PyArg_ParseTuple(args, "OOOOOOOOp:join", &capsule, &objects[0], &objects[1], &objects[2],
-                          &objects[3], &objects[4], &objects[5], &objects[6], &ids_decide)) {
-        return NULL;
-    }
-    const Judgments *known = PyCapsule_GetPointer(capsule, JUDGMENTS);
-    if (known == NULL) {
-        return NULL;
-    }
+    const Judgments *known;
     Array arrays[7] = {0};
+    int ids_decide;
+    if (!PyArg_ParseTuple(args, "O&O&O&O&O&O&O&O&p:join", as_judgments, &known, bytes_in, &arrays[0],
+                          words_in, &arrays[1], words_in, &arrays[2], words_in, &arrays[3], words_in,
+                          &arrays[4], words_in, &arrays[5], words_in, &arrays[6], &ids_decide)) {
+        return NULL;
+    }
     Bytes rows = {0}, ranks = {0}, found = {0}, scratch = {0};
     PyObject *result = NULL;
     Work work = {0};
-    for (int i = 0; i < 7; i++) {
-        if (!open_array(objects[i], &arrays[i], i ? 8 : 1, 0)) {
-            goto done;
-        }
-    }
     const uint8_t *data = arrays[0].items;
     const int64_t *starts = arrays[1].items, *lengths = arrays[2].items;
     const uint64_t *hashes = arrays[3].items;
@@ -1882,21 +1857,16 @@ PyDoc_STRVAR(rank_rows_doc,
 static PyObject *
 rank_rows(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *objects[5];
+    Array arrays[5] = {0};
     int ids_decide;
-    if (!PyArg_ParseTuple(args, "OOOOOp:rank_rows", &objects[0], &objects[1], &objects[2], &objects[3],
-                          &objects[4], &ids_decide)) {
+    if (!PyArg_ParseTuple(args, "O&O&O&O&O&p:rank_rows", bytes_in, &arrays[0], words_in, &arrays[1],
+                          words_in, &arrays[2], words_in, &arrays[3], words_in, &arrays[4],
+                          &ids_decide)) {
         return NULL;
     }
-    Array arrays[5] = {0};
     Bytes rows = {0}, scratch = {0}, ties = {0};
     PyObject *result = NULL;
     Work work = {0};
-    for (int i = 0; i < 5; i++) {
-        if (!open_array(objects[i], &arrays[i], i ? 8 : 1, 0)) {
-            goto done;
-        }
-    }
     const uint8_t *data = arrays[0].items;
     const int64_t *starts = arrays[1].items, *lengths = arrays[2].items, *offsets = arrays[4].items;
     const double *values = arrays[3].items;
@@ -1988,17 +1958,19 @@ PyDoc_STRVAR(align_doc,
 static PyObject *
 align(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *columns, *objects[2];
-    if (!PyArg_ParseTuple(args, "O!OO:align", &PyList_Type, &columns, &objects[0], &objects[1])) {
+    PyObject *columns;
+    Array places[2] = {0};
+    if (!PyArg_ParseTuple(args, "O!O&O&:align", &PyList_Type, &columns, words_in, &places[0], words_in,
+                          &places[1])) {
         return NULL;
     }
     Py_ssize_t runs = PyList_Size(columns);
-    Array *arrays = calloc(4 * (size_t)runs + 2, sizeof(Array)), *places = arrays + 4 * runs;
+    Array *arrays = calloc(4 * (size_t)runs + 1, sizeof(Array));
     Bytes rows = {0}, counts = {0}, data = {0}, starts = {0}, lengths = {0}, hashes = {0}, slots = {0};
     PyObject *result = NULL;
     Work work = {0};
     if (arrays == NULL) {
-        return PyErr_NoMemory();
+        goto done;
     }
     for (Py_ssize_t r = 0; r < runs; r++) {
         Array *of_run = arrays + 4 * r;
@@ -2012,9 +1984,6 @@ align(PyObject *Py_UNUSED(module), PyObject *args)
             PyErr_SetString(PyExc_ValueError, "invalid ids or hashes");
             goto done;
         }
-    }
-    if (!open_array(objects[0], &places[0], 8, 0) || !open_array(objects[1], &places[1], 8, 0)) {
-        goto done;
     }
     const int64_t *first = places[0].items, *sizes = places[1].items;
     int valid = runs > 0 && places[0].count == places[1].count && places[0].count % runs == 0;
@@ -2118,7 +2087,8 @@ done:
     free(lengths.data);
     free(hashes.data);
     free(slots.data);
-    close_arrays(arrays, 4 * (int)runs + 2);
+    close_arrays(arrays, arrays == NULL ? 0 : 4 * (int)runs);
+    close_arrays(places, 2);
     free(arrays);
     return or_no_memory(result);
 }
@@ -2208,34 +2178,27 @@ PyDoc_STRVAR(lines_run_doc,
 static PyObject *
 lines_run(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *objects[3];
-    Py_ssize_t most_heads, most_docs;
-    if (!PyArg_ParseTuple(args, "OOOnn:lines_run", &objects[0], &objects[1], &objects[2], &most_heads,
-                          &most_docs)) {
-        return NULL;
-    }
     LinesRun *run = calloc(1, sizeof(LinesRun));
     if (run == NULL) {
         return PyErr_NoMemory();
     }
-    PyObject *capsule = PyCapsule_New(run, LINES_RUN, free_lines_run);
+    PyObject *result = NULL, *capsule = PyCapsule_New(run, LINES_RUN, free_lines_run);
     if (capsule == NULL) {
         free(run);
         return NULL;
     }
     Array names[3] = {0};
-    PyObject *result = NULL;
+    Py_ssize_t most_heads, most_docs;
+    if (!PyArg_ParseTuple(args, "O&O&O&nn:lines_run", bytes_in, &names[0], words_in, &names[1], words_in,
+                          &names[2], &most_heads, &most_docs)) {
+        goto done;
+    }
     run->most_heads = most_heads > 0 ? most_heads : 0;
     run->most_docs = most_docs;
     run->heads = calloc((size_t)run->most_heads + 1, sizeof(Head));
     if (run->heads == NULL) {
         PyErr_NoMemory();
         goto done;
-    }
-    for (int i = 0; i < 3; i++) {
-        if (!open_array(objects[i], &names[i], i ? 8 : 1, 0)) {
-            goto done;
-        }
     }
     if (!are_inside(&names[0], &names[1], &names[2])) {
         PyErr_SetString(PyExc_ValueError, "invalid ids");
@@ -2432,26 +2395,19 @@ PyDoc_STRVAR(join_lines_doc,
 static PyObject *
 join_lines(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *capsules[2], *object;
+    LinesRun *run;
+    const Judgments *known;
+    Array text = {0};
     Py_ssize_t start, stop;
     Lines lines;
     int ids_decide, last;
-    if (!PyArg_ParseTuple(args, "OOOnn(iiiii)pp:join_lines", &capsules[0], &capsules[1], &object, &start,
-                          &stop, &lines.width, &lines.query, &lines.doc, &lines.number, &lines.rank,
-                          &last, &ids_decide)) {
+    if (!PyArg_ParseTuple(args, "O&O&O&nn(iiiii)pp:join_lines", as_lines_run, &run, as_judgments, &known,
+                          bytes_in, &text, &start, &stop, &lines.width, &lines.query, &lines.doc,
+                          &lines.number, &lines.rank, &last, &ids_decide)) {
         return NULL;
     }
-    LinesRun *run = PyCapsule_GetPointer(capsules[0], LINES_RUN);
-    const Judgments *known = run == NULL ? NULL : PyCapsule_GetPointer(capsules[1], JUDGMENTS);
-    if (known == NULL) {
-        return NULL;
-    }
-    Array text = {0};
     PyObject *result = NULL;
     Work work = {0};
-    if (!open_array(object, &text, 1, 0)) {
-        goto done;
-    }
     const uint8_t *data = text.items;
     if (start < 0 || stop <= start || stop > text.count - SPARE || data[stop - 1] != '\n' ||
         !begin_lines(&lines) || run->judged != known->offsets.count - 1) {
@@ -2529,26 +2485,18 @@ PyDoc_STRVAR(join_table_doc,
 static PyObject *
 join_table(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *capsules[2], *objects[8];
-    int ids_decide;
-    if (!PyArg_ParseTuple(args, "OO(OOO)(OOO)OOp:join_table", &capsules[0], &capsules[1], &objects[0],
-                          &objects[1], &objects[2], &objects[3], &objects[4], &objects[5], &objects[6],
-                          &objects[7], &ids_decide)) {
-        return NULL;
-    }
-    LinesRun *run = PyCapsule_GetPointer(capsules[0], LINES_RUN);
-    const Judgments *known = run == NULL ? NULL : PyCapsule_GetPointer(capsules[1], JUDGMENTS);
-    if (known == NULL) {
-        return NULL;
-    }
+    LinesRun *run;
+    const Judgments *known;
     Array arrays[8] = {0};
+    int ids_decide;
+    if (!PyArg_ParseTuple(args, "O&O&(O&O&O&)(O&O&O&)O&O&p:join_table", as_lines_run, &run, as_judgments,
+                          &known, bytes_in, &arrays[0], words_in, &arrays[1], words_in, &arrays[2],
+                          bytes_in, &arrays[3], words_in, &arrays[4], words_in, &arrays[5], words_in,
+                          &arrays[6], words_in, &arrays[7], &ids_decide)) {
+        return NULL;
+    }
     PyObject *result = NULL;
     Work work = {0};
-    for (int i = 0; i < 8; i++) {
-        if (!open_array(objects[i], &arrays[i], i % 3 || i == 6 ? 8 : 1, 0)) {
-            goto done;
-        }
-    }
     const uint8_t *data = arrays[3].items;
     const int64_t *starts = arrays[4].items, *lengths = arrays[5].items, *offsets = arrays[7].items;
     const double *values = arrays[6].items;
@@ -3388,17 +3336,16 @@ PyDoc_STRVAR(measure_grades_doc,
 static PyObject *
 measure_grades(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *grades, *pool, *objects[2];
-    if (!PyArg_ParseTuple(args, "O!O!OO:measure_grades", &PyList_Type, &grades, &PyList_Type, &pool,
-                          &objects[0], &objects[1])) {
+    PyObject *grades, *pool;
+    Array arrays[2] = {0};
+    if (!PyArg_ParseTuple(args, "O!O!O&O&:measure_grades", &PyList_Type, &grades, &PyList_Type, &pool,
+                          words_in, &arrays[0], words_in, &arrays[1])) {
         return NULL;
     }
-    Array arrays[2] = {0};
     Bytes entries = {0}, ideal = {0};
     PyObject *result = NULL;
     Work work = {0};
-    if (!open_array(objects[0], &arrays[0], 8, 0) || !open_array(objects[1], &arrays[1], 8, 0) ||
-        !are_steps(&arrays[1])) {
+    if (!are_steps(&arrays[1])) {
         goto done;
     }
     Py_ssize_t count = PyList_Size(grades), size = PyList_Size(pool);
@@ -3537,18 +3484,16 @@ PyDoc_STRVAR(measure_dicts_doc,
 static PyObject *
 measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *run, *names_of, *pools, *objects[6];
+    PyObject *run, *names_of, *pools;
+    Array arrays[6] = {0};
     Py_ssize_t most_rankings, most_documents;
     int order, unjudged;
-    if (!PyArg_ParseTuple(args, "OO!O!(OOOOO)O(nn)ii:measure_dicts", &run, &PyDict_Type, &names_of,
-                          &PyList_Type, &pools, &objects[0], &objects[1], &objects[2], &objects[3],
-                          &objects[4], &objects[5], &most_rankings, &most_documents, &order, &unjudged)) {
+    if (!PyArg_ParseTuple(args, "O!O!O!(O&O&O&O&O&)O&(nn)ii:measure_dicts", &PyDict_Type, &run,
+                          &PyDict_Type, &names_of, &PyList_Type, &pools, words_in, &arrays[0], words_in,
+                          &arrays[1], words_in, &arrays[2], words_in, &arrays[3], words_in, &arrays[4],
+                          words_in, &arrays[5], &most_rankings, &most_documents, &order, &unjudged)) {
         return NULL;
     }
-    if (!PyDict_CheckExact(run)) {
-        return Py_NewRef(Py_None);
-    }
-    Array arrays[6] = {0};
     Bytes asked = {0}, numbers = {0}, flags = {0}, ranks = {0}, rows = {0}, entries = {0}, sums[2] = {0};
     Py_ssize_t place = 0;
     Dict dict = {0};
@@ -3557,11 +3502,6 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
     PyObject *result = NULL, *values = NULL, *ends = NULL, *unknown = PyList_New(0), *rankings = PyDict_New();
     if (unknown == NULL || rankings == NULL) {
         goto done;
-    }
-    for (int i = 0; i < 6; i++) {
-        if (!open_array(objects[i], &arrays[i], 8, 0)) {
-            goto done;
-        }
     }
     const double *grades = arrays[0].items, *ideal = arrays[2].items;
     const int64_t *offsets = arrays[1].items, *of_ideal = arrays[3].items;
@@ -3854,22 +3794,17 @@ PyDoc_STRVAR(row_lines_doc,
 static PyObject *
 row_lines(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *objects[4];
+    Array arrays[4] = {0};
     const char *before, *between, *after;
     Py_ssize_t sizes[3], rank;
-    if (!PyArg_ParseTuple(args, "OOOOy#y#y#n:row_lines", &objects[0], &objects[1], &objects[2], &objects[3],
-                          &before, &sizes[0], &between, &sizes[1], &after, &sizes[2], &rank)) {
+    if (!PyArg_ParseTuple(args, "O&O&O&O&y#y#y#n:row_lines", bytes_in, &arrays[0], words_in, &arrays[1],
+                          words_in, &arrays[2], words_in, &arrays[3], &before, &sizes[0], &between,
+                          &sizes[1], &after, &sizes[2], &rank)) {
         return NULL;
     }
-    Array arrays[4] = {0};
     Bytes text = {0};
     PyObject *result = NULL;
     Work work = {0};
-    for (int i = 0; i < 4; i++) {
-        if (!open_array(objects[i], &arrays[i], i ? 8 : 1, 0)) {
-            goto done;
-        }
-    }
     if (arrays[3].count != arrays[1].count || !are_inside(&arrays[0], &arrays[1], &arrays[2])) {
         PyErr_SetString(PyExc_ValueError, "invalid ids or numbers");
         goto done;
@@ -3969,19 +3904,15 @@ PyDoc_STRVAR(flip_signs_doc,
 static PyObject *
 flip_signs(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *objects[3], *result = NULL;
+    Array arrays[3] = {0};
     Py_ssize_t block;
-    if (!PyArg_ParseTuple(args, "OOnO:flip_signs", &objects[0], &objects[1], &block, &objects[2])) {
+    if (!PyArg_ParseTuple(args, "O&O&nO&:flip_signs", words_in, &arrays[0], words_in, &arrays[1], &block,
+                          words_out, &arrays[2])) {
         return NULL;
     }
-    Array arrays[3] = {0};
+    PyObject *result = NULL;
     Work work = {0};
     double(*tables)[GROUPS][1 << BITS] = malloc(AT_ONCE * sizeof(*tables));
-    for (int i = 0; i < 3; i++) {
-        if (!open_array(objects[i], &arrays[i], 8, i == 2)) {
-            goto done;
-        }
-    }
     Py_ssize_t queries = arrays[1].count, columns = queries ? arrays[0].count / queries : 0;
     Py_ssize_t draws = columns ? arrays[2].count / columns : 0;
     if (queries && (arrays[0].count != columns * queries || arrays[2].count != columns * draws || draws % SPAN)) {
