@@ -272,34 +272,33 @@ class Joined:
         starts, sizes, _ = self._entries(queries)
         return tied[starts + sizes] > tied[starts]
 
-    def tied(self, *, separate_judged: bool = False, condensed: bool = False) -> IntArray:
+    def tied(self, unjudged: int = 0) -> IntArray:
         """Return the queries in which a tie could change a value.
 
-        They have a group of equal scores with documents of different grades; missing and negative
-        grades count as 0.
+        They have a group of equal scores with documents of different grades. Missing and negative
+        grades count as 0; if `unjudged` is 1, they differ from 0, and if 2, they do not count.
         """
-        numbers, _ = self.deciding(separate_judged=separate_judged, condensed=condensed)
+        numbers, _ = self.deciding(unjudged)
         return distinct(numbers) if len(numbers) else numbers
 
-    def deciding(self, *, separate_judged: bool = False, condensed: bool = False) -> tuple[IntArray, IntArray]:
-        """Return query and size of each group of equal scores whose order could change a value."""
+    def deciding(self, unjudged: int = 0) -> tuple[IntArray, IntArray]:
+        """Return query and size of each group of equal scores whose order could change a value (see `tied`)."""
         if not len(self.rank) or (self.tie_first == self.tie_last).all():
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         numbers = np.repeat(self.numbers, np.diff(self.offsets))
         heads = heads_of(numbers, self.tie_first)
         members = np.diff(np.append(heads, len(numbers)))
-        worth = self.grade if separate_judged else np.maximum(self.grade, 0.0)
-        if condensed:
+        worth = self.grade if unjudged == 1 else np.maximum(self.grade, 0.0)
+        if unjudged == 2:
             # Documents that are only pooled are removed, too: give them the highest grade of their
             # group.
             beside = np.maximum.reduceat(worth, heads).repeat(members)
             worth = np.where(self.grade >= 0, self.grade, beside)
-        unjudged = -np.inf if separate_judged else 0.0
         highest = np.maximum.reduceat(worth, heads)
         lowest = np.minimum.reduceat(worth, heads)
         size = self.tie_last[heads] - self.tie_first[heads] + 1
-        if not condensed:
-            lowest = np.where(members < size, np.minimum(lowest, unjudged), lowest)
+        if unjudged != 2:
+            lowest = np.where(members < size, np.minimum(lowest, -np.inf if unjudged else 0.0), lowest)
         chosen = highest > lowest
         return numbers[heads[chosen]], size[chosen]
 

@@ -106,8 +106,7 @@ class Judgments(NamedTuple):
     policies: Policies
     # Instructions for the compiled core (see `measures.compiled`); None if it cannot apply them.
     program: FloatArray | None = None
-    # Whether a measure separates documents judged not relevant from unjudged ones (1), or all ignore those (2).
-    unjudged: int = 0
+    unjudged: int = 0  # see `Joined.tied`
     # Judgments on disk; `qrels` then has only the data for notes and checks.
     stored: StoredQrels | None = None
 
@@ -403,8 +402,6 @@ def _summary(
 def first_ids(ids: Iterable[bytes]) -> tuple[bytes, ...]:
     """Return the first of these queries, sorted, as in `InputSummary.unknown`."""
     different = set(ids)
-    if not different:
-        return ()
     few = len(different) <= UNKNOWN
     return tuple(sorted(different) if few else nsmallest(UNKNOWN, different))
 

@@ -215,7 +215,7 @@ class PreferenceQrels(SpecialQrels):
     def tied(self, joined: Joined) -> IntArray:
         """Return the queries with a tie between documents whose grades differ."""
         # Documents in no preference have no effect.
-        return replace(joined, grade=self._kinds[joined.rows]).tied(condensed=True)
+        return replace(joined, grade=self._kinds[joined.rows]).tied(2)
 
     @cached_property
     def _kinds(self) -> FloatArray:

@@ -84,17 +84,17 @@ def _measure_compiled(block: JoinedBlock, cells: Values, context: Context) -> Me
     # One row for each column of `Measured`.
     judged = len(plan.compiled)
     firsts = judged + len(plan.depths)
-    beyond = firsts + len(context.first_ranks)
-    done = plan.compiled
-    if block.declined:
-        done = tuple(column for column, row in zip(done, cells, strict=False) if DECLINED not in row)
+    beyond = firsts + len(context.variant.first_ranks)
+    rows = zip(plan.compiled, cells, strict=False)
+    done = [column for column, row in rows if DECLINED not in row] if block.declined else plan.compiled
     others = [] if len(done) == len(plan.columns) else [column for column in plan.columns if column not in done]
     values, errors = cells[:judged].T, np.zeros((len(numbers), len(context.estimated)), order="F")
     if others:
         values = np.empty((len(numbers), len(plan.measures)), order="F")
         values[:, plan.compiled] = cells[:judged].T
-    shares, first_ranks, more = cells[judged:firsts].T, cells[firsts:beyond].T, cells[beyond:].T.astype(bool)
-    measured = Measured(numbers, values, shares, first_ranks, errors, more)
+    measured = Measured(
+        numbers, values, cells[judged:firsts].T, cells[firsts:beyond].T, errors, cells[beyond:].T.astype(bool)
+    )
     if others:
         _measure_columns(block.joined(), others, measured, context)
     return measured
@@ -103,13 +103,10 @@ def _measure_compiled(block: JoinedBlock, cells: Values, context: Context) -> Me
 def _tied(joined: Joined, graded: Joined, context: Context) -> IntArray:
     """Return the queries that a different order of ties could change."""
     plan, unjudged = context.plan, context.judgments.unjudged
-    tied = joined.numbers[:0]
     # Ties between different grades matter only if a measure reads grades.
-    if plan.columns:
-        tied = joined.tied(separate_judged=unjudged == 1, condensed=unjudged == 2)
+    tied = joined.tied(unjudged) if plan.columns else joined.numbers[:0]
     if graded is not joined:
-        more = graded.tied(separate_judged=unjudged == 1, condensed=unjudged == 2)
-        tied = distinct(np.append(tied, more))
+        tied = distinct(np.append(tied, graded.tied(unjudged)))
     if context.special is not None:
         tied = distinct(np.append(tied, context.special.tied(joined)))
     return tied
@@ -123,7 +120,7 @@ def _measure(joined: Joined, graded: Joined, numbers: IntArray, context: Context
         numbers,
         values=np.full((queries, len(plan.measures)), np.nan, order="F"),
         judged=np.full((queries, len(plan.depths)), np.nan, order="F"),
-        first_ranks=np.full((queries, len(context.first_ranks)), np.nan, order="F"),
+        first_ranks=np.full((queries, len(context.variant.first_ranks)), np.nan, order="F"),
         errors=np.zeros((queries, len(context.estimated)), order="F"),
         beyond=np.zeros((queries, len(plan.recalls)), dtype=bool, order="F"),
     )
@@ -133,7 +130,7 @@ def _measure(joined: Joined, graded: Joined, numbers: IntArray, context: Context
     if context.special is not None:
         for rows, special in context.special.blocks(joined, numbers):
             for column in plan.special:
-                measured.values[:, column][rows] = context.measures[column].values(special)
+                measured.values[:, column][rows] = context.variant.measures[column].values(special)
     return measured
 
 
@@ -145,7 +142,7 @@ def _measure_columns(
     estimated = [column for column in columns if column in context.estimated]
     for rows, block, tied in _blocks(joined, measured.numbers, policies):
         for column in columns:
-            measure = context.measures[column]
+            measure = context.variant.measures[column]
             if not tied:
                 measured.values[:, column][rows] = measure.values(block)
             elif column not in estimated:
@@ -154,7 +151,9 @@ def _measure_columns(
             from rankgauge.measures.tie_means import estimate
 
             queries = joined.qrels.table.queries.take(measured.numbers[rows]).tolist()
-            means, errors = estimate(block, queries, [context.measures[column] for column in estimated], policies)
+            means, errors = estimate(
+                block, queries, [context.variant.measures[column] for column in estimated], policies
+            )
             for place, column in enumerate(estimated):
                 measured.values[:, column][rows] = means[:, place]
                 measured.errors[:, context.estimated.index(column)][rows] = errors[:, place]
@@ -162,7 +161,7 @@ def _measure_columns(
             continue
         measured.judged[rows] = judged_shares(block.averaged() if tied else block, context.plan.depths)
         # No first ranks are measured if ties are averaged, and relevant documents have no order.
-        for place, first in enumerate(context.first_ranks):
+        for place, first in enumerate(context.variant.first_ranks):
             measured.first_ranks[:, place][rows] = first.values(block)
         for place, recall in enumerate(context.plan.recalls):
             relevant = block.relevant(recall.rel)  # type: ignore[arg-type] # a level

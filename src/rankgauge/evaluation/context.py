@@ -60,8 +60,7 @@ class Plan:
         deepest: The deepest cut-off; 10 without a cut-off.
         first_ranks: FirstRel for each relevance level of a reciprocal rank, for the note on the
             ranks of the first relevant documents, which the mean hides.
-        separate_judged: Whether a measure distinguishes documents judged not relevant from unjudged
-            ones.
+        unjudged: 1 if a measure distinguishes documents judged not relevant from unjudged ones, else 0.
         max_cutoff: The deepest cut-off; 0 without a cut-off.
         level: The lowest relevance level; 0 if it is above 1, which is a deliberate choice.
         recalls: The measures that are recall at a cut-off.
@@ -81,7 +80,7 @@ class Plan:
         self.depths = sorted({*depths, JUDGED_AT})
         firsts = (parse("FirstRel")(rel=m.rel) for m in measures if m.name == "RR")
         self.first_ranks = list(dict.fromkeys(firsts))
-        self.separate_judged = any(_reads_judged(measure) for measure in measures)
+        self.unjudged = int(any(_reads_judged(measure) for measure in measures))
         self.max_cutoff = depths[-1] if depths else 0
         binary = (m.level for m in measures if m.declaration.reads in {"binary", *SPECIAL})
         lowest = min((level for level in binary if level is not None), default=0.0)
@@ -132,7 +131,7 @@ class Variant(NamedTuple):
     # Instructions for the compiled core, one for each column of `Measured`; None if it does not
     # support one of the notes.
     program: Values | None
-    unjudged: int  # see `Judgments`
+    unjudged: int  # see `Joined.tied`
 
 
 @lru_cache(maxsize=256)
@@ -148,8 +147,7 @@ def _variant(plan: Plan, unjudged: str, ties: str) -> Variant:
         *map(step_of, firsts),
         *(step("Beyond", recall.k, recall.level) for recall in plan.recalls),
     ]
-    steps = None if plan.special else program(rows)
-    return Variant(measures, firsts, steps, 2 if all(condensed) else int(plan.separate_judged))
+    return Variant(measures, firsts, None if plan.special else program(rows), 2 if all(condensed) else plan.unjudged)
 
 
 def _sole(special: Sequence[Measure]) -> str:
@@ -221,10 +219,7 @@ class Context(NamedTuple):
     judgments: Judgments  # judgments, and the policies
     special: SpecialQrels | None  # special judgments, if a measure reads them
     plan: Plan  # the measures and their inputs
-    # The measures to compute: without unjudged documents if the policies remove them.
-    measures: Sequence[Measure]
-    # `Plan.first_ranks`, with the same treatment of unjudged documents
-    first_ranks: Sequence[Measure]
+    variant: Variant  # the measures to compute
     # Numbers of the measures that are estimated from random orders of ties.
     estimated: Sequence[int]
     selected: BoolArray  # (Q,) whether each judged query is evaluated
@@ -257,13 +252,18 @@ def make_context(
             raise InputError("the list of queries is empty", where="queries", fix="pass at least one")
         selected[numbers] = True
     variant = _variant(plan, policies.unjudged, policies.ties)
-    compiled = variant.program if queries is None or selected.all() else None
     return Context(
-        Judgments(qrels, graded or qrels, policies, compiled, variant.unjudged, stored),
+        Judgments(
+            qrels,
+            graded or qrels,
+            policies,
+            variant.program if queries is None or selected.all() else None,
+            variant.unjudged,
+            stored,
+        ),
         special,
         plan,
-        variant.measures,
-        variant.first_ranks,
+        variant,
         estimated=plan.open if policies.ties == "mean" else (),
         selected=selected,
         notes=(*qrels.table.notes, *notes),
@@ -287,7 +287,7 @@ def read_context(  # noqa: PLR0917 - what an evaluation is of
     if memory is None:
         return context
     # The values of all queries stay in memory.
-    columns = len(plan.measures) + len(plan.depths) + len(context.first_ranks)
+    columns = len(plan.measures) + len(plan.depths) + len(context.variant.first_ranks)
     wanted = len(context.selected) * (_QUERY_BYTES + _VALUE_BYTES * columns)
     if wanted > memory:
         raise InputError(

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from rankgauge.rendering.tables import Table
 
 _SCHEMA = "rankgauge/evaluation/1"
-_MANY = 10_000
 _MAPPINGS = ("counts", "settings", "coverage")
 _DESCRIBED = ("coverage", "findings")
 JudgeState: TypeAlias = Literal["not calibrated", "not usable", "usable"]
@@ -283,7 +282,7 @@ class Evaluation(Frozen, Result):
         if rows is not None:
             columns = columns[:, rows]
             weights = None if weights is None else tuple(weights[row] for row in rows.tolist())
-        large = columns.size > _MANY
+        large = columns.size > 10_000
         return {
             str(measure): measure.mean(values, weights, skip_undefined=skipped)
             # Lists are faster, but need more memory.
@@ -309,11 +308,7 @@ class Evaluation(Frozen, Result):
         Raises:
             InputError: If the measure was not evaluated.
         """
-        try:
-            number = self._numbers[measure]
-        except (KeyError, TypeError):
-            number = self.measures.index(one_of(measure, self.measures, self.run_name))
-        return self.per_query[:, number]
+        return self.per_query[:, self.measures.index(one_of(measure, self.measures, self.run_name))]
 
     def counted(self, measure: Measure) -> Values:
         """Return the value of each query as counted in the mean: undefined values are 0; NaN if excluded."""
@@ -325,11 +320,6 @@ class Evaluation(Frozen, Result):
         """Return the 95% interval of an unweighted mean (`Measure.mean_interval`); None without an interval."""
         low, high = measure.mean_interval(self.counted(measure), skip_undefined=True)
         return None if self.weights is not None or math.isnan(low) else (low, high)
-
-    @cached_property
-    def _numbers(self) -> dict[str | Measure, int]:
-        """Number of each measure, by measure and by name: parsing a name takes longer than reading a value."""
-        return {key: number for number, measure in enumerate(self.measures) for key in (measure, str(measure))}
 
     @cached_property
     def _rows(self) -> dict[str, int]:

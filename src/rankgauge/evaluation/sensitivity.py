@@ -236,7 +236,7 @@ def tie_report(
         for column, measure in enumerate(plan.measures)
     )
     once = source.run.without_repeats(duplicates)
-    deciding = join(source.qrels, once, ties="best").deciding(separate_judged=plan.separate_judged)
+    deciding = join(source.qrels, once, ties="best").deciding(plan.unjudged)
     counts, sizes = _tie_counts(source.qrels, once, value, deciding)
     return TieReport(
         run_name=value.run_name,

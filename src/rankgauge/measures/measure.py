@@ -454,7 +454,8 @@ def one_of(measure: str | Measure, measures: Iterable[Measure], where: str = "")
     Raises:
         InputError: If it was not evaluated.
     """
-    wanted, known = parse(measure), [*measures]
+    known = [*measures]
+    wanted = parse(measure) if isinstance(measure, str) or measure not in known else measure
     if wanted not in known:
         near = [each for each in known if each.name == wanted.name] or known
         raise InputError(f"{wanted} was not evaluated", where=where, fix=f"evaluated: {', '.join(map(str, near))}")

@@ -329,7 +329,8 @@ def unpack(entry: HistoryEntry, query_ids: tuple[str, ...], parts: Mapping[tuple
         raise ValueError(f"there are no values of {error.args[0][1]}") from None
     shape = (entry.queries, len(measures))
     values = np.array(columns, dtype=np.float64).reshape(shape[::-1]).T.copy()
-    weights, groups = parts.get((WEIGHTS, "")), parts.get((GROUPS, ""))
+    weights, groups, left_out = (parts.get((part, "")) for part in (WEIGHTS, GROUPS, LEFT_OUT))
+    cells = np.unpackbits(np.frombuffer(_unpacked(left_out), np.uint8), count=values.size) if left_out else None
     kind, own = _own_of(parts.get((OWN, "")), values)
     return kind(
         run_name=entry.run,
@@ -344,7 +345,7 @@ def unpack(entry: HistoryEntry, query_ids: tuple[str, ...], parts: Mapping[tuple
         groups=None if groups is None else tuple(json.loads(_unpacked(groups))),
         settings=entry.run_settings,
         profile=entry.profile,
-        left_out=_cells_of(parts.get((LEFT_OUT, "")), shape),
+        left_out=None if cells is None else cells.astype(np.bool_).reshape(shape),
         **own,
     )
 
@@ -362,11 +363,3 @@ def _own_of(
         return kind, kind.parse_extra_fields(data | {"values": cells}, values.shape)
     except (KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"the data of answers cannot be read ({error})") from None
-
-
-def _cells_of(packed: bytes | None, shape: tuple[int, int]) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
-    """Return a boolean for each cell; None if none were stored."""
-    if packed is None:
-        return None
-    bits = np.frombuffer(_unpacked(packed), dtype=np.uint8)
-    return np.unpackbits(bits, count=math.prod(shape)).astype(np.bool_).reshape(shape)
