@@ -28,6 +28,8 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 # Makes the error for a row (from 0) from problem and fix; the reader adds the location.
 Blame: TypeAlias = Callable[[int, str, str], InputError]
 
+# Not allowed in ids.
+NO_TEXT = "\0"
 _WORD = 8
 # Mask n keeps the first n bytes of a little-endian word.
 _MASKS = np.array([(1 << (8 * n)) - 1 for n in range(_WORD)] + [2**64 - 1], dtype=np.uint64)
@@ -215,6 +217,16 @@ class Ids(Frozen):
             native.core.pack_ids(data, starts.copy(), lengths, 0, len(self), packed, 0)
             return packed[:size]
         return np.frombuffer(b"".join(self.tolist()), dtype=np.uint8)
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The ids as text; `NO_TEXT` for those that are not UTF-8."""
+        values = self.tolist()
+        try:
+            return [value.decode() for value in values]
+        except UnicodeDecodeError:
+            texts = (value.decode("utf-8", "replace") for value in values)
+            return [text if text.encode() == value else NO_TEXT for text, value in zip(texts, values, strict=True)]
 
     @cached_property
     def longest(self) -> int:

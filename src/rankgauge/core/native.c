@@ -41,7 +41,7 @@
 #error "hashes are computed from little-endian words"
 #endif
 
-#define VERSION 16 /* same as in core/native.py; incremented when a function changes */
+#define VERSION 20 /* same as in core/native.py; incremented when a function changes */
 #define JUDGMENTS "rankgauge.judgments"
 #define NUMBERING "rankgauge.numbering"
 #define LINES_RUN "rankgauge.lines_run"
@@ -2675,10 +2675,10 @@ text_of(PyObject *object, Py_ssize_t *length)
     return *length == 0 || memchr(text, 0, (size_t)*length) != NULL ? NULL : text;
 }
 
-/* Read a ranking in dict order; `judged` is the size of its pool. 1: done; 0: out of memory or
-   exception set; -1: declined. */
+/* Read a ranking in dict order; `judged` is the size of its pool. Ids are appended to the list
+   `texts`, if there is one. 1: done; 0: out of memory or exception set; -1: declined. */
 static int
-read_dict(Dict *dict, PyObject *ranking, Py_ssize_t judged)
+read_dict(Dict *dict, PyObject *ranking, Py_ssize_t judged, PyObject *texts)
 {
     Py_ssize_t size = dict->size = PyDict_Size(ranking), position = 0, i = 0;
     release_keys(dict);
@@ -2705,6 +2705,9 @@ read_dict(Dict *dict, PyObject *ranking, Py_ssize_t judged)
             return -1;
         }
         length[i++] = bytes;
+        if (texts != NULL && PyList_Append(texts, key) < 0) {
+            return 0;
+        }
         if (!dict->work.deferred) {
             PyObject **owned = grow(&dict->keys, sizeof(PyObject *));
             if (owned == NULL) {
@@ -2831,9 +2834,9 @@ rank_pool(Dict *dict, PyObject *ranking, PyObject *pool, int ids_decide, char *f
 }
 
 PyDoc_STRVAR(pack_dicts_doc,
-"pack_dicts(rankings) -> None | (data, starts, lengths, values, sizes)\n\n"
+"pack_dicts(rankings) -> None | (data, starts, lengths, values, sizes, texts)\n\n"
 "Return the columns of a list of dicts from text to number: bytes, starts, and lengths of the ids,\n"
-"with spare bytes at the end, the numbers, and the size of each dict. None: a dict or a key is not\n"
+"with spare bytes at the end, the numbers, the size of each dict, and a list of the ids. None: a dict or a key is not\n"
 "plain, or a number may not be a finite float.");
 
 static PyObject *
@@ -2845,10 +2848,13 @@ pack_dicts(PyObject *Py_UNUSED(module), PyObject *args)
     }
     Bytes columns[5] = {0};
     Dict dict = {0};
-    PyObject *made[5] = {NULL};
+    PyObject *made[5] = {NULL}, *texts = PyList_New(0);
+    if (texts == NULL) {
+        goto done;
+    }
     for (Py_ssize_t q = 0; q < PyList_Size(rankings); q++) {
         PyObject *ranking = Py_NewRef(PyList_GetItem(rankings, q));
-        int done = PyDict_CheckExact(ranking) ? read_dict(&dict, ranking, 0) : -1;
+        int done = PyDict_CheckExact(ranking) ? read_dict(&dict, ranking, 0, texts) : -1;
         const char **id = (const char **)dict.ids.data;
         const int64_t *length = (const int64_t *)dict.lengths.data;
         int64_t *size = done > 0 ? grow(&columns[4], sizeof(int64_t)) : NULL;
@@ -2889,12 +2895,13 @@ pack_dicts(PyObject *Py_UNUSED(module), PyObject *args)
             goto done;
         }
     }
-    result = PyTuple_Pack(5, made[0], made[1], made[2], made[3], made[4]);
+    result = PyTuple_Pack(6, made[0], made[1], made[2], made[3], made[4], texts);
 done:
     for (int i = 0; i < 5; i++) {
         free(columns[i].data);
         Py_XDECREF(made[i]);
     }
+    Py_XDECREF(texts);
     free_dict(&dict);
     return or_no_memory(result);
 }
@@ -3551,7 +3558,8 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
     for (Py_ssize_t i = 0, row = 0; i < place; i++) {
         int64_t number = query[i].number;
         PyObject *pool = number < 0 ? NULL : PyList_GetItem(pools, number);
-        int done = read_dict(&dict, query[i].ranking, number < 0 ? 0 : offsets[number + 1] - offsets[number]);
+        int done = read_dict(&dict, query[i].ranking, number < 0 ? 0 : offsets[number + 1] - offsets[number],
+                             NULL);
         if (!done) {
             goto done;
         }

@@ -6,14 +6,14 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core import native
-from rankgauge.core.ids import Id, Ids, IntArray, freeze, id_bytes, show_id
+from rankgauge.core.ids import NO_TEXT, Id, Ids, IntArray, freeze, id_bytes, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable, distinct, offsets_of, ranges_of
 from rankgauge.core.text import many, some
 from rankgauge.errors import InputError, MismatchError
@@ -24,7 +24,6 @@ from rankgauge.formats.rows import OnError, PairInput, finite
 
 # Far above any scale, yet sums of many remain finite.
 _MOST = 1e100
-_NO_TEXT = "\0"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -183,15 +182,7 @@ class Qrels(Pairs):
                 where=JUDGMENTS.name,
                 fix="pass the judgments first, then the run",
             )
-        qrels = cls(table_of_input(source, JUDGMENTS))
-        if type(source) is dict and {*map(type, source), *map(type, source.values())} == {str, dict}:
-            pools = [*map(tuple, source.values())]
-            if {*map(type, chain.from_iterable(pools))} == {str} and [*map(len, pools)] == np.diff(
-                qrels.table.offsets
-            ).tolist():
-                # Decoding the ids again would cost more than measuring a run.
-                vars(qrels)["texts"] = {name: number for number, name in enumerate(source)}, pools
-        return qrels
+        return cls(table_of_input(source, JUDGMENTS))
 
     @classmethod
     def from_columns(cls, query_ids: Any, doc_ids: Any, grades: Any) -> Qrels:
@@ -250,15 +241,11 @@ class Qrels(Pairs):
 
     @cached_property
     def texts(self) -> tuple[dict[str, int], list[tuple[str, ...]]]:
-        """Number of each query by its text, and the documents of each query as text.
-
-        Ids that are not UTF-8 are replaced by a NUL, which is not allowed in text.
-        """
-        ends = self.table.offsets.tolist()
-        docs = _decoded(self.table.docs)
-        names = {name: number for number, name in enumerate(_decoded(self.table.queries))}
-        names.pop(_NO_TEXT, None)
-        return names, [tuple(docs[a:b]) for a, b in pairwise(ends)]
+        """Number of each query by its text, and the documents of each query as text (see `Ids.texts`)."""
+        names = {name: number for number, name in enumerate(self.table.queries.texts)}
+        names.pop(NO_TEXT, None)
+        docs = self.table.docs.texts
+        return names, [tuple(docs[a:b]) for a, b in pairwise(self.table.offsets.tolist())]
 
     @cached_property
     def low_grades(self) -> FloatArray:
@@ -303,16 +290,6 @@ class Qrels(Pairs):
     def largest_pool(self) -> int:
         """Largest number of documents judged for a query."""
         return int(np.diff(self.table.offsets).max(initial=0))
-
-
-def _decoded(ids: Ids) -> list[str]:
-    """Decode all ids; use `_NO_TEXT` for those that are not UTF-8."""
-    values = ids.tolist()
-    try:
-        return [value.decode() for value in values]
-    except UnicodeDecodeError:
-        texts = (value.decode("utf-8", "replace") for value in values)
-        return [text if text.encode() == value else _NO_TEXT for text, value in zip(texts, values, strict=True)]
 
 
 def read_qrels(path: Source, *, format: str | None = None, split: str | None = None) -> Qrels:

@@ -40,6 +40,9 @@ def from_mapping(data: Mapping[Any, Any], origin: PairInput) -> PairTable:
     if packed is not None:
         starts, lengths, sizes = (np.frombuffer(packed[n], np.int64) for n in (1, 2, 4))
         docs = Ids(np.frombuffer(packed[0], np.uint8), starts, lengths)
+        if layout is JUDGMENTS:
+            # Decoding the ids again would cost more than measuring a run.
+            vars(docs)["texts"] = packed[5]
         values, paired = np.frombuffer(packed[3]), layout is RUN and not len(starts)
         return PairTable(queries, offsets_of(sizes), docs, values, unique=True, source=source, paired=paired)
     if set(map(type, inner)) <= {dict}:

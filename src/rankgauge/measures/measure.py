@@ -233,13 +233,17 @@ class Measure:
         Returns:
             The mean; NaN without values, or if all weights are 0.
         """
-        skipped = skip_undefined or self.declaration.undefined == "skip"
-        if self.declaration.mean == "arithmetic" and weights is None:
-            return _plain_mean(values, skip=skipped)
-        if isinstance(values, np.ndarray):
-            values = values.tolist()
-        shares = [1.0] * len(values) if weights is None else weights
-        pairs = list(zip(shares, values, strict=True))
+        declared = self.declaration
+        skipped = skip_undefined or declared.undefined == "skip"
+        listed = values.tolist() if isinstance(values, np.ndarray) else values
+        if declared.mean == "arithmetic" and weights is None:
+            number, total = len(listed), math.fsum(listed)
+            if math.isnan(total):
+                known = np.asarray(values)[~np.isnan(values)]
+                number, total = len(known) if skipped else number, math.fsum(known.tolist())
+            return total / number if number else math.nan
+        shares = [1.0] * len(listed) if weights is None else weights
+        pairs = list(zip(shares, listed, strict=True))
         if skipped:
             pairs = [(w, v) for w, v in pairs if not math.isnan(v)]
         else:
@@ -388,18 +392,6 @@ def _unknown_parameter(name: str, word: str, declared: Declaration) -> UnknownNa
     return UnknownName(
         f"{name} has no parameter {word!r}", fix=f"its parameters are {', '.join(sorted(declared.words))}"
     )
-
-
-def _plain_mean(values: Sequence[float] | Values, *, skip: bool) -> float:
-    """Return the arithmetic mean; undefined values count as 0, or are skipped."""
-    number = len(values)
-    total = math.fsum(values.tolist() if isinstance(values, np.ndarray) else values)
-    if math.isnan(total):
-        known = np.asarray(values)
-        known = known[~np.isnan(known)]
-        number = len(known) if skip else number
-        total = math.fsum(known.tolist())
-    return total / number if number else math.nan
 
 
 def parse_directed(text: str | Measure) -> Measure:
