@@ -138,6 +138,7 @@ def outcome(*args, **kwargs):
         dict(found.counts),
         dict(found.coverage),
         [(n.code, n.severity) for n in found.findings],
+        found.notes,
     )
 
 

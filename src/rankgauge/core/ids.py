@@ -349,7 +349,8 @@ class IdRuns:
             numbers, names = names.numbered()
             codes = numbers[codes]
         # Entries of a dictionary may be in any order, or not used.
-        rows, first = np.arange(len(codes)), np.empty(len(names), dtype=np.int64)
+        rows = np.arange(len(codes), dtype=np.int32 if len(codes) < 2**31 else np.int64)
+        first = np.empty(len(names), dtype=rows.dtype)
         first[codes[::-1]] = rows[::-1]
         used = codes[first[codes] == rows]
         numbers = np.empty(len(names), dtype=np.int32)

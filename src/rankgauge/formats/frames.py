@@ -376,7 +376,7 @@ def _of_text(chunk: Any, offset: Any) -> Ids | None:
         except ValueError:
             return None  # text that is not UTF-8
     starts = ends[:-1].astype(np.int64, copy=False)
-    lengths = np.diff(ends).astype(np.int64, copy=False)
+    lengths = np.subtract(ends[1:], ends[:-1], dtype=np.int64)
     return _sound(data, starts - first if first else starts, lengths)
 
 
