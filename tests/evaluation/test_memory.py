@@ -19,6 +19,7 @@ from rankgauge.data.storage import StoredQrels
 from rankgauge.errors import StorageError
 from rankgauge.evaluation import read_judgments
 from rankgauge.formats import fast_trec, pieces, readers
+from rankgauge.formats.columns import RUN
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -190,6 +191,14 @@ def test_a_parquet_file_in_order_is_evaluated_while_it_is_read(tmp_path, order, 
     monkeypatch.setattr(readers, "read_table", lambda *args: whole.append(args) or read(*args))
     assert evaluate(GRADES, path, "AP") == expected
     assert bool(whole) == (order is list)
+
+
+@pytest.mark.parametrize("form", [".run", ".csv", ".parquet"])
+@pytest.mark.usefixtures("parts")
+def test_no_block_of_rows_that_are_not_adjacent_is_evaluated(tmp_path, form):
+    file = pieces.PairFile(write_rows(tmp_path / f"a{form}", ROWS, "score"), RUN, 64_000_000)
+    with pytest.raises(fast_trec.NotInBlocksError, match="not adjacent"):
+        next(file.blocks())
 
 
 @pytest.mark.parametrize("memory", [None, LIMIT])

@@ -45,6 +45,7 @@ class PairTable(Frozen):
     ranks: FloatArray | None = None
     # True if every ranking is a list of (document, number) pairs, best first.
     paired: bool = False
+    adjacent: bool = True  # whether the rows of each query were adjacent in the source
 
     def __post_init__(self) -> None:
         freeze(self.offsets, self.values, self.lines, self.ranks)
@@ -72,7 +73,8 @@ class PairTable(Frozen):
         docs = Ids(docs.data, grouped(docs.starts), grouped(docs.lengths), grouped(docs.hashes()))
         lines = None if lines is None else grouped(lines)
         ranks = None if ranks is None else grouped(ranks)
-        return cls(names, offsets, docs, grouped(values), lines=lines, ranks=ranks)
+        adjacent = bool((numbers[1:] >= numbers[:-1]).all())
+        return cls(names, offsets, docs, grouped(values), lines=lines, ranks=ranks, adjacent=adjacent)
 
     @classmethod
     def joined(cls, tables: Sequence[PairTable]) -> PairTable:

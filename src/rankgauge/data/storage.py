@@ -76,8 +76,8 @@ class _Split:
         self._level, self._file = level, temporary_file(self)
         starts, cuts = [0], [np.zeros((0, 2, _COUNT + 1), dtype=np.int64)]
         for hashes, (numbers, ids, values) in parts:
-            hashes = hashes >> np.uint64(64 - _BITS * (level + 1)) & np.uint64(_COUNT - 1)  # noqa: PLW2901 - of the rows
-            offsets, grouped = group_rows(hashes.astype(np.int32), _COUNT)
+            bits = hashes >> np.uint64(64 - _BITS * (level + 1)) & np.uint64(_COUNT - 1)
+            offsets, grouped = group_rows(bits.astype(np.int32), _COUNT)
             docs = Ids(ids.data, grouped(ids.starts), grouped(ids.lengths))
             keys = np.stack([grouped(numbers.astype(np.int64)), docs.lengths], axis=1).astype("<i4")
             columns = keys, grouped(values).astype("<f8"), docs.bytes()
@@ -224,11 +224,9 @@ def _unwritable(error: OSError) -> StorageError:
 
 def read_ranges(file: BinaryIO, starts: IntArray, counts: IntArray) -> bytes:
     """Return the bytes in these ascending ranges; adjacent ranges are read together."""
-    if not len(starts):
-        return b""
-    ends = np.cumsum(counts)
-    heads = heads_of(starts - ends + counts)
-    sizes = np.diff(np.append(0, ends[np.append(heads[1:] - 1, len(ends) - 1)]))
+    before = offsets_of(counts)
+    heads = heads_of(starts - before[:-1])
+    sizes = np.diff(before[np.append(heads, len(starts))])
     parts = []
     for start, size in zip(starts[heads].tolist(), sizes.tolist(), strict=True):
         file.seek(start)

@@ -384,7 +384,7 @@ class _Rows:
             lines = None if lines is None else grouped(lines)
         docs = Ids(data, self._starts[:count], self._lengths[:count], self._hashes[:count])
         ranks = self._ranks[:count] if self.ranked else None
-        table = PairTable(names, offsets, docs, self._values[:count], lines=lines, ranks=ranks)
+        table = PairTable(names, offsets, docs, self._values[:count], lines=lines, ranks=ranks, adjacent=self.grouped)
         return table.with_notes(source=name) if self.ascii else as_read(table, name)
 
 

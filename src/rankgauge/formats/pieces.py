@@ -284,9 +284,11 @@ def whole_queries(pieces: Iterable[tuple[PairTable, bool]]) -> Iterator[PairTabl
 
 
 def adjacent(pieces: Iterable[tuple[PairTable, bool]]) -> Iterator[PairTable]:
-    """Like :func:`whole_queries`, but a query may occur again in a later table."""
+    """Like :func:`whole_queries`, but a query may occur again in a later table if its rows are adjacent in each."""
     held: list[PairTable] = []  # rows of the last query, which may continue
     for piece, last in pieces:
+        if not (piece.adjacent or last):
+            raise NotInBlocksError("the rows of a query are not adjacent")
         count = len(piece.queries)
         first = int(bool(held) and piece.queries[0] == held[0].queries[0])
         if first:
