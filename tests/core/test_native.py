@@ -452,17 +452,17 @@ def test_counts_for_the_checks_of_a_run_are_those_of_their_definitions(rankings)
         judgments[f"q{q}"] = {
             f"d{place}": float(grade) for place, (_, grade) in enumerate(ranking) if grade is not None
         } | {"absent": 1.0}
-    pools = [tuple(grades) for grades in judgments.values()]
+    docs = [doc for grades in judgments.values() for doc in grades]
     ideal = [sorted((g for g in grades.values() if g >= 0), reverse=True) for grades in judgments.values()]
     columns = (
         np.array([g for grades in judgments.values() for g in grades.values()]),
-        offsets_of([len(pool) for pool in pools]),
+        offsets_of([*map(len, judgments.values())]),
         np.concatenate(ideal),
         offsets_of([len(each) for each in ideal]),
         np.ones(20),
     )
     names = {name: number for number, name in enumerate(judgments)}
-    found = native.core.measure_dicts(run, names, pools, columns, np.zeros(0), (0, 0), 1, 0)
+    found = native.core.measure_dicts(run, names, docs, columns, np.zeros(0), (0, 0), 1, 0)
     ends, tally = slow_summary(run, judgments)
     assert np.frombuffer(found[2]).reshape(-1, 8).tolist() == ends
     assert found[3] == tally
@@ -615,19 +615,19 @@ def test_a_core_of_another_version_is_left_out(monkeypatch):
 
 def test_arguments_of_the_wrong_size_are_refused():
     grades, program = np.zeros(1), np.array([[0.0, 1.0, 1.0, 1.0, 0.0]])
-    bounds, pools = np.array([0, 1]), [("d",)]
+    bounds, docs = np.array([0, 1]), ["d"]
     columns = (grades, bounds, grades, bounds, np.zeros(9))
     run, rest = {"q": {"d": 1.0}}, ((1, 1), True, False)
-    assert native.core.measure_dicts(run, {"q": 0}, pools, columns, program, *rest)
-    for names, given_pools, rows, message in (
-        ({"q": 1}, pools, program, "invalid query number"),
-        ({"q": 0}, [("d", "e")], program, "one grade per document"),
+    assert native.core.measure_dicts(run, {"q": 0}, docs, columns, program, *rest)
+    for names, given_docs, rows, message in (
+        ({"q": 1}, docs, program, "invalid query number"),
+        ({"q": 0}, ["d", "e"], program, "invalid judgments"),
         ({"q": 0}, [], program, "invalid judgments"),
-        ({"q": 0}, pools, -program, "invalid measures"),
-        ({"q": 0}, pools, program[0, :3], "invalid measures"),
+        ({"q": 0}, docs, -program, "invalid measures"),
+        ({"q": 0}, docs, program[0, :3], "invalid measures"),
     ):
         with pytest.raises(ValueError, match=message):
-            native.core.measure_dicts(run, names, given_pools, columns, rows, *rest)
+            native.core.measure_dicts(run, names, given_docs, columns, rows, *rest)
     with pytest.raises(TypeError):
         native.core.measure_grades(["1"], [], np.zeros(9), program)
     assert native.core.measure_grades([1.0] * 9, [], np.zeros(9), program) is None

@@ -70,7 +70,7 @@ def joined_dict(ranking, pool):
     ones, ends = np.ones(len(pool)), np.array([0, len(pool)])
     columns = (ones, ends, ones, ends, ones)
     none = np.zeros((0, 4))
-    return native.core.measure_dicts({"q": ranking}, {"q": 0}, [pool], columns, none, (0, 0), 0, 0)
+    return native.core.measure_dicts({"q": ranking}, {"q": 0}, list(pool), columns, none, (0, 0), 0, 0)
 
 
 def test_positions_of_judged_documents_are_those_of_a_loop():

@@ -57,7 +57,7 @@ def lines_run(data: _Bytes, starts: _Ints, lengths: _Ints, heads: int, documents
 def measure_dicts(
     run: Mapping[str, Mapping[str, float]],
     names: dict[str, int],
-    pools: list[tuple[str, ...]],
+    docs: list[str],
     columns: tuple[_Floats, _Ints, _Floats, _Ints, _Floats],
     program: _Floats,
     limits: tuple[int, int],

@@ -41,7 +41,7 @@
 #error "hashes are computed from little-endian words"
 #endif
 
-#define VERSION 20 /* same as in core/native.py; incremented when a function changes */
+#define VERSION 21 /* same as in core/native.py; incremented when a function changes */
 #define JUDGMENTS "rankgauge.judgments"
 #define NUMBERING "rankgauge.numbering"
 #define LINES_RUN "rankgauge.lines_run"
@@ -2783,20 +2783,21 @@ find_places(Dict *dict, Document *documents, int64_t count)
     return 1;
 }
 
-/* Rank the documents of a pool that are in the ranking: append their ranks to `ranks` in pool
-   order, and flag them in `flags`. 1: done; 0: out of memory or exception set; -1: declined. */
+/* Rank the judged documents, from `docs[start]` on, that are in the ranking: append their ranks to
+   `ranks` in this order, and flag them in `flags`. 1: done; 0: out of memory or exception set; -1: declined. */
 static int
-rank_pool(Dict *dict, PyObject *ranking, PyObject *pool, int ids_decide, char *flags, Bytes *ranks)
+rank_pool(Dict *dict, PyObject *ranking, PyObject *docs, Py_ssize_t start, Py_ssize_t judged, int ids_decide,
+          char *flags, Bytes *ranks)
 {
-    Py_ssize_t judged = PyTuple_Size(pool), size = dict->size;
+    Py_ssize_t size = dict->size;
     const double *value = (const double *)dict->values.data;
     const char **id = (const char **)dict->ids.data;
     const int64_t *length = (const int64_t *)dict->lengths.data;
     int64_t count = 0;
     dict->found.used = 0;
     for (Py_ssize_t k = 0; k < judged; k++) {
-        PyObject *doc = PyTuple_GetItem(pool, k);
-        PyObject *score = PyUnicode_CheckExact(doc) ? PyDict_GetItemWithError(ranking, doc) : NULL;
+        PyObject *doc = PyList_GetItem(docs, start + k);
+        PyObject *score = doc != NULL && PyUnicode_CheckExact(doc) ? PyDict_GetItemWithError(ranking, doc) : NULL;
         if (PyErr_Occurred()) {
             return 0;
         }
@@ -3474,10 +3475,10 @@ first_of(PyObject *ranking, Py_ssize_t most)
 }
 
 PyDoc_STRVAR(measure_dicts_doc,
-"measure_dicts(run, names, pools, columns, program, limits, order, unjudged)\n"
+"measure_dicts(run, names, docs, columns, program, limits, order, unjudged)\n"
 "    -> None | (numbers, values, ends, tally, unknown, rankings, rows, ranks)\n\n"
 "Join a dict of dicts with judgments and measure its queries.\n\n"
-"names: number of each query by its text. pools: judged documents of each query. columns: grades\n"
+"names: number of each query by its text. docs: all judged documents. columns: their grades\n"
 "and their offsets, all grades >= 0 in descending order within each query and their offsets, and\n"
 "discounts by rank. program: a `Step` for each measure. limits: number of rankings whose first\n"
 "documents are returned, and number of documents. order: of equal scores: 0 input, 1 by id, 2 best,\n"
@@ -3491,12 +3492,12 @@ PyDoc_STRVAR(measure_dicts_doc,
 static PyObject *
 measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *run, *names_of, *pools;
+    PyObject *run, *names_of, *docs;
     Array arrays[6] = {0};
     Py_ssize_t most_rankings, most_documents;
     int order, unjudged;
     if (!PyArg_ParseTuple(args, "O!O!O!(O&O&O&O&O&)O&(nn)ii:measure_dicts", &PyDict_Type, &run,
-                          &PyDict_Type, &names_of, &PyList_Type, &pools, words_in, &arrays[0], words_in,
+                          &PyDict_Type, &names_of, &PyList_Type, &docs, words_in, &arrays[0], words_in,
                           &arrays[1], words_in, &arrays[2], words_in, &arrays[3], words_in, &arrays[4],
                           words_in, &arrays[5], &most_rankings, &most_documents, &order, &unjudged)) {
         return NULL;
@@ -3512,8 +3513,8 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
     }
     const double *grades = arrays[0].items, *ideal = arrays[2].items;
     const int64_t *offsets = arrays[1].items, *of_ideal = arrays[3].items;
-    Py_ssize_t judged = PyList_Size(pools), steps = arrays[5].count / (Py_ssize_t)STEP, queries = PyDict_Size(run);
-    if (arrays[1].count != judged + 1 || !are_offsets(offsets, judged + 1, arrays[0].count) ||
+    Py_ssize_t judged = arrays[1].count - 1, steps = arrays[5].count / (Py_ssize_t)STEP, queries = PyDict_Size(run);
+    if (PyList_Size(docs) != arrays[0].count || !are_offsets(offsets, judged + 1, arrays[0].count) ||
         arrays[3].count != judged + 1 || !are_offsets(of_ideal, judged + 1, arrays[2].count)) {
         PyErr_SetString(PyExc_ValueError, "invalid judgments");
         goto done;
@@ -3557,7 +3558,6 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
     memset(end, 0, (size_t)known * 8 * sizeof(double));
     for (Py_ssize_t i = 0, row = 0; i < place; i++) {
         int64_t number = query[i].number;
-        PyObject *pool = number < 0 ? NULL : PyList_GetItem(pools, number);
         int done = read_dict(&dict, query[i].ranking, number < 0 ? 0 : offsets[number + 1] - offsets[number],
                              NULL);
         if (!done) {
@@ -3574,10 +3574,6 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
             continue;
         }
         int64_t start = offsets[number], size = offsets[number + 1] - start;
-        if (!PyTuple_CheckExact(pool) || PyTuple_Size(pool) != size) {
-            PyErr_SetString(PyExc_ValueError, "expected one grade per document");
-            goto done;
-        }
         flags.used = entries.used = 0;
         size_t before = ranks.used;
         char *flag = grow(&flags, (size_t)size);
@@ -3587,7 +3583,7 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
             goto done;
         }
         *number_at = number;
-        done = rank_pool(&dict, query[i].ranking, pool, order != 0, flag, &ranks);
+        done = rank_pool(&dict, query[i].ranking, docs, start, size, order != 0, flag, &ranks);
         if (!done) {
             goto done;
         }
@@ -3643,10 +3639,10 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
         }
         tally.tied += is_tied(unjudged == 2 ? &judged_only : &this, unjudged);
         if (row++ < most_rankings) {
-            PyObject *as_int = PyLong_FromLongLong(number), *docs = first_of(query[i].ranking, most_documents);
-            int kept = as_int == NULL || docs == NULL ? -1 : PyDict_SetItem(rankings, as_int, docs);
+            PyObject *as_int = PyLong_FromLongLong(number), *first = first_of(query[i].ranking, most_documents);
+            int kept = as_int == NULL || first == NULL ? -1 : PyDict_SetItem(rankings, as_int, first);
             Py_XDECREF(as_int);
-            Py_XDECREF(docs);
+            Py_XDECREF(first);
             if (kept < 0) {
                 goto done;
             }

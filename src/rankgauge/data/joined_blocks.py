@@ -266,17 +266,16 @@ def join_dicts(run: Any, judgments: Judgments) -> JoinedBlock | None:
         run = _scored(run)
     elif not kinds <= {dict}:
         return None
-    names, pools = qrels.texts
     steps = np.zeros((0, 5)) if judgments.program is None else judgments.program
     deepest = max(qrels.largest_pool, max(map(len, run.values()), default=0))
     columns = (qrels.table.values, qrels.table.offsets, *qrels.ideal, discount_table(deepest))
-    limits, order = (RANKINGS, DOCUMENTS), _ORDERS.get(ties, 0)
-    measured = native.core.measure_dicts(run, names, pools, columns, steps, limits, order, judgments.unjudged)
+    texts, how = (qrels.query_names, qrels.table.docs.texts), (_ORDERS.get(ties, 0), judgments.unjudged)
+    measured = native.core.measure_dicts(run, *texts, columns, steps, (RANKINGS, DOCUMENTS), *how)
     if measured is None:
         return None
-    numbered, cells, ends, (*counts, tied, declined), texts, rankings, rows, ranks = measured
+    numbered, cells, ends, (*counts, tied, declined), names, rankings, rows, ranks = measured
     numbers, positions = np.frombuffer(numbered, np.int64), np.frombuffer(ends).reshape(-1, 8)
-    tally, unknown = InputCounts(*counts), [query.encode() for query in texts]
+    tally, unknown = InputCounts(*counts), [query.encode() for query in names]
 
     def joined() -> Joined:
         return _of_entries(qrels, ties, (numbers, positions[:, 0].astype(np.int64), rows, ranks))

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -240,12 +239,11 @@ class Qrels(Pairs):
         return np.flatnonzero(known[np.searchsorted(known, hashes)] == hashes)
 
     @cached_property
-    def texts(self) -> tuple[dict[str, int], list[tuple[str, ...]]]:
-        """Number of each query by its text, and the documents of each query as text (see `Ids.texts`)."""
+    def query_names(self) -> dict[str, int]:
+        """Number of each query by its text (see `Ids.texts`)."""
         names = {name: number for number, name in enumerate(self.table.queries.texts)}
         names.pop(NO_TEXT, None)
-        docs = self.table.docs.texts
-        return names, [tuple(docs[a:b]) for a, b in pairwise(self.table.offsets.tolist())]
+        return names
 
     @cached_property
     def low_grades(self) -> FloatArray:
