@@ -73,9 +73,9 @@ def _map(function: Callable[[_T], _R], items: Iterable[_T], jobs: int) -> Iterat
 def default_jobs(sources: Iterable[Any]) -> int:
     """Return the number of usable cores if any of the sources is a large file, else 1."""
     paths = [source for source in sources if isinstance(source, str | os.PathLike)]
-    if not any(os.path.isfile(path) and os.path.getsize(path) >= LARGE_FILE for path in paths):  # noqa: PTH113, PTH202
-        return 1
-    return min(_MOST, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    large = any(os.path.isfile(path) and os.path.getsize(path) >= LARGE_FILE for path in paths)  # noqa: PTH113, PTH202
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, _MOST) if large else 1
 
 
 def check_jobs(jobs: int) -> None:

@@ -48,10 +48,9 @@ class BlockResult(NamedTuple):
 
 def measure_run(run: Any, context: Context, memory: int | None = None, jobs: int = 1) -> BlockResult:
     """Measure a run from any source; `memory` limits the memory of a file, in bytes, and `jobs` threads read it."""
-    measured = map_joined(
-        run, context.judgments, lambda block: measure_joined(block, context), memory=memory, jobs=jobs
+    return merge_blocks(
+        map_joined(run, context.judgments, lambda block: measure_joined(block, context), memory=memory, jobs=jobs)
     )
-    return merge_blocks(measured)
 
 
 def measure_block(block: Any, context: Context) -> BlockResult:

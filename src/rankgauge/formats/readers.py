@@ -325,16 +325,15 @@ class TextStart(NamedTuple):
         if not self.head or any(line.endswith(b"\r") for _, line in self.head):
             return None
         number, line = self.head[-1]
-        if self.form in FIELDS and self.separator is None:
-            shape = Shape.of(line, self.origin)
-            return None if shape is None else FieldLines(self.stream, line, number, shape)
-        if self.form not in {CELLS, *DELIMITED} or (self.form != CELLS and (number > 1 or self.asks)):
+        shape = Shape.of(line, self.origin) if self.form in FIELDS else None
+        if shape is not None and self.separator is None:
+            return FieldLines(self.stream, line, number, shape)
+        if shape is None and (self.form not in DELIMITED or number > 1 or self.asks):
             return None
         from rankgauge.formats.delimited import PlainCells, plain_table
 
-        if self.form == CELLS:
-            shape = Shape.of(line, self.origin)
-            return None if shape is None else PlainCells(self.stream, "\t", shape).lines(line, number)
+        if shape is not None:
+            return PlainCells(self.stream, "\t", shape).lines(line, number)
         return plain_table(self.stream, line, Rows(self.origin), self.form)
 
 
