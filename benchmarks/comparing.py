@@ -1,4 +1,4 @@
-"""Time of a comparison compared with ranx, and of a comparison of evaluations, as Markdown tables.
+"""Time of comparisons and statistics compared with ranx and SciPy, as Markdown tables.
 
     python benchmarks/comparing.py [--large] [--write PAGE]
 
@@ -6,7 +6,8 @@ Judgments and runs are prepared in each engine's fastest form before timing; tim
 call that evaluates, tests, and corrects. Each engine runs in a separate process. If ranx is not
 installed, its column is empty. Its Fisher test is the same sign-flip randomization test of every
 pair, without correction, intervals, or wins/ties/losses. The second table starts from evaluations:
-a new comparison, and the change of one query in all runs.
+a new comparison, and the change of one query in all runs. The third table is about statistics: each
+with the part that cannot be avoided (drawing its random numbers with NumPy, or evaluating the runs).
 """
 
 from __future__ import annotations
@@ -17,14 +18,16 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 from page import number, put, table
+from scipy.stats import bootstrap, permutation_test
 
 import rankgauge
+from rankgauge import stats
 
 TEN = (
     "ndcg@10",
@@ -56,7 +59,11 @@ LARGE = ((1000, 20, 100, 10, 10_000),)
 TINY = ((5, 4, 2, 1, 10),)
 # queries, runs, measures, from evaluations
 FROM_EVALUATIONS = ((7000, 3, 4), (1000, 10, 10))
+# queries of statistics; queries, documents per run, and draws
+STATISTICS = (50, 200, 7000)
+FUSED = (200, 100, 10_000)
 TIMEOUT = 200  # seconds for ranx
+_BATCH = 1 << 16  # random numbers at once
 
 Columns = tuple[list[str], list[str], list[float]]
 
@@ -132,6 +139,99 @@ def _from_evaluations(work: tuple[int, int, int]) -> tuple[str, ...]:
     return (f"{runs} × {queries:,} × {measures}", number(new), number(_least(lambda: comparison.updated(changed))))
 
 
+def _drawn(numbers: int, draw: Callable[[int], object]) -> Callable[[], object]:
+    """Return an action that draws so many random numbers, in batches that fit the cache."""
+    batches = [min(_BATCH, numbers - start) for start in range(0, numbers, _BATCH)]
+    return lambda: [draw(batch) for batch in batches]
+
+
+def _measured(
+    name: str, times: int, ours: Callable[[], object], *others: Callable[[], object] | None
+) -> tuple[str, ...]:
+    """Return a row: CPU milliseconds of a statistic, of the least that it needs, and of a peer."""
+    took, floor, theirs = (None if action is None else _least(action, times) for action in (ours, *others))
+    ratios = floor and took / floor, theirs and theirs / took
+    return (name, *("–" if value is None else number(value) for value in (took, floor, ratios[0], theirs, ratios[1])))
+
+
+def _of_draws(queries: int, draws: int) -> Iterator[tuple[str, ...]]:
+    """Measure statistics with random numbers."""
+    rng, times = np.random.default_rng(7), 7 if queries < 1000 else 2
+    table = rng.random((queries, 10)).round(2)
+    column, batch = table[:, 0] - table[:, 1], max(1, _BATCH // queries)
+    what = {"n_resamples": draws, "batch": batch}
+    flipped = {**what, "permutation_type": "samples"}
+    integers = _drawn(queries * draws, lambda size: rng.integers(queries, size=size))
+    bits = _drawn(queries * draws // 64, rng.bit_generator.random_raw)
+    for method in ("percentile", "bca"):
+        yield _measured(
+            f"{method.replace('bca', 'BCa')} interval, {queries:,}",
+            times,
+            lambda: stats.bootstrap_interval(column, draws=draws, method=method),  # noqa: B023 - called at once
+            integers,
+            lambda: bootstrap((column,), np.mean, method=method, **what),  # noqa: B023 - called at once
+        )
+    yield _measured(
+        f"randomization test, {queries:,}",
+        times,
+        lambda: stats.randomization_test(column, draws),
+        bits,
+        lambda: permutation_test((column,), np.mean, **flipped),
+    )
+    yield _measured(f"max-T, {queries:,} × 10", times, lambda: stats.max_t(table - 0.5, draws), bits, None)
+    for systems in (2, 5, 10):
+        own = np.ascontiguousarray(table[:, :systems])
+        some = min(draws, max(1, _BATCH // own.size))
+        copies = np.broadcast_to(own, (some, *own.shape))
+        yield _measured(
+            f"Tukey HSD, {queries:,} × {systems}",
+            times,
+            lambda: stats.tukey_hsd(own, draws),  # noqa: B023 - called at once
+            lambda: [rng.permuted(copies, axis=2) for _ in range(-(-draws // some))],  # noqa: B023 - called at once
+            None,
+        )
+
+
+def _of_runs(queries: int, depth: int) -> Iterator[tuple[str, ...]]:
+    """Measure statistics of several runs."""
+    for runs in (2, 5, 10):
+        qrels, found = made(queries, depth, runs)
+        truth = rankgauge.Qrels.from_columns(*qrels)
+        ready = [rankgauge.Run.from_columns(*run, name=f"s{n}") for n, run in enumerate(found)]
+        yield _measured(
+            f"`reliability`, {runs} runs of {queries:,} × {depth:,}",
+            5,
+            lambda: rankgauge.reliability(truth, ready),  # noqa: B023 - called at once
+            lambda: [rankgauge.evaluate(truth, run, ["AP", "nDCG@10"]) for run in ready],  # noqa: B023
+            None,
+        )
+    for runs, method in ((2, "rrf"), (2, "wsum"), (3, "wsum")):
+        qrels, found = made(queries, depth, runs)
+        truth = rankgauge.Qrels.from_columns(*qrels)
+        ready = [rankgauge.Run.from_columns(*run, name=f"s{n}") for n, run in enumerate(found)]
+        points = len(rankgauge.tune_fusion(truth, ready, method=method).candidates)
+        yield _measured(
+            f"`tune_fusion`, {method}, {runs} runs, {points} points",
+            5,
+            lambda: rankgauge.tune_fusion(truth, ready, method=method),  # noqa: B023 - called at once
+            None,
+            _tuned_by_ranx(qrels, found) if method == "wsum" else None,
+        )
+
+
+def _tuned_by_ranx(qrels: Columns, found: Sequence[Columns]) -> Callable[[], object] | None:
+    """Return the search of ranx for weights in steps of 0.1, without folds; None if it is not installed."""
+    if importlib.util.find_spec("ranx") is None:
+        return None
+    import ranx
+
+    truth = ranx.Qrels(_dicts((qrels[0], qrels[1], [int(grade) for grade in qrels[2]])))
+    ready = [ranx.Run(_dicts(run), name=f"s{n}") for n, run in enumerate(found)]
+    words = {"norm": "min-max", "method": "wsum", "metric": "ndcg@10", "step": 0.1, "show_progress": False}
+    ranx.optimize_fusion(truth, ready, **words)  # compile
+    return lambda: ranx.optimize_fusion(truth, ready, **words)
+
+
 def _apart(engine: str, work: tuple[int, int, int, int, int]) -> float | None:
     """Return the CPU seconds of one call in a separate process; None after a timeout."""
     words = [sys.executable, __file__, "--engine", engine, "--work", json.dumps(work)]
@@ -172,10 +272,14 @@ def main() -> None:
     text = table(head, map(_row, works))
     sizes = ((20, 2, 1),) if given.tiny else FROM_EVALUATIONS
     ours = table(("runs × queries × tested measures", "compare ms", "updated ms"), map(_from_evaluations, sizes))
-    print(text, ours, sep="\n")
+    queries, depth, draws = (20, 10, 100) if given.tiny else FUSED
+    rows = [row for queries in ((20,) if given.tiny else STATISTICS) for row in _of_draws(queries, draws)]
+    head = ("statistic, queries × systems", "ms", "at least, ms", "ms / at least", "peer ms", "peer / ours")
+    statistics = table(head, [*rows, *_of_runs(queries, depth)])
+    print(text, ours, statistics, sep="\n")
     if given.write:
-        put(given.write, "comparing", text)
-        put(given.write, "updating", ours)
+        for name, written in (("comparing", text), ("updating", ours), ("statistics", statistics)):
+            put(given.write, name, written)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ MARKS = [
     "start",
     "comparing",
     "updating",
+    "statistics",
     "diversity",
     "judging",
     "pages",
@@ -71,6 +72,8 @@ def test_comparing_and_running_print_and_write(script, page):
     text = script("comparing.py", "--tiny", "--write", page)
     assert "| 2 × 5 × 1, 10 |" in text
     assert "| 2 × 20 × 1 |" in text
+    assert "| Tukey HSD, 20 × 10 |" in text
+    assert "| `reliability`, 2 runs of 20 × 10 |" in text
     text = script("running.py", "--queries", 20, "--rounds", 1, "--write", page)
     assert "| four threads with a time limit |" in text
     assert text.strip() in page.read_text(encoding="utf-8")
