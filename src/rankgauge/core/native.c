@@ -1583,8 +1583,9 @@ rank_documents(const Ranking *ranking, const Document *documents, int64_t count,
     if (!tied) {
         return 1;
     }
-    /* Break ties within groups of equal scores. */
-    if (tied <= FEW) {
+    /* Break ties within groups of equal scores. Most scores of a ranking differ from that of a document, so looking
+       through it is faster than sorting for more documents than above. */
+    if (tied <= 4 * FEW) {
         for (int64_t i = 0; i < count; i++) {
             if (ranks[i].first == ranks[i].last) {
                 continue;
