@@ -139,10 +139,14 @@ def _from_evaluations(work: tuple[int, int, int]) -> tuple[str, ...]:
     return (f"{runs} × {queries:,} × {measures}", number(new), number(_least(lambda: comparison.updated(changed))))
 
 
-def _drawn(numbers: int, draw: Callable[[int], object]) -> Callable[[], object]:
+def _drawn(number: int, draw: Callable[[int], object], most: int = _BATCH) -> Callable[[], None]:
     """Return an action that draws so many random numbers, in batches that fit the cache."""
-    batches = [min(_BATCH, numbers - start) for start in range(0, numbers, _BATCH)]
-    return lambda: [draw(batch) for batch in batches]
+
+    def draw_all() -> None:
+        for start in range(0, number, most):
+            draw(min(most, number - start))
+
+    return draw_all
 
 
 def _measured(
@@ -187,7 +191,7 @@ def _of_draws(queries: int, draws: int) -> Iterator[tuple[str, ...]]:
             f"Tukey HSD, {queries:,} × {systems}",
             times,
             lambda: stats.tukey_hsd(own, draws),  # noqa: B023 - called at once
-            lambda: [rng.permuted(copies, axis=2) for _ in range(-(-draws // some))],  # noqa: B023 - called at once
+            _drawn(draws, lambda count: rng.permuted(copies[:count], axis=2), some),  # noqa: B023 - called at once
             None,
         )
 
