@@ -2963,14 +2963,6 @@ exponential(double grade)
     return grade == rint(grade) ? ldexp(1.0, (int)grade) - 1 : expm1(grade * LN2);
 }
 
-/* Add the weight of a rank to a sum. */
-static inline Sum
-add_weight(Sum before, double weight)
-{
-    double sum = before.sum + weight, added = sum - before.sum; /* Knuth: exact error of an addition */
-    return (Sum){sum, before.rest + ((before.sum - (sum - added)) + (weight - added))};
-}
-
 /* Extend the sums of weights (if NULL, of 1 / rank) up to a rank. */
 static const Sum *
 extend_sums(Bytes *sums, const double *weights, int64_t rank)
@@ -2981,7 +2973,9 @@ extend_sums(Bytes *sums, const double *weights, int64_t rank)
     }
     Sum *sum = (Sum *)sums->data;
     for (int64_t i = first; i <= rank; i++) {
-        sum[i] = i ? add_weight(sum[i - 1], weights ? weights[i] : 1 / (double)i) : (Sum){0.0, 0.0};
+        double weight = i ? (weights ? weights[i] : 1 / (double)i) : 0.0, before = i ? sum[i - 1].sum : 0.0;
+        double next = before + weight, added = next - before; /* Knuth: exact error of an addition */
+        sum[i] = (Sum){next, (i ? sum[i - 1].rest : 0.0) + ((before - (next - added)) + (weight - added))};
     }
     return sum;
 }
@@ -2994,18 +2988,12 @@ ranks_within(const Entry *group, double k)
     return last < group->first ? 0 : last - group->first + 1;
 }
 
-static inline double
-mean_between(Sum start, Sum end, const Entry *group)
-{
-    return ((end.sum - start.sum) + (end.rest - start.rest)) / (double)(group->last - group->first + 1);
-}
-
 /* Mean weight of the ranks of a group of equal scores; 0 for those above k. */
 static double
 mean_weight(const Sum *sums, const Entry *group, double k)
 {
-    const Sum *start = sums + group->first - 1;
-    return mean_between(start[0], start[ranks_within(group, k)], group);
+    const Sum *start = sums + group->first - 1, *end = start + ranks_within(group, k);
+    return ((end->sum - start->sum) + (end->rest - start->rest)) / (double)(group->last - group->first + 1);
 }
 
 static double
@@ -3054,25 +3042,13 @@ err(const Step *step, const Query *query)
 static double
 rbp(const Step *step, const Query *query)
 {
-    double p = step->number, sum = 0.0, weight = 1.0, mean = 0.0;
-    int64_t at = 1, group = 0;
-    Sum above = {0.0, 0.0}; /* of the weights of the ranks above `at` */
+    double p = step->number, sum = 0.0, weight = 1.0;
+    int64_t at = 1;
     for (int64_t i = 0; i < query->count && (double)query->entries[i].rank <= step->k; i++) {
-        const Entry *entry = &query->entries[i];
-        int tied = query->sums && entry->first < entry->last;
-        if (!tied || entry->first != group) {
-            int64_t end = tied ? entry->first + ranks_within(entry, step->k) : entry->rank;
-            Sum start = above;
-            for (; at < end && weight > 0; at++, weight *= p) {
-                if (query->sums) {
-                    above = add_weight(above, weight);
-                    start = at < entry->first ? above : start;
-                }
-            }
-            mean = tied ? mean_between(start, above, entry) : weight;
-            group = entry->first;
+        for (; at < query->entries[i].rank && weight > 0; at++) {
+            weight *= p;
         }
-        sum += entry->grade >= step->level ? mean : 0.0;
+        sum += query->entries[i].grade >= step->level ? weight : 0.0;
     }
     return (1 - p) * sum;
 }
@@ -3249,7 +3225,7 @@ value_of(const Step *step, const Query *query)
     case NERR:
         return query->sums || top > step->number || top > MOST_EXPONENT ? DECLINED : err(step, query);
     case RBP:
-        return rbp(step, query);
+        return query->sums ? DECLINED : rbp(step, query);
     }
     relevant = count_above(query->ideal, query->pool, level, 1);
     if (query->sums && (family == SUCCESS || family == RR || family == FIRSTREL)) {
