@@ -267,7 +267,7 @@ def join_dicts(run: Any, judgments: Judgments) -> JoinedBlock | None:
     elif not kinds <= {dict}:
         return None
     steps = np.zeros((0, 5)) if judgments.program is None else judgments.program
-    deepest = max(qrels.largest_pool, max(map(len, run.values()), default=0))
+    deepest = max(0, qrels.largest_pool, *map(len, run.values()))
     columns = (qrels.table.values, qrels.table.offsets, *qrels.ideal, discount_table(deepest))
     texts, how = (qrels.query_names, qrels.table.docs.texts), (_ORDERS.get(ties, 0), judgments.unjudged)
     measured = native.core.measure_dicts(run, *texts, columns, steps, (RANKINGS, DOCUMENTS), *how)
@@ -283,7 +283,7 @@ def join_dicts(run: Any, judgments: Judgments) -> JoinedBlock | None:
     if judgments.program is None:
         block = joined()
         return JoinedBlock(_summary(block, tally, unknown, rankings), lambda: block)
-    summary = InputSummary(numbers, positions, tally, first_ids(unknown), rankings)
+    summary = InputSummary(numbers, positions, tally, first_ids(unknown) if unknown else (), rankings)
     values = np.frombuffer(cells).reshape(len(steps), len(numbers))
     return JoinedBlock(summary, joined, cells=values, tied=tied, declined=declined)
 
