@@ -43,6 +43,7 @@ from rankgauge.stats.intervals import Interval
 _ENUMERATED = 16  # up to this many changed queries, all sign patterns are enumerated
 _TILE = 1024  # queries: their signs in a block of draws fit the cache
 _BLOCK = 64  # draws
+_AT_ONCE = 256  # blocks of draws after which a thread can be stopped
 # Signs of eight draws, by the byte that has their bits.
 _SIGNS = 1.0 - 2.0 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
 # A group, a column, and the column of the group to subtract, if any.
@@ -149,7 +150,7 @@ def _flipped_sums(whole: FloatArray, keys: npt.NDArray[np.uint64], draws: int, j
             sums[:, place] += columns[:, part] @ _SIGNS.take(octets.ravel(), axis=0).reshape(-1, _BLOCK)
         return sums
 
-    some = -(-count // jobs)
+    some = min(-(-count // jobs), _AT_ONCE)
     parts = map_in_threads(summed, (range(count)[first : first + some] for first in range(0, count, some)), jobs)
     return np.concatenate([*parts], axis=1).reshape(len(columns), -1)[:, :draws].reshape(*whole.shape[:2], draws)
 
