@@ -343,19 +343,17 @@ class IdRuns:
         """Return the number of each run by first appearance of its id, and the distinct ids."""
         if self.codes is None:
             return self.ids.numbered()
-        codes, names = self.codes, self.ids
-        hashes = np.sort(names.hashes())
-        if (hashes[1:] == hashes[:-1]).any():
-            numbers, names = names.numbered()
-            codes = numbers[codes]
-        # Entries of a dictionary may be in any order, or not used.
+        # A dictionary may have far more entries than rows, in any order, and equal ones.
+        codes, entries = self.codes, len(self.ids)
         rows = np.arange(len(codes), dtype=np.int32 if len(codes) < 2**31 else np.int64)
-        first = np.empty(len(names), dtype=rows.dtype)
+        first, numbers = np.empty(entries, dtype=rows.dtype), np.empty(entries, dtype=np.int32)
         first[codes[::-1]] = rows[::-1]
         used = codes[first[codes] == rows]
-        numbers = np.empty(len(names), dtype=np.int32)
-        numbers[used] = np.arange(len(used))
-        return numbers[codes], names.take(used).compact()
+        numbers[used], names = np.arange(len(used)), self.ids.take(used)
+        hashes = np.sort(names.hashes())
+        if (hashes[1:] == hashes[:-1]).any():
+            numbers[used], names = names.numbered()
+        return numbers[codes], names.compact()
 
     def spread(self) -> Ids:
         """Return the id of each row."""
