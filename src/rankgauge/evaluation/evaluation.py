@@ -174,11 +174,9 @@ def evaluate_blocks(
     *,
     name: str | None = None,
     policies: Policies = Policies(),  # noqa: B008 - cannot be changed
-    queries: list[Any] | None = None,
 ) -> tuple[Evaluation, list[_T]]:
     """Evaluate a run and apply `look` to each of its blocks, reading a file only once."""
-    context = read_context(judged, make_plan(measures), policies, queries)
-
+    context = read_context(judged, make_plan(measures), policies, None)
     pairs = map_blocks(run, lambda block: (measure_block(block, context), look(block)), name)
     result = merge_blocks(result for result, _ in pairs)
     return build_evaluation(result, context), [seen for _, seen in pairs]

@@ -19,13 +19,13 @@ from rankgauge.core.pair_table import distinct
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, order_of
 from rankgauge.core.text import SHOWN, Ratio, inflect, keep, many
 from rankgauge.data.join import Joined, join, query_of, tie_groups
-from rankgauge.data.joined_blocks import JoinedBlock, map_joined
+from rankgauge.data.joined_blocks import map_joined
 from rankgauge.data.judged_run import BoolArray, Values
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.records import Records
 from rankgauge.data.run import Run, named_sources
 from rankgauge.errors import InputError
-from rankgauge.evaluation.blocks import BlockResult, build_evaluation, measure_joined, merge_blocks
+from rankgauge.evaluation.blocks import build_evaluation, measure_joined, merge_blocks
 from rankgauge.evaluation.context import make_plan, read_context
 from rankgauge.evaluation.evaluation import Queries, evaluate, read_queries
 from rankgauge.evaluation.result import Evaluation
@@ -442,25 +442,18 @@ def reliability(
     order_of(ties)
     policy, ids = read_queries(queries)
     policies = Policies(ties=ties, queries=policy, duplicates=duplicates)
-    if k is not None:
-        integer("k", k)
-
+    deepest = math.inf if k is None else integer("k", k)
     context = read_context(truth, make_plan(chosen), policies, ids)
-
-    def measure(block: JoinedBlock) -> tuple[BlockResult, Joined]:
-        joined = block.joined()
-        return measure_joined(block, context), joined
-
     # For each group: (judgments,) whether it contributed each judgment.
     contributed = {group: np.zeros(len(truth.table), dtype=bool) for group in group_of.values()}
     evaluations: dict[str, Evaluation] = {}
     joins: dict[str, Sequence[Joined]] = {}
     for name, source in named.items():
-        results, joins[name] = zip(*map_joined(source, context.judgments, measure), strict=True)
+        blocks = map_joined(source, context.judgments, lambda block: (measure_joined(block, context), block.joined()))
+        results, joins[name] = zip(*blocks, strict=True)
         evaluations[name] = build_evaluation(merge_blocks(results), context)
         for joined in joins[name]:
-            rows = joined.rows if k is None else joined.rows[joined.rank <= k]
-            contributed[group_of[name]][rows] = True
+            contributed[group_of[name]][joined.rows[joined.rank <= deepest]] = True
     whole = {name: tuple(evaluation.mean().values()) for name, evaluation in evaluations.items()}
     groups_of = np.sum([*contributed.values()], axis=0)
     owned = {group: rows & (groups_of == 1) for group, rows in contributed.items()}

@@ -407,9 +407,9 @@ class _Search:
                 f"{many(len(rest), 'query')} without judgments fused by {overall}, the best "
                 f"on {many(len(everything), 'query')}"
             )
-        joined = PairTable.joined(parts)
-        place = {query: number for number, query in enumerate(joined.queries.shown())}
-        table = of_queries(joined, np.array([place[query] for query in known if query in place], dtype=np.int64))
+        table = PairTable.joined(parts)
+        place = {query: number for number, query in enumerate(known)}
+        table = of_queries(table, np.argsort([place[query] for query in table.queries.shown()]))
         method = self.candidates[0].method
         settings = {
             "method": method,
