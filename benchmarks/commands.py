@@ -134,7 +134,6 @@ SHARED = (
     "evaluate {qrels} {a} {b}",
     "evaluate {large_qrels} {large_a}",
     "compare {qrels} {a} {b}",
-    "compare {qrels} {a} {b} --draws 100000",
 )
 _TURNS = 3
 _LEAST = 0.05  # seconds above start-up that a size needs to count for the exponent

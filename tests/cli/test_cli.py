@@ -158,7 +158,7 @@ def test_the_number_of_jobs_changes_nothing_that_is_printed():
 
 
 def test_fewer_jobs_than_one_are_refused():
-    for command in ("compare", "evaluate", "bench"):
+    for command in ("compare", "evaluate"):
         done = run(command, QRELS, BM25, KEYWORD, "--jobs", "0")
         assert done.returncode == 2
         assert "0 is not in the range" in done.stderr

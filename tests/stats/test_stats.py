@@ -370,17 +370,6 @@ def test_the_number_of_threads_does_not_matter():
     assert len(said) == 1
 
 
-@pytest.mark.parametrize("jobs", [2, 3])
-@pytest.mark.parametrize("queries", [12, 1500])
-def test_the_number_of_jobs_does_not_matter(queries, jobs):
-    rng = np.random.default_rng(7)
-    table = (rng.integers(0, 6, (queries, 4)) - rng.integers(0, 6, (queries, 4))) / 5
-    # Several blocks of draws.
-    for test in (stats.randomization_test, stats.max_t):
-        alone = test(table, draws=9000, seed=3)
-        assert test(table, draws=9000, seed=3, jobs=jobs).p.tolist() == alone.p.tolist()
-
-
 MEMORY = r"""
 import re
 import numpy as np

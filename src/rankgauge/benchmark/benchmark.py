@@ -296,7 +296,6 @@ class Benchmark:
         baseline: str | None = None,
         design: Design | None = None,
         errors: Errors = "raise",
-        jobs: int = 1,
     ) -> BenchmarkComparison:
         """Compare the quality, latency, and cost of the runs so far.
 
@@ -308,7 +307,6 @@ class Benchmark:
                 the first measure.
             errors: ``raise`` to raise an error for failed queries; ``empty`` to count their
                 rankings as empty.
-            jobs: As for :func:`compare`.
 
         Raises:
             InputError: With fewer than two runs, runs over different queries, or refused runs.
@@ -316,7 +314,7 @@ class Benchmark:
         if baseline is not None:
             known_name("run", baseline, self._runs)
         runs = tuple(self._runs.values())
-        return compare_runs(runs, measures, baseline=baseline, design=design, errors=errors, jobs=jobs)
+        return compare_runs(runs, measures, baseline=baseline, design=design, errors=errors)
 
 
 class _Temporary:

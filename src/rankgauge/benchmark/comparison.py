@@ -168,7 +168,6 @@ def compare_runs(
     baseline: str | None = None,
     design: Design | None = None,
     errors: Errors = "raise",
-    jobs: int = 1,
 ) -> BenchmarkComparison:
     """Compare the runs of a benchmark with a baseline; arguments as for `Benchmark.compare`."""
     if len(runs) < 2:
@@ -197,7 +196,6 @@ def compare_runs(
         correction=chosen.correction,
         interval=chosen.interval,
         draws=chosen.draws,
-        jobs=jobs,
     )
     known = {evaluation.run_name: evaluation.input_findings for evaluation in comparison.evaluations}
     findings = {run.name: run.tally.findings(known[run.name]) for run in runs}

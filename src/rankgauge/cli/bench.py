@@ -67,7 +67,6 @@ def bench(
         flag_value="worst",
     ),
     page: str | None = option("Also write a report as one HTML file.", "--report FILE"),
-    jobs: options.Jobs = option("Test differences in N threads; the numbers are the same.", "N", default=1),
     saving: options.Saving,
     out: Output = output_format("Show all differences, latency, cost, and the whole diagnosis."),
 ) -> int:
@@ -104,7 +103,7 @@ def bench(
         click.echo(f"error: {for_terminal(name)} was not run: {error}\n", err=True)
     with working("comparing"):
         measured = plan.measures or None
-        shown = _PrintedResult.of(benchmark, measured, baseline or plan.baseline, errors, jobs=jobs)
+        shown = _PrintedResult.of(benchmark, measured, baseline or plan.baseline, errors)
     shown.print(out, None if diagnosed is None else _diagnosis(benchmark, diagnosed, shown, errors))
     hints = () if plan.file.data or "hashing" not in benchmark.runs else (options.NO_MODEL,)
     for note in (*benchmark.collection.notes, *benchmark.notes, *hints):
@@ -185,15 +184,13 @@ class _PrintedResult:
         measures: Sequence[str] | None,
         baseline: str | None,
         errors: Literal["raise", "empty"],
-        *,
-        jobs: int,
     ) -> _PrintedResult:
         runs = list(bench.runs.values())
         if len(runs) == 1:
             return cls(runs, [runs[0].evaluate(measures, errors=errors)], None)
         # A baseline excluded by --only is not an error.
         chosen = baseline if baseline in bench.runs else None
-        comparison = bench.compare(measures, baseline=chosen, errors=errors, jobs=jobs)
+        comparison = bench.compare(measures, baseline=chosen, errors=errors)
         return cls(runs, comparison.comparison.evaluations, comparison)
 
     @property

@@ -478,7 +478,7 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
             run, or those of all evaluations.
         duplicates: As for :func:`evaluate`.
         undefined: As for :func:`evaluate`.
-        jobs: Number of threads; the results do not depend on it.
+        jobs: Number of threads that read and evaluate runs; the results do not depend on it.
 
     Raises:
         InputError: With fewer than two runs, two runs of the same name, fewer than two queries, or
@@ -521,7 +521,7 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     )
     wanted = tuple(dict.fromkeys([*declared, *shown]))
     if runs is None:
-        return _compared([select(e, wanted) for e in evaluations], design, jobs=jobs)
+        return _compared([select(e, wanted) for e in evaluations], design)
     judged = prepare_judgments(qrels, make_plan(wanted).reads)
     truth = Qrels.of(judged)
     policy, ids = read_queries(queries)
@@ -544,7 +544,7 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     evaluations, outlines = [e for e, _ in pairs_of], [outline for _, outline in pairs_of]
     _check_common(truth, outlines)
     inputs = tuple(findings_of_inputs(truth, outlines, evaluations, declared[0]))
-    return _compared(evaluations, design, inputs, jobs=jobs)
+    return _compared(evaluations, design, inputs)
 
 
 def _comparable(source: Any, *, common: bool) -> list[Evaluation]:
@@ -625,12 +625,11 @@ def _compared(
     inputs: tuple[Finding, ...] = (),
     *,
     earlier: SignFlips | None = None,
-    jobs: int = 1,
 ) -> Comparison:
     """Compare evaluations; `inputs` are findings about judgments and rankings."""
     if len(evaluations[0].query_ids) < 2:
         raise InputError("one query is too few for a comparison", where="judgments", fix="judge more queries")
-    work = Computation(evaluations, design, jobs=jobs, earlier=earlier)
+    work = Computation(evaluations, design, earlier=earlier)
     named = work.named
     run_differences = tuple(withhold_verdict(d, named[d.run], named[d.baseline]) for d in work.differences())
     own = findings_of_evaluations(evaluations, design, run_differences)

@@ -455,14 +455,12 @@ class Computation:
         evaluations: One evaluation for each run.
         design: What is compared and how differences are tested.
         level: Confidence level of the intervals.
-        jobs: Number of threads.
         earlier: Sums of earlier values of the same queries: only changed queries are added again.
     """
 
     evaluations: Sequence[Evaluation]
     design: Design
     level: float = _LEVEL
-    jobs: int = 1
     earlier: SignFlips | None = None
 
     @cached_property
@@ -504,7 +502,7 @@ class Computation:
         excluded = np.isnan(self._tests.table[0]).any(axis=0)
         if excluded.any():
             table = self._tests.table[:1, :, ~excluded]
-            flips = SignFlips.of(table, flips.keys[~excluded], self.design.draws, jobs=self.jobs)
+            flips = SignFlips.of(table, flips.keys[~excluded], self.design.draws)
         pairs = list(combinations(self.names, 2))
         p = flips.max_t([self._place((*pair, measure)) for pair in pairs])
         return [
@@ -524,7 +522,7 @@ class Computation:
         earlier = self.earlier
         if earlier and earlier.whole.shape == table.shape and (earlier.keys == keys).all():
             return earlier.updated(table)
-        return SignFlips.of(table, keys, self.design.draws, jobs=self.jobs)
+        return SignFlips.of(table, keys, self.design.draws)
 
     @cached_property
     def _tests(self) -> _Table:

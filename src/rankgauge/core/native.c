@@ -3928,9 +3928,9 @@ flip_signs(PyObject *Py_UNUSED(module), PyObject *args)
                                    (table[2][signs[2][i]] + table[3][signs[3][i]]);
                     }
                 }
-            }
-            if (!proceed(&work, some * draws * GROUPS)) {
-                goto done;
+                if (!proceed(&work, some * SPAN * GROUPS)) {
+                    goto done;
+                }
             }
         }
     }

@@ -22,7 +22,6 @@ import numpy.typing as npt
 
 from rankgauge.core import native
 from rankgauge.core.ids import id_bytes
-from rankgauge.core.threads import check_jobs, map_in_threads
 from rankgauge.errors import InputError
 from rankgauge.stats.arrays import (
     TIE,
@@ -43,7 +42,6 @@ from rankgauge.stats.intervals import Interval
 _ENUMERATED = 16  # up to this many changed queries, all sign patterns are enumerated
 _TILE = 1024  # queries: their signs in a block of draws fit the cache
 _BLOCK = 64  # draws
-_AT_ONCE = 256  # blocks of draws after which a thread can be stopped
 # Signs of eight draws, by the byte that has their bits.
 _SIGNS = 1.0 - 2.0 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
 # A group, a column, and the column of the group to subtract, if any.
@@ -88,10 +86,10 @@ class SignFlips:
     sums: FloatArray
 
     @classmethod
-    def of(cls, table: FloatArray, keys: npt.NDArray[np.uint64], draws: int, *, jobs: int = 1) -> SignFlips:
+    def of(cls, table: FloatArray, keys: npt.NDArray[np.uint64], draws: int) -> SignFlips:
         """Return the sums of (G, K, Q) differences, which are 0 where a query does not count."""
         whole, unit = whole_numbers(table, joint=True)
-        return cls(whole, unit, keys, _flipped_sums(whole, keys, draws, jobs))
+        return cls(whole, unit, keys, _flipped_sums(whole, keys, draws))
 
     def updated(self, table: FloatArray) -> SignFlips:
         """Return the sums of other differences of the same queries, equal to those by `of`."""
@@ -133,26 +131,18 @@ def _column(parts: FloatArray, place: _Place) -> FloatArray:
     return parts[group, column] if other is None else parts[group, column] - parts[group, other]
 
 
-def _flipped_sums(whole: FloatArray, keys: npt.NDArray[np.uint64], draws: int, jobs: int = 1) -> FloatArray:
+def _flipped_sums(whole: FloatArray, keys: npt.NDArray[np.uint64], draws: int) -> FloatArray:
     """Return the (G, K, draws) sums of (G, K, Q) integers with random signs."""
     columns = np.ascontiguousarray(whole.reshape(math.prod(whole.shape[:2]), len(keys)))
-    count = -(-draws // _BLOCK)
-    check_jobs(jobs)
-
-    def summed(blocks: range) -> FloatArray:
-        sums = np.zeros((len(columns), len(blocks), _BLOCK))
-        if native.core is not None:
-            native.core.flip_signs(columns, keys, blocks.start, sums)
-            return sums
-        for place, start in product(range(len(blocks)), range(0, len(keys), _TILE)):
+    sums = np.zeros((len(columns), -(-draws // _BLOCK), _BLOCK))
+    if native.core is not None:
+        native.core.flip_signs(columns, keys, 0, sums)
+    else:
+        for block, start in product(range(sums.shape[1]), range(0, len(keys), _TILE)):
             part = slice(start, start + _TILE)
-            octets = _random_words(keys[part], np.array([blocks[place]])).astype("<u8").view(np.uint8)
-            sums[:, place] += columns[:, part] @ _SIGNS.take(octets.ravel(), axis=0).reshape(-1, _BLOCK)
-        return sums
-
-    some = min(-(-count // jobs), _AT_ONCE)
-    parts = map_in_threads(summed, (range(count)[first : first + some] for first in range(0, count, some)), jobs)
-    return np.concatenate([*parts], axis=1).reshape(len(columns), -1)[:, :draws].reshape(*whole.shape[:2], draws)
+            octets = _random_words(keys[part], np.array([block])).astype("<u8").view(np.uint8)
+            sums[:, block] += columns[:, part] @ _SIGNS.take(octets.ravel(), axis=0).reshape(-1, _BLOCK)
+    return sums.reshape(len(columns), -1)[:, :draws].reshape(*whole.shape[:2], draws)
 
 
 def _all_sums(column: FloatArray) -> FloatArray:
@@ -163,9 +153,7 @@ def _all_sums(column: FloatArray) -> FloatArray:
     return sums
 
 
-def randomization_test(
-    differences: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, jobs: int = 1
-) -> RandomizationTest:
+def randomization_test(differences: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> RandomizationTest:
     """Test the mean difference by two-sided randomization with sign flips (Fisher 1935).
 
     Null hypothesis: A and B are exchangeable within each query. p is the share of sign patterns
@@ -178,7 +166,6 @@ def randomization_test(
         differences: (Q,) or (Q, M), at least two queries.
         draws: Number of random patterns.
         seed: Seed of the draws; see :func:`seed_of`.
-        jobs: Number of threads; p does not depend on it.
 
     Returns:
         The test, with `p` of shape (M,), or (1,) for (Q,) differences.
@@ -188,12 +175,12 @@ def randomization_test(
         [0.25]
     """
     table = table_of(differences)
-    flips = _sign_flips(table.T[:, None], draws, seed, jobs)
+    flips = _sign_flips(table.T[:, None], draws, seed)
     p = np.array([flips.p((column, 0, None)) for column in range(table.shape[1])])
     return RandomizationTest("randomization", p, np.count_nonzero(table, axis=0) <= _ENUMERATED, draws, seed)
 
 
-def max_t(differences: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, jobs: int = 1) -> RandomizationTest:
+def max_t(differences: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> RandomizationTest:
     """Test M comparisons with p-values corrected by single-step max-T (Westfall and Young 1993).
 
     Null hypothesis of the family: the systems do not differ in any comparison. The same signs are
@@ -206,7 +193,6 @@ def max_t(differences: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, job
         differences: (Q, M) differences of M comparisons.
         draws: Number of random patterns.
         seed: Seed of the draws.
-        jobs: As in :func:`randomization_test`.
 
     Returns:
         The test, with corrected `p` of shape (M,).
@@ -217,16 +203,16 @@ def max_t(differences: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, job
         [0.0625, 0.875]
     """
     table = table_of(differences)
-    flips = _sign_flips(table.T[:, None], draws, seed, jobs)
+    flips = _sign_flips(table.T[:, None], draws, seed)
     p = flips.max_t([(column, 0, None) for column in range(table.shape[1])])
     return RandomizationTest("max-T", p, np.full(len(p), len(flips.keys) <= _ENUMERATED), draws, seed)
 
 
-def _sign_flips(table: FloatArray, draws: int, seed: int, jobs: int) -> SignFlips:
+def _sign_flips(table: FloatArray, draws: int, seed: int) -> SignFlips:
     """Draw the signs of queries that are known by their numbers, without those that do not differ."""
     check_draws(draws, seed)
     table = table[..., table.any(axis=(0, 1))]
-    return SignFlips.of(table, query_keys((b"%d" % n for n in range(table.shape[-1])), seed), draws, jobs=jobs)
+    return SignFlips.of(table, query_keys((b"%d" % n for n in range(table.shape[-1])), seed), draws)
 
 
 def tukey_hsd(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> RandomizationTest:
