@@ -314,6 +314,9 @@ def _of_arrow(column: Any) -> Ids | IdRuns | None:
     """Read a pyarrow array or chunked array."""
     if column.null_count or not len(column):
         return None
+    heads = _heads(column, _changes_of_arrow) if str(column.type) in _OFFSETS else None
+    if heads is not None:
+        return _runs(_of_arrow(column.take(heads)), heads, len(column))
     if hasattr(column, "chunks"):
         try:
             column = column.combine_chunks()
@@ -330,12 +333,7 @@ def _of_arrow(column: Any) -> Ids | IdRuns | None:
         # Not every pyarrow with view types can cast them.
         with suppress(NotImplementedError):
             column, kind = column.cast(_LARGE[kind]), _LARGE[kind]
-    if kind not in _OFFSETS:
-        return None
-    heads = _heads(column, _changes_of_arrow)
-    if heads is None:
-        return _of_text(column, _OFFSETS[kind])
-    return _runs(_of_text(column.take(heads), _OFFSETS[kind]), heads, len(column))
+    return _of_text(column, _OFFSETS[kind]) if kind in _OFFSETS else None
 
 
 def _changes_of_arrow(chunk: Any) -> IntArray:
