@@ -2,11 +2,14 @@
 
 import os
 import signal
+import warnings
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 from servers import database_of, installed_programs, postgres_of
+
+from rankgauge.core import native
 
 _CALM = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
@@ -31,6 +34,13 @@ if not hasattr(signal, "SIGKILL"):
 
 # Shells let background jobs ignore Ctrl-C, and processes started by tests would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _warned():
+    """Warn of a missing core now, since a test that removes the core would be the first to do it."""
+    with warnings.catch_warnings(action="ignore"):
+        native.warn_if_missing()
 
 
 @pytest.fixture(scope="session", autouse=True)
