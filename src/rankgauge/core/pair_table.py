@@ -134,7 +134,7 @@ class PairTable(Frozen):
         np.greater(values[1:], values[:-1], out=steps[0, 1:-1])
         np.less(values[1:], values[:-1], out=steps[1, 1:-1])
         steps[:, self.offsets] = False
-        up, down = np.diff(np.cumsum(steps, axis=1)[:, self.offsets]) > 0
+        up, down = np.logical_or.reduceat(steps, self.offsets[:-1], axis=1)
         uneven, long = up | down, sizes >= (2 if self.paired else 3)
         rising, varied = (int((long & kind).sum()) for kind in (up & ~down, uneven))
         return rising, varied, bool((sizes > 1).any()), bool(uneven.any())
