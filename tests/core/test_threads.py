@@ -60,7 +60,8 @@ def test_the_error_is_that_of_the_first_item_that_has_one(jobs):
         list(map_in_threads(answer, range(6), jobs))
 
 
-def test_an_interrupt_ends_all_threads():
+@pytest.mark.parametrize("nested", [False, True])
+def test_an_interrupt_ends_all_threads(nested):
     begun, ended = threading.Barrier(3), []
 
     def answer(number):
@@ -71,34 +72,16 @@ def test_an_interrupt_ends_all_threads():
         finally:
             ended.append(number)
 
+    def answers(numbers):
+        return list(map_in_threads(answer, numbers, 2))
+
     def items():
-        yield from (0, 1)
+        yield from [(0, 1)] if nested else (0, 1)
         begun.wait(10)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        list(map_in_threads(answer, items(), 2))
-    assert sorted(ended) == [0, 1]
-
-
-def test_the_end_of_a_thread_ends_its_own_threads():
-    begun, ended = threading.Barrier(3), []
-
-    def answer(number):
-        try:
-            begun.wait(10)
-            while True:
-                check_stopped()
-        finally:
-            ended.append(number)
-
-    def items():
-        yield 0
-        begun.wait(10)
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        list(map_in_threads(lambda _: list(map_in_threads(answer, (0, 1), 2)), items(), 2))
+        list(map_in_threads(answers if nested else answer, items(), 2))
     assert sorted(ended) == [0, 1]
 
 

@@ -71,7 +71,7 @@ def _map(function: Callable[[_T], _R], items: Iterable[_T], jobs: int) -> Iterat
 
 
 def default_jobs(sources: Iterable[Any]) -> int:
-    """Return the number of usable cores if any of the sources is a large file, else 1."""
+    """Return the number of usable cores if any of the sources is a file of 50 MiB or more, else 1."""
     paths = [source for source in sources if isinstance(source, str | os.PathLike)]
     large = any(os.path.isfile(path) and os.path.getsize(path) >= LARGE_FILE for path in paths)  # noqa: PTH113, PTH202
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -83,7 +83,7 @@ def id_change(run_ids: Iterable[str], known: Iterable[str], item: str = "") -> t
     if way is not None:
         known_as = _known(way, theirs)
         found = {value: _candidates(way, known_as, value) for value in sorted(ours - theirs)}
-    # Documents of the same name in several folders cannot be told apart.
+    # If files in several folders have the same name, an id without a folder is ambiguous.
     ambiguous = any(len(others) > 1 for others in found.values())
     pairs = [] if ambiguous else [(value, others[0]) for value, others in found.items() if others]
     met = len(ours & theirs)

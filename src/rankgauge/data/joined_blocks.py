@@ -317,7 +317,7 @@ def join_parts(
     parts, queries = file.parts(jobs), [np.zeros(0, np.int64)]
 
     def noted(block: JoinedBlock) -> _T:
-        # Hashes of ids; equal ones of different ids only cost time.
+        # Different ids with equal hashes only cost time: the file is then read by one thread.
         queries.extend([block.summary.numbers, np.fromiter(map(hash, block.unknown), np.int64, len(block.unknown))])
         return function(block)
 
