@@ -34,6 +34,7 @@ MEASURES = [
     "P@2",
     "R@5",
     "Success@1",
+    "Success@20",
     "infAP(rel=2)",
     "Bpref",
     "ERR@3",
