@@ -18,7 +18,6 @@ from rankgauge.answers.diagnosis import CAUSES, MAIN_MEASURES
 from rankgauge.comparison.comparison import compare
 from rankgauge.core.text import keep, lower_first, many
 from rankgauge.errors import RankgaugeError
-from rankgauge.evaluation.result import Evaluation
 from rankgauge.rendering.tables import Cell, Detail, Table, shorten
 from rankgauge.reports import evaluations
 from rankgauge.reports.registry import Options, Report
@@ -212,10 +211,10 @@ def _diagnosis_data(several: Sequence[AnswerDiagnosis], _options: Options) -> Ta
     return Table(("system", *first.columns), tuple(rows))
 
 
-_PLAIN = evaluations.REPORTS[Evaluation]
+_PLAIN = evaluations.REPORTS["Evaluation"]
 
 
 REPORTS = {
-    AnswerDiagnosis: Report(_blocks, _diagnosis_data, several=True),
-    AnswerEvaluation: replace(_PLAIN, blocks=_compared),
+    "AnswerDiagnosis": Report(_blocks, _diagnosis_data, several=True),
+    "AnswerEvaluation": replace(_PLAIN, blocks=_compared),
 }

@@ -82,7 +82,7 @@ def _exploration(exploration: Exploration, options: Options) -> Iterator[Table]:
 
 
 REPORTS = {
-    BenchmarkComparison: Report(_blocks),
-    BenchmarkRun: Report(_costs, lambda runs, _options: cost_table(runs), several=True),
-    Exploration: Report(_exploration),
+    "BenchmarkComparison": Report(_blocks),
+    "BenchmarkRun": Report(_costs, lambda runs, _options: cost_table(runs), several=True),
+    "Exploration": Report(_exploration),
 }

@@ -173,7 +173,7 @@ def _annotation(finding: Finding) -> Annotation:
 
 
 REPORTS = {
-    CheckResult: Report(
+    "CheckResult": Report(
         _check_blocks,
         formats={"github": lambda result, _: annotation_lines(map(_annotation, result.findings), "rankgauge check")},
     )

@@ -7,20 +7,19 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby, zip_longest
+from typing import TYPE_CHECKING
 
-from rankgauge.comparison import Trend
-from rankgauge.comparison.comparison import Comparison, PairedComparison
-from rankgauge.comparison.run_diff import DocumentDiff, QueryDiff, RunDiff
 from rankgauge.core.text import keep, many
-from rankgauge.distributed import DistributedComparison
 from rankgauge.errors import InputError
-from rankgauge.evaluation.sensitivity import TieReport
 from rankgauge.measures.measure import Measure, parse, parse_all
 from rankgauge.rendering.tables import Cell, Detail, Signed, Table, by_column
 from rankgauge.reports.evaluations import grids, is_grid
 from rankgauge.reports.registry import Options, Report
-from rankgauge.store import HistoryEntries, HistoryEntry
-from rankgauge.store.entries import means_of
+
+if TYPE_CHECKING:
+    from rankgauge.comparison.comparison import PairedComparison
+    from rankgauge.comparison.run_diff import DocumentDiff, QueryDiff, RunDiff
+    from rankgauge.store import HistoryEntries, HistoryEntry
 
 
 def comparison_tables(comparison: PairedComparison, options: Options) -> Iterator[Table]:
@@ -162,6 +161,8 @@ _SHORT, _HASH = 8, 40
 
 def _entries(entries: HistoryEntries, options: Options, *, plain: bool = False) -> Table:
     """Return one row for each evaluation; `plain` has full times, fingerprints, and commits, and empty columns."""
+    from rankgauge.store.entries import means_of
+
     shown = entries if options.last is None else entries[-options.last :]
     names = _names(shown, options.measures)
     known = [means_of(shown, parse(name)) for name in names]
@@ -248,23 +249,25 @@ def _names(entries: Sequence[HistoryEntry], measures: Sequence[str | Measure]) -
 
 
 def _json(entries: HistoryEntries, options: Options) -> str:
+    from rankgauge.store import HistoryEntries
+
     shown = entries if options.last is None else entries[-options.last :]
     return HistoryEntries(shown).to_json() + "\n"
 
 
 REPORTS = {
-    Comparison: Report(comparison_tables),
-    DistributedComparison: Report(comparison_tables),
-    RunDiff: Report(_diff_blocks),
-    TieReport: Report(
+    "Comparison": Report(comparison_tables),
+    "DistributedComparison": Report(comparison_tables),
+    "RunDiff": Report(_diff_blocks),
+    "TieReport": Report(
         lambda ties, options: [ties.table(per_query=options.per_query)],
         lambda ties, options: ties.table(per_query=options.per_query),
     ),
-    HistoryEntries: Report(
+    "HistoryEntries": Report(
         lambda entries, options: [_entries(entries, options)],
         lambda entries, options: _entries(entries, options, plain=True),
         {"json": _json},
     ),
-    HistoryEntry: Report(_entry),
-    Trend: Report(lambda trend, options: [trend.table(options.last)]),
+    "HistoryEntry": Report(_entry),
+    "Trend": Report(lambda trend, options: [trend.table(options.last)]),
 }

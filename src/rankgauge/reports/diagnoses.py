@@ -267,4 +267,4 @@ def _slices(diagnosis: Diagnosis) -> Table:
     )
 
 
-REPORTS = {Diagnosis: Report(lambda diagnosis, _: diagnosis_tables(diagnosis))}
+REPORTS = {"Diagnosis": Report(lambda diagnosis, _: diagnosis_tables(diagnosis))}

@@ -157,4 +157,4 @@ def _trec_line(name: str, query: str, measure: Measure, value: float) -> str:
     return f"{name:<22}\t{for_terminal(query)}\t{shown}\n"
 
 
-REPORTS = {Evaluation: Report(_blocks, _data, {"trec": _trec}, several=True)}
+REPORTS = {"Evaluation": Report(_blocks, _data, {"trec": _trec}, several=True)}

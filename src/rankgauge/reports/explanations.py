@@ -236,7 +236,7 @@ def _fit_notes(reproduction: Reproduction) -> tuple[str, ...]:
 
 
 REPORTS = {
-    Explanation: Report(_explanation_blocks),
-    Reconciliation: Report(_reconciliation_blocks),
-    Reproduction: Report(_reproduction),
+    "Explanation": Report(_explanation_blocks),
+    "Reconciliation": Report(_reconciliation_blocks),
+    "Reproduction": Report(_reproduction),
 }

@@ -138,4 +138,4 @@ def _case(check: GateCheck, *, strict: bool) -> dict[str, str]:
     }
 
 
-REPORTS = {GateResult: Report(formats={"junit": _junit, "github": _github})}
+REPORTS = {"GateResult": Report(formats={"junit": _junit, "github": _github})}

@@ -133,7 +133,7 @@ def render(result: Result | Sequence[Result], format: str = "table", options: Op
         raise InputError("there are no results to report", fix="pass at least one")
     kind, report = type(results[0]), Report()
     if kind.__name__ in _MODULES:
-        report = importlib.import_module(f"rankgauge.reports.{_MODULES[kind.__name__]}").REPORTS[kind]
+        report = importlib.import_module(f"rankgauge.reports.{_MODULES[kind.__name__]}").REPORTS[kind.__name__]
     known = dict.fromkeys((*FORMATS, *report.formats))
     if format not in known:
         raise UnknownName.of("format", format, known)
