@@ -21,6 +21,7 @@ from rankgauge.core.text import inflect, many
 from rankgauge.errors import InputError
 from rankgauge.evaluation.result import Evaluation, JudgeCorrection, comparable_means, correct_differences, of_answers
 from rankgauge.measures.measure import Measure, one_of, parse
+from rankgauge.stats.intervals import interval_around
 from rankgauge.stats.resampling import SignFlips, query_keys
 
 Test: TypeAlias = Literal["randomization", "t", "wilcoxon", "tukey-hsd"]
@@ -637,9 +638,9 @@ class Computation:
         # The draws are the same for either baseline.
         gained = np.sort(-moved) if mean < 0 else moved
         if design.interval == "conservative":
-            low, high = stats.mean_interval(gained, self.level)
+            low, high = interval_around((abs(mean), sd), gained, self.level)
         elif design.interval == "t":
-            _, low, high, *_ = astuple(stats.t_interval(gained, self.level))
+            _, low, high, *_ = astuple(stats.t_interval_from_moments(abs(mean), sd, len(gained), self.level))
         else:
             drawn = stats.bootstrap_interval(gained, self.level, design.draws, design.seed, method=design.interval)
             _, low, high, *_ = astuple(drawn)

@@ -234,11 +234,16 @@ def mean_interval(differences: npt.ArrayLike, level: float = 0.95) -> tuple[floa
     """
     values = one_column(differences)
     check_share(level, "level")
+    return interval_around(moments(values), values, level)
+
+
+def interval_around(both: tuple[float, float], values: FloatArray, level: float) -> tuple[float, float]:
+    """Return :func:`mean_interval` of values whose mean and standard deviation are known."""
     top = float(np.abs(values).max())
     if 0 < top < _TINY:
         low, high = mean_interval(values / top, level)
         return low * top, high * top
-    mean, sd = moments(values)
+    mean, sd = both
     skew = _skewness(values, mean, sd)
     low, high = (
         _lower_bound(side, (1 + level) / 2, beyond_worst(side, center, tail), (center, sd))
