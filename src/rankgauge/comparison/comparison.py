@@ -420,13 +420,9 @@ def design_object(design: Design) -> dict[str, Any]:
 
 def difference_object(d: Difference) -> dict[str, Any]:
     """Return a difference as a dictionary."""
-    tested = d.verdict is not None
     return asdict(d) | {
         "measure": str(d.measure),
-        "mean": d.mean,
-        "baseline_mean": d.baseline_mean,
-        "effect": d.effect,
-        "detectable": d.detectable if tested else None,
+        "detectable": None if d.verdict is None else d.detectable,
     }
 
 
