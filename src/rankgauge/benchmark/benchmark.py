@@ -72,7 +72,6 @@ class Benchmark:
             collection = Collection() if collection is None else Collection.load(collection)
         self.collection: Collection = collection
         self._corpus = Corpus(collection, progress=progress)
-        self.progress = progress
         judgments = self.collection.qrels if qrels is None else qrels
         self._given = Qrels.of({} if judgments is None else judgments)
         self._added: dict[str, Query] = {}
@@ -242,7 +241,6 @@ class Benchmark:
             queries=self.queries,
             store=self.store,
             keeper=self._keeper,
-            progress=self.progress,
             name=name,
             retriever=retriever,
             limits=limits,

@@ -24,6 +24,7 @@ from rankgauge.formats.delimited import csv_line
 from rankgauge.retrievers.protocol import has_index
 
 _LEVEL = 0.95
+_WARMUP = 3  # queries before timing
 
 
 @dataclass(frozen=True)
@@ -156,12 +157,12 @@ def _ranks(count: int, share: float) -> tuple[int, int]:
 
 
 def measure_latency(
-    retriever: Any, queries: Sequence[Query], k: int, *, limits: Limits, warmup: int = 3, bar: Progress | None = None
+    retriever: Any, queries: Sequence[Query], k: int, *, limits: Limits, bar: Progress | None = None
 ) -> Latency:
     """Time a retriever: single queries in sequence, after a warm-up, without retries."""
     batch = 1 if limits.batch is not None or has_index(retriever) else None
     alone = replace(limits, concurrency=1, batch=batch, retries=0)
-    send_queries(retriever, list(queries)[:warmup], k, limits=alone, record=lambda _: None)
+    send_queries(retriever, list(queries)[:_WARMUP], k, limits=alone, record=lambda _: None)
     seconds: dict[str, float] = {}
     failures = 0
 
@@ -175,7 +176,7 @@ def measure_latency(
             bar.step(failed=response.hits is None)
 
     send_queries(retriever, queries, k, limits=alone, record=record)
-    return Latency(seconds, failures, min(warmup, len(queries)))
+    return Latency(seconds, failures, min(_WARMUP, len(queries)))
 
 
 # ---- time and memory

@@ -145,7 +145,6 @@ class Session:
         queries: The queries.
         store: The folder of all responses.
         keeper: The object that removes a temporary folder when it is garbage collected.
-        progress: Whether to show progress; None for the default.
         name: The name of the run.
         retriever: The retriever.
         limits: Limits for its calls.
@@ -160,7 +159,6 @@ class Session:
     queries: Mapping[str, Query]
     store: Path
     keeper: object
-    progress: bool | None
     name: str
     retriever: Any
     limits: Limits
@@ -300,7 +298,7 @@ class Session:
             limits=self.limits.to_dict(),
         )
         costs = _UsageRecorder(self.retriever, journal)
-        with show_progress(self.name, len(queries), done=done, wanted=self.progress) as bar:
+        with show_progress(self.name, len(queries), done=done, wanted=self.corpus.progress) as bar:
 
             def record(response: Response) -> None:
                 journal.append(response)
@@ -329,7 +327,7 @@ class Session:
         # A fixed random sample: the first queries of a file are often similar.
         lot = drawn((query.encode() for query in queries), 0)[:timed]
         chosen = [queries[query.decode()] for query in lot]
-        wanted = self.progress
+        wanted = self.corpus.progress
         with show_progress(f"{self.name}: latency", len(chosen), wanted=wanted) as bar:
             latency = measure_latency(self.retriever, chosen, self.k, limits=self.limits, bar=bar)
         self._journal.note(latency=asdict(latency))
