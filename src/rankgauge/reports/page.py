@@ -50,7 +50,6 @@ from rankgauge.reports.sections import (
     page,
 )
 
-_MOST_LOOKED = 8
 _ENDS = ("best", "worst")
 _SURE = ("better", "worse")
 _LOOKED = 10
@@ -508,11 +507,11 @@ class _Report:
         """Yield headings with example queries."""
         if not self.runs:
             return
-        lost = queries.losses(_MOST_LOOKED)
+        lost = queries.losses()
         if lost:
             text = "Sorted by the loss of the run that loses most."
             yield f"Largest losses against {self.base}", text, queries.details(lost)
-        hard = queries.hard(_MOST_LOOKED, lost)
+        hard = queries.hard(lost)
         if hard and self.comparison:
             text = "Every run is below its mean. Lowest values first."
             yield "Hard for every run", text, queries.details(hard)

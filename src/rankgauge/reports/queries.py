@@ -19,6 +19,7 @@ from rankgauge.measures.measure import Measure
 from rankgauge.rendering.tables import Table, shorten
 
 _DEPTH = 10
+_MOST_LOOKED = 8
 _MOST_MISSED = 12
 _MOST_COLUMNS = 2
 _DIGITS = 4
@@ -52,7 +53,7 @@ class Queries:
         """-1 if lower is better, otherwise 1."""
         return -1.0 if self.measure.declaration.better == "lower" else 1.0
 
-    def losses(self, most: int) -> list[str]:
+    def losses(self) -> list[str]:
         """Return the queries with the largest losses against the baseline, largest first."""
         loss_of: dict[int, float] = {}
         columns = {e.run_name: e.counted(self.measure).tolist() for e in self.evaluations}
@@ -61,9 +62,9 @@ class Queries:
             apart = [self.sign * (v - value) for v in others if not math.isnan(v - value)]
             if apart and min(apart) < -TOLERANCE:
                 loss_of[place] = min(apart)
-        return [self.ids[p] for p in sorted(loss_of, key=lambda p: (loss_of[p], p))[:most]]
+        return [self.ids[p] for p in sorted(loss_of, key=lambda p: (loss_of[p], p))[:_MOST_LOOKED]]
 
-    def hard(self, most: int, but: Sequence[str] = ()) -> list[str]:
+    def hard(self, but: Sequence[str]) -> list[str]:
         """Return the queries in which every run is below its mean, worst first, except `but`."""
         columns = [e.counted(self.measure).tolist() for e in self.evaluations]
         means = [e.mean()[str(self.measure)] for e in self.evaluations]
@@ -75,7 +76,7 @@ class Queries:
             known = query not in but and not any(column[place] for column in undefined)
             if known and max(gains) < -TOLERANCE:
                 best[place] = max(self.sign * column[place] for column in columns)
-        return [self.ids[p] for p in sorted(best, key=lambda p: (best[p], p))[:most]]
+        return [self.ids[p] for p in sorted(best, key=lambda p: (best[p], p))[:_MOST_LOOKED]]
 
     def details(self, queries: Sequence[str]) -> list[dict[str, Any]]:
         """Return the queries with the first documents of every run, for the template of the page."""
