@@ -105,9 +105,10 @@ def compare_sums(  # noqa: PLR0917 - results of the workers
     for (run, name), value in values.items():
         means[run][name] = mean_of(name, value, skip_undefined=skip_undefined)
     tested = [key for key in sums if parse(key[2]) in design.tested]
+    moments = {key: moments_of(total, spreads.get(key)) for key, total in sums.items()}
     raw = []
     for key in tested:
-        mean, sd = moments_of(sums[key], spreads.get(key))
+        mean, sd = moments[key]
         varied = sums[key].queries >= 2 and (mean or sd)
         raw.append(stats.t_test_from_moments(mean, sd, sums[key].queries).p if varied else 1.0)
     corrected = dict(zip(tested, zip(raw, CORRECTIONS[design.correction](raw).tolist(), strict=True), strict=True))
@@ -117,7 +118,7 @@ def compare_sums(  # noqa: PLR0917 - results of the workers
     for key, total in sums.items():
         run, base, name = key
         spread = spreads.get(key)
-        mean, sd = moments_of(total, spread)
+        mean, sd = moments[key]
         sample = DifferenceSample(
             mean,
             *_interval((mean, sd), total, spread, design),
