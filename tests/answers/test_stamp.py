@@ -620,9 +620,10 @@ def test_a_difference_by_a_judge_is_named_as_such_in_all_results(tmp_path):
         assert "the judge of Completeness is not usable" in str(saved)
         trend = trend_of(history, "Completeness", run="new")
         assert "not corrected for its errors" in str(trend)
-        assert np.isnan(trend.lows).all()
+        assert np.isnan([point.low for point in trend.points]).all()
         corrected = trend_of(history, "Faithfulness", run="new")
-        assert (corrected.means, corrected.lows, corrected.highs) == ((0.5,), (0.4,), (0.6,))
+        (point,) = corrected.points
+        assert (point.mean, point.low, point.high) == (0.5, 0.4, 0.6)
         assert "Completeness (by judge)" in str(history.entry(ids[0]))
 
 

@@ -46,8 +46,8 @@ def test_points_have_the_mean_and_the_interval_of_scipy(history):
     low, high = scipy.stats.t.interval(0.95, 39, np.mean(values), scipy.stats.sem(values))
     assert trend.means == (1.0, pytest.approx(0.9))
     # Older versions of scipy compute quantiles to only nine digits.
-    assert (trend.lows[1], trend.highs[1]) == pytest.approx((low, high), rel=1e-8)
-    assert (trend.lows[0], trend.highs[0]) == (1.0, 1.0)
+    assert (trend.points[1].low, trend.points[1].high) == pytest.approx((low, high), rel=1e-8)
+    assert (trend.points[0].low, trend.points[0].high) == (1.0, 1.0)
     assert trend.breaks == ()
 
 
@@ -56,15 +56,15 @@ def test_the_interval_of_a_sum_is_that_of_the_mean_times_the_queries(history):
     values = [2.0] * 3 + [1.0] * 37
     low, high = scipy.stats.t.interval(0.95, 39, np.mean(values), scipy.stats.sem(values))
     assert trend.means == (43.0,)
-    assert (trend.lows[0], trend.highs[0]) == pytest.approx((40 * low, 40 * high))
+    assert (trend.points[0].low, trend.points[0].high) == pytest.approx((40 * low, 40 * high))
 
 
 def test_there_is_no_interval_of_one_query_of_weights_or_of_a_geometric_mean(history):
     keep(history, lost(), queries=NAMES[:1])
     keep(history, lost(1), weights=dict.fromkeys(NAMES, 2.0))
-    assert all(map(math.isnan, trend_of(history, "RR").lows))
+    assert all(map(math.isnan, (point.low for point in trend_of(history, "RR").points)))
     keep(history, lost(1), ("GMAP",))
-    assert all(map(math.isnan, trend_of(history, "GMAP").highs))
+    assert all(map(math.isnan, (point.high for point in trend_of(history, "GMAP").points)))
     assert "no interval: a single query, weighted means, or a geometric mean" in (trend_of(history, "GMAP").notes)
 
 
@@ -261,7 +261,10 @@ def test_the_plot_has_one_scale(history):
     assert all(text.index("|") < text.index("o") < text.rindex("|") for text in drawn)
     assert drawn[0].index("|") == 0
     assert len(drawn[1]) == 20
-    assert table.columns[place].split() == [f"{min(trend.lows):.3g}", f"{max(trend.highs):.3g}"]
+    assert table.columns[place].split() == [
+        f"{min(point.low for point in trend.points):.3g}",
+        f"{max(point.high for point in trend.points):.3g}",
+    ]
 
 
 def test_the_latest_can_be_shown_while_warnings_are_about_all(history):
@@ -328,7 +331,7 @@ def test_a_plot_is_spaced_by_date_and_broken_where_nothing_is_compared(history):
     assert line.x == (0.0, 2.0, 8.0, 8.0)
     assert [math.isnan(y) for y in line.y] == [False, False, True, False]
     assert (line.y[:2], line.y[3]) == (trend.means[:2], trend.means[2])
-    assert (line.low[:2], line.high[3]) == (trend.lows[:2], trend.highs[2])
+    assert (line.low[:2], line.high[3]) == (tuple(point.low for point in trend.points[:2]), trend.points[2].high)
     assert plot.panels[0].ticks == ("2026-01-01", "2026-01-03", "2026-01-09")
     assert plot.panels[0].at == (0.0, 2.0, 8.0)
     assert "it is broken once" in plot.alt

@@ -83,16 +83,6 @@ class Trend(Result):
         return tuple(point.mean for point in self.points)
 
     @property
-    def lows(self) -> tuple[float, ...]:
-        """Lower bound of each interval; NaN if undefined."""
-        return tuple(point.low for point in self.points)
-
-    @property
-    def highs(self) -> tuple[float, ...]:
-        """Upper bound of each interval; NaN if undefined."""
-        return tuple(point.high for point in self.points)
-
-    @property
     def breaks(self) -> tuple[int, ...]:
         """Positions of points that are not comparable with the previous point."""
         return tuple(place for place, point in enumerate(self.points) if point.breaks)

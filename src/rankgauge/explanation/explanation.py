@@ -130,10 +130,6 @@ class Explanation(Result):
         """Formula with the numbers inserted, one line per step."""
         return self.calculation.steps
 
-    def agrees(self) -> bool:
-        """Return whether the calculation and `evaluate` agree up to rounding."""
-        return nearly_equal(self.value, self.evaluated)
-
     def table(self) -> Table:
         """Return the ranking with the contribution of each document."""
         return self.tables()[0]

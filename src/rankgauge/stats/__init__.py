@@ -79,7 +79,6 @@ with lazy_imports(globals()):
         benjamini_hochberg as benjamini_hochberg,
         bonferroni as bonferroni,
         bootstrap_interval as bootstrap_interval,
-        effect_size as effect_size,
         holm as holm,
         non_inferiority as non_inferiority,
         sign_test as sign_test,

@@ -228,18 +228,6 @@ def sign_test(wins: int, losses: int) -> float:
     return min(1.0, 2 * float(chances.sum()))
 
 
-def effect_size(differences: npt.ArrayLike) -> float:
-    """Return Cohen's d_z = mean / sd of the paired differences (Cohen 1988).
-
-    0 if all differences are 0; ±inf if all are equal and not 0.
-
-    Example:
-        >>> round(effect_size([0.2, 0.0, 0.4, 0.0, 0.1]), 3)
-        0.837
-    """
-    return t_statistic(*moments(one_column(differences)), 1)
-
-
 def non_inferiority(
     differences: npt.ArrayLike,
     margin: float,
