@@ -320,6 +320,12 @@ def test_texts_of_documents_and_queries_cannot_become_markup():
     assert parsed.text.count("alert(") >= 3
 
 
+@pytest.mark.parametrize("values", [None, 42, {"q1": {"d1": 1}}])
+def test_a_report_without_runs_needs_evaluations(values):
+    with pytest.raises(InputError, match=f"got {type(values).__name__} without runs"):
+        html_report(values)
+
+
 def test_errors_are_reported():
     with pytest.raises(InputError, match="expected runs"):
         html_report(QRELS, [])

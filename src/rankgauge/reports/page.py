@@ -164,7 +164,7 @@ def _report_of_values(values: Any, baseline: str | None) -> _Report:
     )
     if answers:
         values = answers.answers
-    results = (values,) if isinstance(values, Result) else tuple(values)
+    results = tuple(values) if isinstance(values, Iterable) and not isinstance(values, Result) else (values,)
     result: Any = results[0] if len(results) == 1 else compare(results, baseline=baseline)
     evaluations = result.evaluations if isinstance(result, Comparison) else (result,)
     if not all(isinstance(evaluation, Evaluation) for evaluation in evaluations):
