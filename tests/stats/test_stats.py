@@ -101,7 +101,6 @@ def test_wilcoxon_is_scipys(differences):
     expected = scipy_stats.wilcoxon(differences, method="approx" if tied or len(differences) > 50 else "exact")
     found = stats.wilcoxon(differences)
     assert (found.statistic, found.p) == pytest.approx((expected.statistic, expected.pvalue))
-    assert "not a test of the mean" in found.hypothesis
 
 
 def test_wilcoxon_in_the_middle_of_the_distribution_has_p_1():
@@ -300,12 +299,11 @@ def test_tukey_hsd_is_near_all_permutations():
 @pytest.mark.parametrize("test", TABLES)
 def test_p_is_never_0_and_a_seed_repeats_it(test):
     values = normal(40, 3) + np.array([0, 5, 50])
-    first, again, other = (test(values, draws=200, seed=seed) for seed in (1, 1, 2))
+    first, again = (test(values, draws=200, seed=1) for _ in range(2))
     assert first.p.tolist() == again.p.tolist()
     assert (first.p >= 1 / 201).all()
     assert (first.p <= 1).all()
     assert first.p.min() == 1 / 201
-    assert (first.draws, first.seed, other.seed) == (200, 1, 2)
     noise = normal(40, 3)
     assert test(noise, draws=200, seed=1).p.tolist() != test(noise, draws=200, seed=2).p.tolist()
 

@@ -640,10 +640,10 @@ class Computation:
         if design.interval == "conservative":
             low, high = interval_around((abs(mean), sd), gained, self.level)
         elif design.interval == "t":
-            _, low, high, *_ = astuple(stats.t_interval_from_moments(abs(mean), sd, len(gained), self.level))
+            _, low, high = astuple(stats.t_interval_from_moments(abs(mean), sd, len(gained), self.level))
         else:
             drawn = stats.bootstrap_interval(gained, self.level, design.draws, design.seed, method=design.interval)
-            _, low, high, *_ = astuple(drawn)
+            _, low, high = astuple(drawn)
         return (mean, -high, -low, sd) if mean < 0 else (mean, low, high, sd)
 
 

@@ -98,15 +98,11 @@ class Interval:
         mean: The mean difference.
         low: Lower bound.
         high: Upper bound.
-        level: Confidence level of the interval, such as 0.95.
-        method: ``t``, ``percentile``, ``bca``, or ``poisson``.
     """
 
     mean: float
     low: float
     high: float
-    level: float
-    method: str
 
 
 def effective_size(weights: npt.ArrayLike) -> float:
@@ -157,7 +153,7 @@ def weighted_mean_interval(values: npt.ArrayLike, weights: npt.ArrayLike, level:
     left_out = shares * (column - mean) / np.maximum(1 - shares, 1e-12)
     error = math.sqrt((used - 1) / used * math.fsum((left_out**2).tolist()))
     half = student_t_quantile((1 + level) / 2, max(1.0, effective_size(shares) - 1)) * error
-    return Interval(mean, mean - half, mean + half, level, "t")
+    return Interval(mean, mean - half, mean + half)
 
 
 def _weights(values: npt.ArrayLike) -> FloatArray:

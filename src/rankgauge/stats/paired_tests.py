@@ -45,15 +45,11 @@ class PairedTest:
     """Result of a test of paired differences.
 
     Attributes:
-        name: Name of the test.
-        hypothesis: Null hypothesis, as a sentence.
         statistic: Test statistic.
         p: Two-sided p-value.
         exact: True if p is from the exact distribution, False if from an approximation or a model.
     """
 
-    name: str
-    hypothesis: str
     statistic: float
     p: float
     exact: bool
@@ -132,7 +128,7 @@ def t_interval_from_moments(mean: float, sd: float, queries: int, level: float =
         0.00608
     """
     half = student_t_quantile((1 + level) / 2, queries - 1) * sd / math.sqrt(queries)
-    return Interval(mean, mean - half, mean + half, level, "t")
+    return Interval(mean, mean - half, mean + half)
 
 
 def t_test(differences: npt.ArrayLike) -> PairedTest:
@@ -158,13 +154,7 @@ def t_test_from_moments(mean: float, sd: float, queries: int) -> PairedTest:
         0.1142
     """
     t = t_statistic(mean, sd, queries)
-    return PairedTest(
-        "paired t",
-        "the mean difference is 0",
-        statistic=t,
-        p=0.0 if math.isinf(t) else beyond(t * t, queries - 1),
-        exact=False,
-    )
+    return PairedTest(t, 0.0 if math.isinf(t) else beyond(t * t, queries - 1), exact=False)
 
 
 def wilcoxon(differences: npt.ArrayLike) -> PairedTest:
@@ -187,9 +177,8 @@ def wilcoxon(differences: npt.ArrayLike) -> PairedTest:
     kept = column[np.abs(column) > near]
     kept = kept[np.argsort(np.abs(kept), kind="stable")]
     n = len(kept)
-    name, null = "Wilcoxon", "differences are symmetric about 0 (not a test of the mean)"
     if not n:
-        return PairedTest(name, null, 0.0, 1.0, exact=True)
+        return PairedTest(0.0, 1.0, exact=True)
     starts = np.flatnonzero(np.diff(np.abs(kept), prepend=-math.inf) > near)
     sizes = np.diff(np.append(starts, n))
     ranks = np.repeat(starts + (sizes + 1) / 2, sizes)
@@ -201,11 +190,11 @@ def wilcoxon(differences: npt.ArrayLike) -> PairedTest:
         for rank in range(1, n + 1):
             ways[rank:] += ways[:-rank].copy()
         p = min(1.0, 2 * float(ways[: int(least) + 1].sum()) / 2**n)
-        return PairedTest(name, null, least, p, exact=True)
+        return PairedTest(least, p, exact=True)
     ties = float((sizes.astype(np.float64) ** 3 - sizes).sum())
     variance = n * (n + 1) * (2 * n + 1) / 24 - ties / 48
     z = (least - n * (n + 1) / 4) / math.sqrt(variance)
-    return PairedTest(name, null, least, math.erfc(abs(z) / math.sqrt(2)), exact=False)
+    return PairedTest(least, math.erfc(abs(z) / math.sqrt(2)), exact=False)
 
 
 def sign_test(wins: int, losses: int) -> float:
@@ -335,7 +324,7 @@ def bootstrap_interval(
     option("method", method, ("percentile", "bca"))
     mean, sd = moments(column)
     if sd == 0:
-        return Interval(mean, mean, mean, level, method)
+        return Interval(mean, mean, mean)
     whole, unit = whole_numbers(column)
     rng = np.random.Generator(np.random.PCG64(seed))
     sums = np.empty(draws)
@@ -346,7 +335,7 @@ def bootstrap_interval(
     if method == "bca":
         shares = _bca_shares(shares, whole, sums)
     low, high = (np.ldexp(np.quantile(sums, shares), unit) / len(whole)).tolist()
-    return Interval(mean, low, high, level, method)
+    return Interval(mean, low, high)
 
 
 def _bca_shares(shares: list[float], whole: FloatArray, sums: FloatArray) -> list[float]:

@@ -53,18 +53,12 @@ class RandomizationTest:
     """Result of a randomization test of one or more comparisons.
 
     Attributes:
-        name: Name of the test.
         p: Two-sided p-values: (M,), or (S, S) for all pairs of systems.
         exact: Whether all patterns were enumerated, in the shape of `p`.
-        draws: Number of random patterns for p-values that are not exact.
-        seed: Seed of the draws.
     """
 
-    name: str
     p: FloatArray
     exact: BoolArray
-    draws: int
-    seed: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +171,7 @@ def randomization_test(differences: npt.ArrayLike, draws: int = 10_000, seed: in
     table = table_of(differences)
     flips = _sign_flips(table.T[:, None], draws, seed)
     p = np.array([flips.p((column, 0, None)) for column in range(table.shape[1])])
-    return RandomizationTest("randomization", p, np.count_nonzero(table, axis=0) <= _ENUMERATED, draws, seed)
+    return RandomizationTest(p, np.count_nonzero(table, axis=0) <= _ENUMERATED)
 
 
 def max_t(differences: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> RandomizationTest:
@@ -205,7 +199,7 @@ def max_t(differences: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> Ran
     table = table_of(differences)
     flips = _sign_flips(table.T[:, None], draws, seed)
     p = flips.max_t([(column, 0, None) for column in range(table.shape[1])])
-    return RandomizationTest("max-T", p, np.full(len(p), len(flips.keys) <= _ENUMERATED), draws, seed)
+    return RandomizationTest(p, np.full(len(p), len(flips.keys) <= _ENUMERATED))
 
 
 def _sign_flips(table: FloatArray, draws: int, seed: int) -> SignFlips:
@@ -242,7 +236,7 @@ def tukey_hsd(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> Rand
     rows = table[(table != table[:, :1]).any(axis=1)]
     exact = np.full((systems, systems), not len(rows))
     if exact.all():
-        return RandomizationTest("Tukey HSD", np.ones((systems, systems)), exact, draws, seed)
+        return RandomizationTest(np.ones((systems, systems)), exact)
     whole = np.ascontiguousarray(whole_numbers(rows.T, joint=True)[0].T)
     rng = np.random.Generator(np.random.PCG64(seed))
     ranges = np.empty(draws)
@@ -252,9 +246,7 @@ def tukey_hsd(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> Rand
     sums = total(whole)
     near = max(TIE * float(total(np.ptp(whole, axis=1))), len(whole))
     edge = np.abs(sums[:, None] - sums) - near
-    return RandomizationTest(
-        "Tukey HSD", _share(ranges, edge.ravel(), exact=False).reshape(edge.shape), exact, draws, seed
-    )
+    return RandomizationTest(_share(ranges, edge.ravel(), exact=False).reshape(edge.shape), exact)
 
 
 def _share(drawn: FloatArray, edges: Iterable[float], *, exact: bool) -> FloatArray:
@@ -322,12 +314,12 @@ def poisson_bootstrap_interval(  # noqa: PLR0917 - as bootstrap_interval, and th
         )
     mean, sd = moments(column)
     if not sd:
-        return Interval(mean, mean, mean, level, "poisson")
+        return Interval(mean, mean, mean)
     exponent = math.frexp(float(np.abs(column).max()))[1]
     whole = whole_differences(column, exponent)[:, None]
     sums = weighted_sums(query_keys(ids, seed), whole, draws)
     low, high = interval_of_sums(sums[:, 0], sums[:, 1], exponent, level)
-    return Interval(mean, low, high, level, "poisson")
+    return Interval(mean, low, high)
 
 
 def query_keys(query_ids: Iterable[bytes], seed: int) -> npt.NDArray[np.uint64]:
