@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import gc
 import importlib
 import io
@@ -183,7 +182,10 @@ def main() -> None:
     # Commands create many objects and little cyclic garbage.
     gc.set_threshold(100_000)
     warnings.formatwarning = lambda message, *_: f"Warning: {message}\n"
-    sys.exit(_run())
+    code = _run()
+    # The process ends: do not search all objects for garbage.
+    gc.freeze()
+    sys.exit(code)
 
 
 def _run() -> int:
@@ -209,6 +211,8 @@ def _run() -> int:
 
 def _suggestion(error: click.UsageError) -> str:
     """Return a line with the fix of a wrong command line: the name or value that was meant, or else an example."""
+    import difflib
+
     if error.ctx is None:
         return ""
     path, command = error.ctx.command_path, error.ctx.command

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, is_dataclass
+from dataclasses import is_dataclass
 from operator import itemgetter
 from types import NoneType
-from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, get_args, get_origin
 
 import click
 
@@ -22,8 +22,7 @@ Positive: TypeAlias = Annotated[int, click.IntRange(1)]
 Count: TypeAlias = Annotated[int, click.IntRange(0)]
 
 
-@dataclass(frozen=True)
-class _Declared:
+class _Declared(NamedTuple):
     names: tuple[str, ...]
     metavar: str
     text: str | None

@@ -18,7 +18,6 @@ from typing import Any
 from rankgauge.core.arguments import is_number, known_name
 from rankgauge.core.files import read_text
 from rankgauge.core.project_names import PROJECT_FILE
-from rankgauge.core.redaction import looks_secret
 from rankgauge.errors import FormatError, InputError, RankgaugeError
 
 _VERSION = 1
@@ -251,6 +250,8 @@ class ProjectFile:
             )
 
     def _refuse_secrets(self) -> None:
+        from rankgauge.core.redaction import looks_secret
+
         values: list[tuple[tuple[str, ...], Any]] = [((), self.data)]
         while values:
             keys, value = values.pop()

@@ -6,7 +6,7 @@ Names in capital letters in a command stand for files of the user; `{...}` is fi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rankgauge.core.arguments import known_name
 
@@ -81,8 +81,7 @@ def next_step(state: str, **words: str) -> str:
     return NEXT_STEPS[state].format(**words)
 
 
-@dataclass(frozen=True)
-class UseCase:
+class UseCase(NamedTuple):
     """A use case of retrieval with its recommended measures.
 
     Attributes:
