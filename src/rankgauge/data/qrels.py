@@ -55,7 +55,7 @@ class Pairs(Mapping[str, Mapping[str, float]]):
         number = self._number(query)
         if number is None:
             raise KeyError(query)
-        rows = np.arange(self.table.offsets[number], self.table.offsets[number + 1])
+        rows = slice(*self.table.offsets[number : number + 2].tolist())
         docs = self.table.docs.take(rows).shown()
         return dict(zip(docs, self.table.values[rows].tolist(), strict=True))
 
@@ -229,14 +229,22 @@ class Qrels(Pairs):
         return native.core.judgments(*docs.columns(), docs.hashes(), self.table.offsets)
 
     @cached_property
-    def _doc_hashes(self) -> npt.NDArray[np.uint64]:
-        """Hashes of the judged documents, ascending, and the largest number."""
-        return np.append(distinct(self.table.docs.hashes()), np.uint64(2**64 - 1))
+    def _doc_hashes(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_], np.uint64]:
+        """Hashes of the judged documents, ascending, and the largest number; which first bits they have; the others."""
+        hashes = np.append(distinct(self.table.docs.hashes()), np.uint64(2**64 - 1))
+        bits = (16 * len(hashes)).bit_length()
+        others = np.uint64(64 - bits)
+        used = np.zeros(1 << bits, dtype=bool)
+        used[hashes >> others] = True
+        return hashes, used, others
 
     def likely_judged(self, docs: Ids) -> IntArray:
         """Return the rows of documents that may be judged for some query, ascending."""
-        known, hashes = self._doc_hashes, docs.hashes()
-        return np.flatnonzero(known[np.searchsorted(known, hashes)] == hashes)
+        known, used, others = self._doc_hashes
+        hashes = docs.hashes()
+        # Few unjudged documents have the first bits of a judged one.
+        rows = np.flatnonzero(used.take((hashes >> others).view(np.int64)))
+        return rows[known[np.searchsorted(known, hashes[rows])] == hashes[rows]]
 
     @cached_property
     def query_names(self) -> dict[str, int]:

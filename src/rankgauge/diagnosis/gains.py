@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import chain
+from itertools import chain, filterfalse
 from operator import neg
 from typing import Any, Literal, TypeAlias
 
@@ -513,7 +513,7 @@ def _move_up(raised_docs: _Docs, k: int, query: RankedQuery) -> Sequence[str]:
     raised = raised_docs.get(query.query_id)
     if raised is None:
         return query.docs
-    order = [doc for doc in query.docs if doc not in raised]
+    order = [*filterfalse(raised.__contains__, query.docs)]
     top = [*order[:k], *(doc for doc in query.relevant if doc in raised)]
     kept = {*sorted(top, key=query.grade, reverse=True)[:k]}
     return [*(doc for doc in top if doc in kept), *order[k:], *(doc for doc in top if doc not in kept)]
@@ -526,4 +526,4 @@ def _rerank(depth: int, query: RankedQuery) -> Sequence[str]:
 
 def _remove(removed_docs: _Docs, query: RankedQuery) -> Sequence[str]:
     removed = removed_docs.get(query.query_id)
-    return query.docs if removed is None else [doc for doc in query.docs if doc not in removed]
+    return query.docs if removed is None else [*filterfalse(removed.__contains__, query.docs)]

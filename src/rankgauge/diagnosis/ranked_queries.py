@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import chain, pairwise, repeat
+from itertools import chain, filterfalse, pairwise, repeat
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -92,9 +92,8 @@ class RankedQuery:
 
     def best_first(self, docs: Collection[str]) -> list[str]:
         """Return documents by grade, highest first; documents of equal grade keep their order."""
-        good = [doc for doc in docs if doc in self._good]
-        rest = [doc for doc in docs if doc not in self._good]
-        return sorted(good, key=self.grade, reverse=True) + rest
+        good, rest = (kept(self._good.__contains__, docs) for kept in (filter, filterfalse))
+        return [*sorted(good, key=self.grade, reverse=True), *rest]
 
 
 # By query: documents, scores, and the ranks of judged documents.
@@ -149,12 +148,12 @@ def _rankings(run: Run, qrels: Qrels, places: IntArray, rows: IntArray) -> Ranki
     ends = table.offsets.tolist()
     joined = join(qrels, run, ties="trec")
     judged, ranks = qrels.table.docs.take(joined.rows).shown(), joined.rank.tolist()
-    queries, names = table.queries.shown(), docs.tolist()
+    queries = table.queries.shown()
     rankings = {}
     for n, (first, last) in zip(joined.in_run.tolist(), pairwise(joined.offsets.tolist()), strict=True):
         known = dict(zip(judged[first:last], ranks[first:last], strict=True))
         here = slice(ends[n], ends[n + 1])
-        rankings[queries[n]] = tuple(names[here]), array("d", table.values[here].tobytes()), known
+        rankings[queries[n]] = tuple(docs[here].tolist()), array("d", table.values[here].tobytes()), known
     return rankings
 
 
