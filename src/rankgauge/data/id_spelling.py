@@ -145,8 +145,11 @@ _WAYS = (
     Way(
         "without spaces, case, leading zeros, .0, and %-escapes",
         lambda text: _zeros(_point(_strip(unquote(text)))).casefold(),
+        # Without escapes and spaces, a single one of the other differences is removed by its own transformation.
         lambda ids: (
-            ids.casefold() != ids or "%" in ids or any(pattern.search(ids) for pattern in (_BLANKS, _ZEROS, _POINTS))
+            "%" in ids
+            or _BLANKS.search(ids)
+            or sum(map(bool, (ids.casefold() != ids, _ZEROS.search(ids), _POINTS.search(ids)))) > 1
         ),
     ),
     Way("without the prefix", partial(_PREFIX.sub, ""), _MARKS.search, both=False),
@@ -176,10 +179,13 @@ def way_of(
     if all(value.isdigit() and not value.startswith(b"0") for value in ours | theirs):
         return None
     best, most = None, 0
-    every = "\n".join(map(_text, ours | theirs))
-    of_both = [way for way in _WAYS if way.both]
-    of_one = [way for way in _WAYS if not way.both]
-    for way in (*of_both, *_shared(ours, theirs), *_folders(ours, theirs), *of_one):
+    texts = [*map(_text, ours | theirs)]
+    every = "\n".join(texts)
+    ways = [way for way in _WAYS if way.both]
+    # A part of ids that only one side has makes them longer.
+    if len({*map(len, texts)}) > 1:
+        ways += [*_shared(ours, theirs), *_folders(ours, theirs), *(way for way in _WAYS if not way.both)]
+    for way in ways:
         if not way.possible(every):
             continue
         if worth is not None:
