@@ -18,12 +18,12 @@ import numpy.typing as npt
 from rankgauge.core.arguments import option
 from rankgauge.errors import InputError
 from rankgauge.stats.arrays import (
+    LEVEL,
     BoolArray,
     FloatArray,
     blocks,
     check_amount,
     check_draws,
-    check_share,
     cluster_numbers,
 )
 
@@ -67,7 +67,6 @@ def krippendorff_alpha(
     ratings: npt.ArrayLike,
     metric: str = "nominal",
     *,
-    level: float = 0.95,
     draws: int = 1000,
     seed: int = 0,
     clusters: npt.ArrayLike | None = None,
@@ -83,7 +82,6 @@ def krippendorff_alpha(
         ratings: (U, R) numbers, NaN where missing; codes of categories if `metric` is nominal.
         metric: Difference between two ratings: ``nominal`` (0 or 1), ``ordinal`` (squared number of
             ratings between them), or ``interval`` (squared difference).
-        level: Confidence level of the interval.
         draws: Number of resamples; 0 for no interval.
         seed: Seed of the draws.
         clusters: (U,) cluster of each unit, such as its question; whole clusters are resampled.
@@ -115,13 +113,12 @@ def krippendorff_alpha(
             expected = 2 * number * (totals * scale**2).sum(axis=1)
         return _one_minus(within * (number - 1), expected, (totals > 0).sum(axis=1) > 1)
 
-    return _with_interval(alpha, groups, int(sizes.sum()), level=level, draws=draws, seed=seed)
+    return _with_interval(alpha, groups, int(sizes.sum()), draws=draws, seed=seed)
 
 
 def percent_agreement(
     ratings: npt.ArrayLike,
     *,
-    level: float = 0.95,
     draws: int = 1000,
     seed: int = 0,
     clusters: npt.ArrayLike | None = None,
@@ -132,7 +129,6 @@ def percent_agreement(
 
     Args:
         ratings: (U, R) numbers, NaN where missing.
-        level: Confidence level of the interval.
         draws: Number of resamples; 0 for no interval.
         seed: Seed of the draws.
         clusters: (U,) cluster of each unit, such as its question; whole clusters are resampled.
@@ -148,7 +144,6 @@ def percent_agreement(
         lambda weights: weights @ shares / weights.sum(axis=1),
         groups,
         int(sizes.sum()),
-        level=level,
         draws=draws,
         seed=seed,
     )
@@ -159,7 +154,6 @@ def cohen_kappa(
     second: npt.ArrayLike,
     weights: str = "none",
     *,
-    level: float = 0.95,
     draws: int = 1000,
     seed: int = 0,
     clusters: npt.ArrayLike | None = None,
@@ -175,7 +169,6 @@ def cohen_kappa(
         second: (U,) ratings of the other rater.
         weights: Disagreement between ratings a and b: ``none`` (0 or 1), ``linear`` (|a - b|), or
             ``quadratic`` ((a - b)²).
-        level: Confidence level of the interval.
         draws: Number of resamples; 0 for no interval.
         seed: Seed of the draws.
         clusters: (U,) cluster of each unit, such as its question; whole clusters are resampled.
@@ -210,10 +203,10 @@ def cohen_kappa(
         varied = ((of_first + of_second) > 0).sum(axis=1) > 1
         return _one_minus(drawn @ observed * drawn.sum(axis=1), ((of_first @ cost) * of_second).sum(axis=1), varied)
 
-    return _with_interval(kappa, groups, 2 * len(pairs), level=level, draws=draws, seed=seed)
+    return _with_interval(kappa, groups, 2 * len(pairs), draws=draws, seed=seed)
 
 
-def units_needed(half_width: float, shares: npt.ArrayLike, alpha: float = 0.5, *, level: float = 0.95) -> int:
+def units_needed(half_width: float, shares: npt.ArrayLike, alpha: float = 0.5) -> int:
     """Return the number of units that two raters must rate for an interval of alpha of this width.
 
     Computed for nominal alpha from the variance of its influence function, if a unit gets the same
@@ -223,14 +216,12 @@ def units_needed(half_width: float, shares: npt.ArrayLike, alpha: float = 0.5, *
         half_width: Half of the width of the interval: 0.1 for alpha ± 0.1.
         shares: (V,) relative frequencies of the answers.
         alpha: Expected alpha, from 0 to below 1.
-        level: Confidence level of the interval.
 
     Example:
         >>> units_needed(0.1, [0.4, 0.2, 0.2, 0.2])
         169
     """
     check_amount(half_width, "half_width", positive=True)
-    check_share(level, "level")
     p = np.asarray(shares, dtype=np.float64)
     if p.ndim != 1 or not (p >= 0).all() or not 0 <= alpha < 1 or (p > 0).sum() < 2:
         raise InputError(
@@ -247,7 +238,7 @@ def units_needed(half_width: float, shares: npt.ArrayLike, alpha: float = 0.5, *
     rarer = -((p[:, None] - p @ p) + (p - p @ p))
     influence = -(differ - observed) / expected + observed * rarer / expected**2
     variance = float((joint * influence**2).sum())
-    return math.ceil(variance * (NormalDist().inv_cdf((1 + level) / 2) / half_width) ** 2)
+    return math.ceil(variance * (NormalDist().inv_cdf((1 + LEVEL) / 2) / half_width) ** 2)
 
 
 def _count_values(ratings: npt.ArrayLike, clusters: npt.ArrayLike | None) -> tuple[FloatArray, FloatArray, IntArray]:
@@ -291,26 +282,23 @@ def _one_minus(observed: FloatArray, expected: FloatArray, varied: BoolArray) ->
     return 1 - ratio
 
 
-def _with_interval(
-    statistic: _Statistic, groups: IntArray, ratings: int, *, level: float, draws: int, seed: int
-) -> Agreement:
+def _with_interval(statistic: _Statistic, groups: IntArray, ratings: int, *, draws: int, seed: int) -> Agreement:
     """Return the statistic of all units, with a percentile interval from resampled clusters."""
     units = len(groups)
-    check_share(level, "level")
     check_draws(draws or 1, seed)
     nan = math.nan
     if not units:
-        return Agreement(nan, nan, nan, level, 0, 0, "no unit has two ratings")
+        return Agreement(nan, nan, nan, LEVEL, 0, 0, "no unit has two ratings")
     value = float(statistic(np.ones((1, units)))[0])
     if math.isnan(value):
         reason = "all ratings are equal, so expected agreement is also perfect"
-        return Agreement(nan, nan, nan, level, units, ratings, reason)
+        return Agreement(nan, nan, nan, LEVEL, units, ratings, reason)
     if not draws:
-        return Agreement(value, nan, nan, level, units, ratings, "no interval was computed")
+        return Agreement(value, nan, nan, LEVEL, units, ratings, "no interval was computed")
     count = int(groups.max()) + 1
     if count == 1:
         only = "one unit" if units == 1 else "one cluster"
-        return Agreement(value, nan, nan, level, units, ratings, f"{only}: no interval")
+        return Agreement(value, nan, nan, LEVEL, units, ratings, f"{only}: no interval")
     rng = np.random.default_rng(seed)
     drawn = np.empty(draws)
     for start, size in blocks(draws, units):
@@ -319,6 +307,6 @@ def _with_interval(
     defined = drawn[~np.isnan(drawn)]
     if draws - len(defined) > _UNDEFINED * draws:
         reason = f"no interval: undefined in {draws - len(defined)} of {draws} resamples"
-        return Agreement(value, nan, nan, level, units, ratings, reason)
-    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
-    return Agreement(value, float(low), float(high), level, units, ratings)
+        return Agreement(value, nan, nan, LEVEL, units, ratings, reason)
+    low, high = np.quantile(defined, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Agreement(value, float(low), float(high), LEVEL, units, ratings)

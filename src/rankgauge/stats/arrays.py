@@ -18,6 +18,7 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 TIE = 1e-9  # of the largest possible sum: sums that differ by less are equal
+LEVEL = 0.95  # confidence level of intervals
 _CELLS = 1 << 22  # cells in a block of draws: 32 MB
 _LARGEST = 1e100  # above all measures; its square does not overflow
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from rankgauge.core.ids import IntArray
 from rankgauge.core.libraries import library
 from rankgauge.errors import InputError
-from rankgauge.stats.arrays import BoolArray, FloatArray, check_share
+from rankgauge.stats.arrays import LEVEL, BoolArray, FloatArray
 
 _TINY = 1e-12
 _NEAR = 1e-7
@@ -132,7 +132,6 @@ class PositionModel:
             examination.
         low: (P,) lower bounds.
         high: (P,) upper bounds.
-        level: Confidence level of the intervals.
     """
 
     ranks: IntArray
@@ -145,11 +144,10 @@ class PositionModel:
     attraction: FloatArray
     low: FloatArray
     high: FloatArray
-    level: float
 
 
 def fit_position_model(
-    pair: npt.ArrayLike, rank: npt.ArrayLike, shown: npt.ArrayLike, clicked: npt.ArrayLike, *, level: float = 0.95
+    pair: npt.ArrayLike, rank: npt.ArrayLike, shown: npt.ArrayLike, clicked: npt.ArrayLike
 ) -> PositionModel:
     """Fit a position-based click model (Richardson, Dominowska, and Ragno 2007).
 
@@ -172,7 +170,6 @@ def fit_position_model(
         rank: (N,) ranks from 1.
         shown: (N,) impressions of the pair at the rank, above 0.
         clicked: (N,) number of clicked impressions.
-        level: Confidence level of the intervals.
 
     Raises:
         InputError: If counts are impossible, or no clicked document was shown at several ranks.
@@ -184,7 +181,6 @@ def fit_position_model(
         >>> model.examination.round(3).tolist(), model.attraction.round(3).tolist()
         ([1.0, 0.5], [0.6, 0.2])
     """
-    check_share(level, "level")
     sparse = library("scipy.sparse", extra="production", of="fit_position_model")
     pairs, place, n, c, ranks = _counts((pair, rank, shown, clicked))
     rows = _Rows(pairs, place, n, c, int(pairs.max()) + 1, len(ranks))
@@ -199,7 +195,7 @@ def fit_position_model(
     rows = rows.where(known[rows.place])
     examination = theta, covariance, free = _examination(rows.informative(), np.flatnonzero(known), sparse)
     alpha = _attraction(rows, theta)
-    z = NormalDist().inv_cdf((1 + level) / 2)
+    z = NormalDist().inv_cdf((1 + LEVEL) / 2)
     low, high = _likelihood_bounds(rows, theta, alpha, z * z * _inflation(rows, alpha, examination))
     examined = rows.by_pair(rows.n * theta[rows.place])
     for column, value in ((alpha, np.nan), (low, 0.0), (high, 1.0)):
@@ -218,7 +214,6 @@ def fit_position_model(
         alpha,
         low,
         high,
-        level,
     )
 
 

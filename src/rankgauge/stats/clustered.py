@@ -31,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.errors import InputError
-from rankgauge.stats.arrays import FloatArray, check_amount, check_share, root
+from rankgauge.stats.arrays import LEVEL, FloatArray, check_amount, check_share, root
 from rankgauge.stats.intervals import student_t_quantile, wilson_interval
 from rankgauge.stats.judge_error import Estimate
 
@@ -212,22 +212,16 @@ class ConfidenceSequence:
         low: (T,) lower bounds; -inf where the variance is unknown.
         high: (T,) upper bounds; inf where the variance is unknown.
         p: (T,) always-valid p-values of no difference: the running minimum over looks.
-        level: Probability that every interval contains the true difference.
-        mixing: Standard deviation tau.
     """
 
     difference: FloatArray
     low: FloatArray
     high: FloatArray
     p: FloatArray
-    level: float
-    mixing: float
 
 
-def confidence_sequence(
-    differences: npt.ArrayLike, variances: npt.ArrayLike, *, mixing: float, level: float = 0.95
-) -> ConfidenceSequence:
-    """Return the confidence sequence of a difference (Robbins 1970; Howard et al. 2021).
+def confidence_sequence(differences: npt.ArrayLike, variances: npt.ArrayLike, *, mixing: float) -> ConfidenceSequence:
+    """Return the 95% confidence sequence of a difference (Robbins 1970; Howard et al. 2021).
 
     d ± sqrt(V (V + tau²) / tau² · log((V + tau²) / (V alpha²))).
 
@@ -235,7 +229,6 @@ def confidence_sequence(
         differences: (T,) estimate at each look, from all data so far.
         variances: (T,) variance of each estimate; NaN if unknown, which makes a look inconclusive.
         mixing: tau, which must not depend on the differences; see :func:`mixing_sd`.
-        level: Probability that every interval contains the true difference.
 
     Raises:
         InputError: If lengths differ, or a variance is not above 0.
@@ -245,7 +238,6 @@ def confidence_sequence(
         >>> sequence.low.round(4).tolist(), sequence.p.round(4).tolist()
         ([-0.0565, 0.0069], [0.374, 0.0113])
     """
-    check_share(level, "level")
     check_amount(mixing, "mixing", positive=True)
     estimates, variance = (np.asarray(values, dtype=np.float64) for values in (differences, variances))
     if estimates.ndim != 1 or estimates.shape != variance.shape or (variance <= 0).any():
@@ -258,14 +250,14 @@ def confidence_sequence(
     v = np.where(known, variance, 1.0)
     d = np.where(known, estimates, 0.0)
     prior = mixing**2
-    half = np.sqrt(v * (v + prior) / prior * (np.log1p(prior / v) - 2 * math.log(1 - level)))
+    half = np.sqrt(v * (v + prior) / prior * (np.log1p(prior / v) - 2 * math.log(1 - LEVEL)))
     log_ratio = prior * d**2 / (2 * v * (v + prior)) - np.log1p(prior / v) / 2
     p = np.where(known, np.exp(-np.maximum(log_ratio, 0.0)), 1.0)
     half = np.where(known, half, math.inf)
-    return ConfidenceSequence(estimates, d - half, d + half, np.minimum.accumulate(p), level, mixing)
+    return ConfidenceSequence(estimates, d - half, d + half, np.minimum.accumulate(p))
 
 
-def mixing_sd(variance: float, level: float = 0.95) -> float:
+def mixing_sd(variance: float) -> float:
     """Return the mixing standard deviation tau for the narrowest interval at a variance.
 
     At variance V, the half-width is smallest where r - log(1 + r) = -2 log(alpha), with
@@ -274,17 +266,15 @@ def mixing_sd(variance: float, level: float = 0.95) -> float:
     Args:
         variance: Variance expected at the end of the experiment, such as that of a single question
             divided by the number of questions.
-        level: Confidence level of the sequence.
 
     Example:
         >>> round(mixing_sd(0.0001), 4)
         0.0287
     """
-    check_share(level, "level")
     check_amount(variance, "variance", positive=True)
 
     def past(r: float) -> bool:
-        return r - math.log1p(r) + 2 * math.log(1 - level) >= 0
+        return r - math.log1p(r) + 2 * math.log(1 - LEVEL) >= 0
 
     high = 1.0
     while not past(high):
@@ -292,16 +282,14 @@ def mixing_sd(variance: float, level: float = 0.95) -> float:
     return math.sqrt(variance * root(past, 0.0, high))
 
 
-def variance_needed(difference: float, *, mixing: float, level: float = 0.95, power: float = 0.8) -> float:
-    """Return the variance at which a look detects a true difference with this probability.
+def variance_needed(difference: float, *, mixing: float) -> float:
+    """Return the variance at which a look detects a true difference with 80% power.
 
-    Solves abs(d) = half-width(V) + z(power) sqrt(V). Earlier looks add to the probability.
+    Solves abs(d) = half-width(V) + z(0.8) sqrt(V). Earlier looks add to the probability.
 
     Args:
         difference: True difference, not 0.
         mixing: tau.
-        level: Confidence level of the sequence.
-        power: Required probability of detection.
 
     Example:
         >>> round(variance_needed(0.05, mixing=0.05), 6)
@@ -309,12 +297,10 @@ def variance_needed(difference: float, *, mixing: float, level: float = 0.95, po
     """
     check_amount(abs(difference), "difference", positive=True)
     check_amount(mixing, "mixing", positive=True)
-    check_share(level, "level")
-    check_share(power, "power")
-    z = NormalDist().inv_cdf(power)
+    z = NormalDist().inv_cdf(0.8)
 
     def too_large(v: float) -> bool:
-        half = confidence_sequence([0.0], [v], mixing=mixing, level=level).high[0]
+        half = confidence_sequence([0.0], [v], mixing=mixing).high[0]
         return bool(half + z * math.sqrt(v) >= abs(difference))
 
     return root(too_large, 0.0, difference**2)

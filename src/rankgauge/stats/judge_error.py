@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.errors import InputError
-from rankgauge.stats.arrays import FloatArray, check_share, cluster_numbers
+from rankgauge.stats.arrays import LEVEL, FloatArray, check_share, cluster_numbers
 from rankgauge.stats.intervals import student_t_quantile, wilson_interval
 
 # Pseudo-labels for each of two groups, for a mean, and for groups of differences.
@@ -54,7 +54,7 @@ class Estimate:
         return math.inf if math.isnan(self.high - self.low) else self.high - self.low
 
 
-def clustered_rate(hits: npt.ArrayLike, clusters: npt.ArrayLike | None = None, *, level: float = 0.95) -> Estimate:
+def clustered_rate(hits: npt.ArrayLike, clusters: npt.ArrayLike | None = None) -> Estimate:
     """Return a proportion with Wilson's interval for the effective number of items.
 
     The effective number is n / max(1, D), where D is the variance between clusters divided by that
@@ -63,26 +63,24 @@ def clustered_rate(hits: npt.ArrayLike, clusters: npt.ArrayLike | None = None, *
     Args:
         hits: (N,) 0 or 1.
         clusters: (N,) cluster of each item; by default, each item is its own cluster.
-        level: Confidence level of the interval.
 
     Example:
         >>> estimate = clustered_rate([1, 1, 1, 0, 1, 1, 0, 1, 1, 1])
         >>> estimate.value, round(estimate.low, 3), round(estimate.high, 3)
         (0.8, 0.49, 0.943)
     """
-    check_share(level, "level")
     values = _zero_to_one(hits, "hits")
     n = len(values)
     if not n:
-        return _undefined("no label", level)
+        return _undefined("no label", LEVEL)
     mean = math.fsum(values) / n
     effective = float(n)
     groups = cluster_numbers(clusters, n, "item")
     if clusters is not None and 0 < mean < 1:
         ratio = _variance((values - mean) / n, groups) / (mean * (1 - mean) / n)
         effective = n / max(1.0, ratio)
-    low, high = wilson_interval(mean * effective, effective, level)
-    return Estimate(mean, float(low), float(high), level, n)
+    low, high = wilson_interval(mean * effective, effective, LEVEL)
+    return Estimate(mean, float(low), float(high), LEVEL, n)
 
 
 def clustered_difference(
@@ -193,23 +191,19 @@ class JudgeErrors:
         return Estimate(value, min(low, value), max(high, value), self.level, self.count)
 
 
-def judge_errors(
-    judge: npt.ArrayLike, human: npt.ArrayLike, clusters: npt.ArrayLike | None = None, *, level: float = 0.95
-) -> JudgeErrors:
+def judge_errors(judge: npt.ArrayLike, human: npt.ArrayLike, clusters: npt.ArrayLike | None = None) -> JudgeErrors:
     """Return the errors of a judge, by least squares of its values on those of people.
 
     Args:
         judge: (N,) values of the judge, from 0 to 1.
         human: (N,) values of people, from 0 to 1; NaN where missing.
         clusters: (N,) cluster of each item; by default, each item is its own cluster.
-        level: Confidence level of the intervals.
 
     Example:
         >>> errors = judge_errors([1, 1, 1, 0, 1, 0, 0, 0], [1, 1, 1, 1, 0, 0, 0, 0])
         >>> errors.intercept, errors.slope
         (0.25, 0.5)
     """
-    check_share(level, "level")
     says = _zero_to_one(judge, "values of the judge")
     labels, known = _labels(human, len(says))
     groups = cluster_numbers(clusters, len(says), "item")
@@ -222,7 +216,7 @@ def judge_errors(
     if not missing and np.ptp(labels[known]) == 0:
         missing = ["people gave all items the same value"]
     if missing:
-        return JudgeErrors(nan, nan, (nan, nan), (nan, nan, nan), nan, level, count, missing[0])
+        return JudgeErrors(nan, nan, (nan, nan), (nan, nan, nan), nan, LEVEL, count, missing[0])
     x, y = np.append(labels[known], _TWICE), np.append(says[known], np.tile(_EACH, 2))
     raw, smoothed = _least_squares(x[:-4], y[:-4]), _least_squares(x, y)
     centered, residual = x - x.mean(), y - smoothed[0] - smoothed[1] * x
@@ -232,7 +226,7 @@ def judge_errors(
     sums = np.stack([np.bincount(own, row) for row in (on_intercept, on_slope)])
     number = sums.shape[1]
     (v, shared), (_, w) = (sums @ sums.T * number / (number - 1)).tolist()
-    return JudgeErrors(*raw, smoothed, (v, shared, w), _t_quantile(level, number - 4), level, count)
+    return JudgeErrors(*raw, smoothed, (v, shared, w), _t_quantile(LEVEL, number - 4), LEVEL, count)
 
 
 def _least_squares(x: FloatArray, y: FloatArray) -> tuple[float, float]:
@@ -247,15 +241,13 @@ def rogan_gladen(
     human: npt.ArrayLike,
     clusters: npt.ArrayLike | None = None,
     weights: npt.ArrayLike | None = None,
-    *,
-    level: float = 0.95,
 ) -> Estimate:
     """Return the rate of positive items, corrected for the errors of the judge.
 
     The rate is (p + specificity - 1) / (sensitivity + specificity - 1), where p is the rate
     according to the judge (Rogan and Gladen 1978), with Fieller's interval, which includes the
     variance of sensitivity and specificity (as in Lee et al. 2025, arXiv 2511.21140), at the
-    level 99% for these if the level is 95%, because judges count as usable if their estimates are
+    level 99% for these, because judges count as usable if their estimates are
     high. People may label other items than those whose rate is estimated, if the judge errs as
     often on both. The rate is withheld unless the judge is usable: the lower bound of sensitivity +
     specificity - 1 is at least 0.5.
@@ -265,7 +257,6 @@ def rogan_gladen(
         human: (N,) labels of people, 0 or 1; NaN where missing.
         clusters: (N,) cluster of each item; by default, each item is its own cluster.
         weights: (N,) weight of each item in the rate; 0 for items used only for their labels.
-        level: Confidence level of the interval.
 
     Example:
         >>> from math import nan
@@ -275,7 +266,7 @@ def rogan_gladen(
         >>> round(estimate.value, 4)  # 0.75 according to the judge
         0.8125
     """
-    errors = judge_errors(judge, human, clusters, level=level)
+    errors = judge_errors(judge, human, clusters)
     says = _zero_to_one(judge, "labels of the judge")
     labels, known = _labels(human, len(says))
     if not np.isin(labels[known], (0, 1)).all():
@@ -298,7 +289,6 @@ def prediction_powered_mean(
     clusters: npt.ArrayLike | None = None,
     *,
     power: float | None = None,
-    level: float = 0.95,
 ) -> Estimate:
     """Return a mean from labels of a judge on all items and of people on a random sample.
 
@@ -311,7 +301,6 @@ def prediction_powered_mean(
         human: (N,) values of people, from 0 to 1; NaN where missing.
         clusters: (N,) cluster of each item; by default, each item is its own cluster.
         power: The weight w; 0 uses only the labels of people.
-        level: Confidence level of the interval.
 
     Example:
         >>> from math import nan
@@ -321,13 +310,12 @@ def prediction_powered_mean(
         >>> round(estimate.value, 3), round(estimate.low, 2), round(estimate.high, 2)
         (0.562, 0.15, 0.97)
     """
-    check_share(level, "level")
     predicted = _zero_to_one(judge, "labels of the judge")
     labels, known = _labels(human, len(predicted))
     groups = cluster_numbers(clusters, len(predicted), "item")
     sample, rest = int(known.sum()), int((~known).sum())
     if len(np.unique(groups[known])) < 2:
-        return _undefined("labels of people on fewer than 2 questions", level, sample)
+        return _undefined("labels of people on fewer than 2 questions", LEVEL, sample)
     own, other = predicted[known], predicted[~known]
     weight, leverage = _best_weight(own, labels[known], rest) if power is None else (power, np.zeros(sample))
     shift = weight * (float(other.mean()) - float(own.mean())) if rest else 0.0
@@ -344,10 +332,10 @@ def prediction_powered_mean(
     if rest:
         influence[np.flatnonzero(~known)] = weight * (other - other.mean()) / rest
     spread = math.sqrt(_variance(influence, _append_clusters(groups, added)))
-    half = spread * _t_quantile(level, len(np.unique(groups[known])))
+    half = spread * _t_quantile(LEVEL, len(np.unique(groups[known])))
     value, center = min(1.0, max(0.0, value)), float(center)
     low, high = max(0.0, center - half), min(1.0, center + half)
-    return Estimate(value, min(low, value), max(high, value), level, sample)
+    return Estimate(value, min(low, value), max(high, value), LEVEL, sample)
 
 
 def prediction_powered_values(
@@ -405,7 +393,7 @@ def _best_weight(own: FloatArray, labels: FloatArray, rest: int) -> tuple[float,
     return min(1.0, max(0.0, weight)), np.minimum(least * centered**2 / squares, 0.5)
 
 
-def naive_rate(judge: npt.ArrayLike, clusters: npt.ArrayLike | None = None, *, level: float = 0.95) -> Estimate:
+def naive_rate(judge: npt.ArrayLike, clusters: npt.ArrayLike | None = None) -> Estimate:
     """Return the mean of the values of a judge, with an interval that assumes they are correct.
 
     This interval is usually reported, but covers the true mean only if the judge is right.
@@ -413,7 +401,6 @@ def naive_rate(judge: npt.ArrayLike, clusters: npt.ArrayLike | None = None, *, l
     Args:
         judge: (N,) values of the judge, from 0 to 1.
         clusters: (N,) cluster of each item; by default, each item is its own cluster.
-        level: Confidence level of the interval.
 
     Example:
         >>> naive_rate([1, 1, 0, 1]).value
@@ -421,12 +408,12 @@ def naive_rate(judge: npt.ArrayLike, clusters: npt.ArrayLike | None = None, *, l
     """
     values = _zero_to_one(judge, "labels of the judge")
     if len(values) < 2:
-        return _undefined("fewer than 2 questions", level, len(values))
+        return _undefined("fewer than 2 questions", LEVEL, len(values))
     groups = cluster_numbers(clusters, len(values), "item")
     mean = float(values.mean())
     spread = math.sqrt(_variance((values - mean) / len(values), groups))
-    half = spread * NormalDist().inv_cdf((1 + level) / 2)
-    return Estimate(mean, max(0.0, mean - half), min(1.0, mean + half), level, len(values))
+    half = spread * NormalDist().inv_cdf((1 + LEVEL) / 2)
+    return Estimate(mean, max(0.0, mean - half), min(1.0, mean + half), LEVEL, len(values))
 
 
 def _variance(influence: FloatArray, groups: npt.NDArray[np.intp]) -> float:
