@@ -18,9 +18,9 @@ from rankgauge.core.pair_table import FloatArray
 from rankgauge.core.text import many, some
 from rankgauge.errors import FormatError, InputError, MismatchError
 from rankgauge.gates.result import GateCheck
+from rankgauge.stats.arrays import blocks
 
 _DRAWS = 10_000
-_CELLS = 1 << 21
 _LEVEL, _SURE = 0.95, 0.99
 _SHARES = {"p50": 0.5, "p95": 0.95}
 
@@ -102,11 +102,10 @@ def _drawn(times: FloatArray, share: float) -> FloatArray:
     queries = times.shape[1]
     rng = np.random.Generator(np.random.PCG64(stats.seed_of(times)))
     ratios = np.empty(_DRAWS)
-    step = max(1, _CELLS // queries)
-    for start in range(0, _DRAWS, step):
-        rows = rng.integers(queries, size=(min(step, _DRAWS - start), queries))
+    for start, count in blocks(_DRAWS, 2 * queries):
+        rows = rng.integers(queries, size=(count, queries))
         before, after = (np.quantile(column[rows], share, axis=1) for column in times)
-        ratios[start : start + len(rows)] = after / before
+        ratios[start : start + count] = after / before
     return ratios
 
 
