@@ -37,6 +37,7 @@ from rankgauge.stats.intervals import (
 )
 
 _WILCOXON_EXACT = 50
+_UPPER_LEVEL = 0.99
 _NORMAL = NormalDist()
 
 
@@ -221,7 +222,6 @@ def non_inferiority(
     differences: npt.ArrayLike,
     margin: float,
     level: float = 0.95,
-    upper_level: float = 0.99,
     *,
     lowest: float = -math.inf,
     highest: float = math.inf,
@@ -237,8 +237,7 @@ def non_inferiority(
     Args:
         differences: (Q,) new minus baseline.
         margin: Accepted loss, 0 or more.
-        level: Confidence level of the lower bound.
-        upper_level: Confidence level of the upper bound.
+        level: Confidence level of the lower bound; that of the upper bound is 99%.
         lowest: Lowest possible difference, such as -1 for nDCG. Without one, `lower` is -inf.
         highest: Highest possible difference. Without one, `upper` is inf, and `p_worse` is 1.
 
@@ -252,7 +251,6 @@ def non_inferiority(
     """
     column = one_column(differences)
     check_share(level, "level")
-    check_share(upper_level, "upper_level")
     check_amount(margin, "margin")
     mean, sd = moments(column)
     usual, lower = _lower_bounds(column, level, lowest)
@@ -270,9 +268,9 @@ def non_inferiority(
         margin=float(margin),
         lower=lower,
         lower_unless_rare=usual,
-        upper=upper_bound(column, upper_level, highest),
+        upper=upper_bound(column, _UPPER_LEVEL, highest),
         level=level,
-        upper_level=upper_level,
+        upper_level=_UPPER_LEVEL,
         lowest=lowest,
         highest=highest,
         p_worse=p_worse,

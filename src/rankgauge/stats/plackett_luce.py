@@ -39,14 +39,10 @@ class PlackettLuce:
     Attributes:
         utilities: (n,) mode of the posterior.
         covariance: (n, n) inverse of the negative Hessian of the log-posterior at the mode.
-        log_likelihood: Log-likelihood of the choices at the mode, without the prior.
-        prior_sd: Standard deviation of the prior of each utility.
     """
 
     utilities: FloatArray
     covariance: FloatArray
-    log_likelihood: float
-    prior_sd: float
 
     @property
     def standard_errors(self) -> FloatArray:
@@ -64,11 +60,9 @@ class PlackettLuce:
         reach = NormalDist().inv_cdf((1 + level) / 2) * self.standard_errors
         return _sigmoid(self.utilities - reach), _sigmoid(self.utilities + reach)
 
-    def probability_above(self, relevance: float = 0.5) -> FloatArray:
-        """Return (n,) posterior probabilities that the relevance of an item is above this value."""
-        check_share(relevance, "relevance")
-        scores = (self.utilities - math.log(relevance / (1 - relevance))) / self.standard_errors
-        return np.array([NormalDist().cdf(score) for score in scores.tolist()])
+    def probability_above(self) -> FloatArray:
+        """Return (n,) posterior probabilities that the relevance of an item is above 0.5."""
+        return np.array([NormalDist().cdf(score) for score in (self.utilities / self.standard_errors).tolist()])
 
     def none_probability(self, sets: npt.ArrayLike) -> FloatArray:
         """Return (C,) probabilities that none is chosen from each set, at the mode.
@@ -227,7 +221,7 @@ def fit_plackett_luce(
             step = step / 2
         utilities, value = moved, reached
     covariance = np.linalg.inv(curvature)
-    return PlackettLuce(utilities, (covariance + covariance.T) / 2, likelihood, float(prior_sd))
+    return PlackettLuce(utilities, (covariance + covariance.T) / 2)
 
 
 def choice_homogeneity(
@@ -309,9 +303,7 @@ class NoneRate:
         return self.interval[0] <= self.predicted <= self.interval[1]
 
 
-def none_rates(
-    predicted: npt.ArrayLike, observed: npt.ArrayLike, edges: Sequence[float] = _EDGES, *, level: float = 0.95
-) -> tuple[NoneRate, ...]:
+def none_rates(predicted: npt.ArrayLike, observed: npt.ArrayLike, *, level: float = 0.95) -> tuple[NoneRate, ...]:
     """Return observed and predicted rates of "none" by predicted probability, to check the fit.
 
     People may pick the best item and then decide whether it is good enough. The model, in which
@@ -322,7 +314,6 @@ def none_rates(
         predicted: (T,) probability of "none" for each set, from `PlackettLuce.none_probability` of
             a fit with a wide prior, since a narrow one shrinks them away from 0 and 1.
         observed: (T,) whether none was chosen.
-        edges: Edges of the groups of predicted probabilities; groups without sets are omitted.
         level: Confidence level of the intervals.
 
     Example:
@@ -331,16 +322,16 @@ def none_rates(
     """
     chance = np.asarray(predicted, dtype=np.float64)
     none = np.asarray(observed, dtype=bool)
-    group = np.clip(np.searchsorted(edges, chance, side="right") - 1, 0, len(edges) - 2)
+    group = np.clip(np.searchsorted(_EDGES, chance, side="right") - 1, 0, len(_EDGES) - 2)
     rates = []
-    for index in range(len(edges) - 1):
+    for index in range(len(_EDGES) - 1):
         mine = group == index
         if sets := int(mine.sum()):
             none_chosen = int(none[mine].sum())
             low, high = wilson_interval(none_chosen, sets, level)
             mean = math.fsum(chance[mine].tolist()) / sets
             rates.append(
-                NoneRate(edges[index], edges[index + 1], sets, mean, none_chosen / sets, (float(low), float(high)))
+                NoneRate(_EDGES[index], _EDGES[index + 1], sets, mean, none_chosen / sets, (float(low), float(high)))
             )
     return tuple(rates)
 
