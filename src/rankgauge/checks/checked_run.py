@@ -312,7 +312,7 @@ class CheckedRun:
         if rising.any():
             falling = _per_query((values[1:] < values[:-1]) & inside, table) > 0
             self.rising += int((rising & ~falling).sum())
-            order = np.lexsort((-values, table.query_numbers()))
+            order = table.best_first(by_id=False)[0]
             values = values[order]
         narrow = narrow[order]
         near = (narrow[1:] == narrow[:-1]) & (values[1:] != values[:-1]) & inside
@@ -329,7 +329,8 @@ class CheckedRun:
         self.ranked += int((np.diff(table.offsets) > 1).sum())
         order = np.arange(len(table))
         if ((ranks[1:] <= ranks[:-1]) & inside).any():
-            order = np.lexsort((-values, ranks, table.query_numbers()))
+            order = table.best_first(by_id=False)[0]
+            order = order[replace(table, values=-ranks[order]).best_first(by_id=False)[0]]
             ranks, values = ranks[order], values[order]
         rising = (ranks[1:] > ranks[:-1]) & inside & (values[1:] > values[:-1])
         if not rising.any():
