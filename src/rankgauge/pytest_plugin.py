@@ -100,7 +100,7 @@ class Gatekeeper:
                 self._claim(held.resolve())
             if written:
                 new_baseline = (
-                    Baseline.from_evaluation(qrels, noise=noise)
+                    Baseline.from_evaluation(qrels, noise=noise, max_failed=wanted.max_failed)
                     if isinstance(qrels, Evaluation)
                     else Baseline.from_run(qrels, run, wanted, noise=noise)
                 )

@@ -78,6 +78,18 @@ def test_rules_are_found_in_the_project(gate, tmp_path):
     assert "worse than the baseline, but within the margin" in " ".join(done.stdout.split())
 
 
+def test_the_rules_allow_queries_without_a_ranking_in_the_baseline_of_an_evaluation(tmp_path):
+    run = {"q1": {"d1": 1.0}}
+    evaluation = rankgauge.evaluate({"q1": {"d1": 1}, "q2": {"d2": 1}}, run, "nDCG@10")
+    (tmp_path / "saved.jsonl").write_text(evaluation.to_json() + "\n")
+    rules = '[gate]\nmax_failed = {}\n[gate.measures]\n"nDCG@10" = {{ margin = 0.02 }}\n'
+    for allowed, code in ((0.4, 2), (0.5, 0)):
+        (tmp_path / "rules.toml").write_text(rules.format(allowed))
+        done = command.run("gate", "saved.jsonl", "--rules", "rules.toml", "--update-baseline", cwd=tmp_path)
+        assert done.returncode == code, done.stderr
+    assert (tmp_path / "gate-baseline.json").is_file()
+
+
 @pytest.mark.usefixtures("baseline")
 def test_an_anchor_is_gated_too(gate):
     assert gate(BM25, "--update-baseline", "--baseline", "release.json").returncode == 0

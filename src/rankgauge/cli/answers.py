@@ -224,7 +224,8 @@ def gate(
         raise click.UsageError("FILE has several systems: name one with --system")
     evaluation = judged[0].evaluate(chosen)
     if gating.update_baseline:
-        write_baseline(rankgauge.Baseline.from_evaluation(evaluation), baseline, wanted, force=gating.force)
+        new_baseline = rankgauge.Baseline.from_evaluation(evaluation, max_failed=wanted.max_failed)
+        write_baseline(new_baseline, baseline, wanted, force=gating.force)
         return 0
     result = rankgauge.gate(
         evaluation, rules=wanted, baseline=baseline, allow_uncalibrated=gating.allow_uncalibrated

@@ -98,7 +98,7 @@ def gate(
     if gating.update_baseline:
         with working("evaluating"):
             new_baseline = (
-                rankgauge.Baseline.from_evaluation(alone[0])
+                rankgauge.Baseline.from_evaluation(alone[0], max_failed=wanted.max_failed)
                 if alone
                 else rankgauge.Baseline.from_run(judgments, candidate, wanted, noise=repeats)
             )
