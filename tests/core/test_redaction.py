@@ -100,6 +100,12 @@ def test_known_secrets_are_redacted_as_whole_words_in_server_messages():
     assert secrets.redact("we know pin7 well, pin77 not") == "we know *** well, pin77 not"
 
 
+def test_the_padding_of_a_registered_login_is_replaced_with_it():
+    secrets = Secrets()
+    secrets.add_login("me", "word")
+    assert redact("sent Basic bWU6d29yZA==, bWU6d29yZA refused") == "sent Basic ***, *** refused"
+
+
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [

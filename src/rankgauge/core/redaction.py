@@ -221,7 +221,8 @@ def _forms(value: str) -> Iterator[str]:
     yield from (json.dumps(value)[1:-1], repr(value)[1:-1], ascii(value)[1:-1])
     for raw in {text.encode("utf-8", "replace") for text in (value, value.strip())}:
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
-            yield encode(raw).decode().rstrip("=")
+            encoded = encode(raw).decode()
+            yield from (encoded, encoded.rstrip("="))  # some servers remove the padding
         yield raw.hex()
 
 
