@@ -953,6 +953,23 @@ def test_a_folder_that_cannot_be_written_is_an_error_with_a_fix(tmp_path):
         import_log(source, tmp_path / "file" / "log")
 
 
+def test_a_failed_import_leaves_no_new_folder(tmp_path):
+    source = write(tmp_path / "ubi.jsonl", [question()])
+    (tmp_path / "broken.json").write_text('[{"action_name": "click"},')
+    for folder in (tmp_path / "new" / "log", tmp_path / "kept"):
+        if folder.name == "kept":
+            folder.mkdir()
+        with pytest.raises(InputError, match="not JSON"):
+            import_log(tmp_path / "broken.json", folder)
+        assert folder.exists() == (folder.name == "kept")
+        assert not folder.exists() or not list(folder.iterdir())
+        import_log(source, folder)
+        # A log with events is kept.
+        with pytest.raises(InputError, match="not JSON"):
+            import_log(tmp_path / "broken.json", folder)
+        assert EventLog(folder).summary().questions == 1
+
+
 def test_a_folder_with_other_files_is_not_touched(tmp_path):
     source = write(tmp_path / "ubi.jsonl", [question()])
     with pytest.raises(InputError, match="has other files"):

@@ -22,7 +22,7 @@ from rankgauge.core.files import lock_file, read_text, write_atomically
 from rankgauge.core.keyed_hash import keyed_hash
 from rankgauge.core.libraries import library
 from rankgauge.core.text import many
-from rankgauge.errors import FormatError, InputError, StorageError
+from rankgauge.errors import FormatError, InputError, RankgaugeError, StorageError
 from rankgauge.production import translation
 from rankgauge.production.events import COLUMNS, KINDS, TIMES, statement
 from rankgauge.production.sources import Refused
@@ -379,22 +379,18 @@ class LogFolder:
         """Open a log exclusively for an import; in a dry run, write to a temporary folder."""
         if folder.exists() and not folder.is_dir():
             raise InputError("this is a file, expected the folder of a log", where=str(folder), fix="name a new folder")
-        exists = (folder / MANIFEST).exists()
+        new = not folder.exists()
         if (
-            not exists
-            and folder.is_dir()
+            folder.is_dir()
+            and not (folder / MANIFEST).exists()
             and any(not entry.name.startswith((".", "events-", REFUSED)) for entry in folder.iterdir())
         ):
             raise InputError("this folder has other files and is not a log", where=str(folder), fix="name a new folder")
         with contextlib.ExitStack() as stack:
             stack.enter_context(_reported(folder))
             if not dry_run:
-                folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # contains texts of users
-                lock = stack.enter_context((folder / ".lock").open("ab"))  # ends with the process
-                if not lock_file(lock.fileno()):
-                    raise InputError(
-                        "another import into this log is running", where=str(folder), fix="wait until it ends"
-                    )
+                stack.enter_context(_locked(folder))
+            exists = (folder / MANIFEST).exists()
             manifest: dict[str, Any] = (
                 read_manifest(str(folder))
                 if exists
@@ -418,9 +414,14 @@ class LogFolder:
             store = cls(folder, written, manifest)
             if not dry_run:
                 store.clean()
-                if not exists:
-                    store.commit()  # so that the log can be read if writing the first segment fails
-            yield store
+            try:
+                if not (exists or dry_run):
+                    store.commit()  # so that the log can be read if the process ends before the first segment
+                yield store
+            except RankgaugeError:
+                if not (exists or dry_run or manifest["unfinished"] or manifest["segments"]):
+                    _remove_empty(folder, whole=new)
+                raise
 
     def clean(self) -> None:
         """Remove the files of an interrupted import."""
@@ -491,6 +492,26 @@ def _write_parquet(connection: Any, query: str, path: Path) -> None:
         connection.execute(
             f"COPY ({query}) TO '{target}' (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, USE_TMP_FILE false)"
         )
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Lock the folder of a log, which is created, for this process."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # contains texts of users
+    with (folder / ".lock").open("ab") as lock:  # ends with the process
+        # The file may have been removed with a log whose import failed.
+        if not (lock_file(lock.fileno()) and os.path.samestat(os.fstat(lock.fileno()), os.stat(lock.name))):  # noqa: PTH116
+            raise InputError("another import into this log is running", where=str(folder), fix="wait until it ends")
+        yield
+
+
+def _remove_empty(folder: Path, *, whole: bool) -> None:
+    """Remove a log without events, and its folder if it contains nothing else."""
+    with contextlib.suppress(OSError):
+        for name in (MANIFEST, ".lock"):
+            (folder / name).unlink(missing_ok=True)
+        if whole:
+            folder.rmdir()
 
 
 @contextmanager
