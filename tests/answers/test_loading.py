@@ -18,7 +18,6 @@ from rankgauge.answers import (
     Context,
     RuleJudge,
     Verdict,
-    answer_questions,
     evaluate_answers,
     items_of,
     read_answers,
@@ -433,15 +432,3 @@ def test_long_contexts_other_scripts_and_empty_texts_are_read(tmp_path: Path) ->
 
 def test_unread_parts_are_noted() -> None:
     assert AnswerSet.of([ROW | {"latency": 3}]).notes == ("answers: unknown fields ignored: 'latency'",)
-
-
-def test_a_live_system_receives_each_question() -> None:
-    questions = [{"id": "q1", "question": "Why?", "reference": "Rain."}, {"id": "q2", "question": "How?"}]
-    found = answer_questions(
-        lambda question: (question.lower(), [{"id": "d", "text": "It rains."}]), questions, system="x"
-    )
-    assert found.system == "x"
-    assert [(each.id, each.answer, each.reference) for each in found] == [("q1", "why?", "Rain."), ("q2", "how?", None)]
-    assert found.records[0].contexts == (Context("d", "It rains."),)
-    with pytest.raises(InputError, match=r"record 1: the system returned 'x' for a question"):
-        answer_questions(lambda _: "x", questions)

@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from rankgauge import list_measures
-from rankgauge.answers import AnswerRecord, AnswerSet, Citation, Context, context_spans, evaluate_answers, read_answers
+from rankgauge.answers import AnswerRecord, AnswerSet, Citation, Context, evaluate_answers, read_answers
 from rankgauge.answers.overlap import OVERLAPS, SIMILARITIES
-from rankgauge.corpus import Span, span_scores
-from rankgauge.errors import InputError, MismatchError
+from rankgauge.errors import InputError
 from rankgauge.retrievers import HashingEncoder
 
 
@@ -220,14 +219,3 @@ def test_overlap_is_shown_next_to_judged_values_where_defined():
 def test_a_long_text_is_undefined_by_rouge_l():
     score = OVERLAPS["RougeL"](answered("word " * 20_001, "word"))
     assert score.reason == "a text has more than 20000 words"
-
-
-def test_contexts_are_found_in_their_documents():
-    texts = {"d1": "One two three four.", "d2": "Five six."}
-    record = AnswerRecord("q", "Why?", contexts=(Context("d1", "two three"), Context("d2", "Five six.")))
-    spans = context_spans([record], texts)
-    assert spans == {"q": [Span("d1", 4, 13), Span("d2", 0, 9)]}
-    scores = span_scores(spans, {"q": [Span("d1", 4, 13)]}, texts=texts)
-    assert scores.mean()["recall"] == 1.0
-    with pytest.raises(MismatchError, match="context 'd1' of question 'q' does not occur"):
-        context_spans([record], {"d1": "Other."})

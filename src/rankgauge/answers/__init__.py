@@ -41,13 +41,12 @@ with lazy_imports(globals()):
         MissingVerdict as MissingVerdict,
         RuleJudge as RuleJudge,
     )
-    from rankgauge.answers.loading import answer_questions as answer_questions, read_answers as read_answers
+    from rankgauge.answers.loading import read_answers as read_answers
     from rankgauge.answers.model_judge import (
         ClaimExtraction as ClaimExtraction,
         ModelJudge as ModelJudge,
         extract_claims as extract_claims,
     )
-    from rankgauge.answers.overlap import context_spans as context_spans
     from rankgauge.answers.runner import AnswerJudging as AnswerJudging, judge_answers as judge_answers
     from rankgauge.answers.scores import (
         JudgedAnswer as JudgedAnswer,

@@ -1,10 +1,10 @@
-"""Reading of answers from files, data frames, records, and traces, or from a running system."""
+"""Reading of answers from files, data frames, records, and traces."""
 
 from __future__ import annotations
 
 import difflib
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +22,7 @@ from rankgauge.formats.mappings import is_list
 from rankgauge.formats.records import named_rows, parts_of
 from rankgauge.formats.spans import is_span, parsed_cell, records_of_spans
 
-__all__ = ["FIELDS", "answer_questions", "read_answers"]
+__all__ = ["FIELDS", "read_answers"]
 
 # Names of each field, the recommended name first. The first name found in a record is used.
 FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -150,42 +150,6 @@ def read_answers(
         _check(group)
         sets.append(AnswerSet(system_name, tuple(row.record for row in group), notes=tuple(more)))
     return tuple(sets)
-
-
-def answer_questions(function: Callable[[str], Any], questions: Any, *, system: str = "answers") -> AnswerSet:
-    """Ask a system all questions and return its answers.
-
-    Args:
-        function: Function from a question to ``(answer, contexts)``, or to a mapping with the
-            fields of a record; contexts are texts, or mappings with ``id`` and ``text``.
-        questions: Questions with reference answers and further fields, in any form supported by
-            :func:`read_answers`.
-        system: The name of the system.
-
-    Raises:
-        InputError: If a question cannot be read, or the function returns an unsupported value.
-
-    Example:
-        >>> questions = [{"question": "How high?"}]
-        >>> asked = answer_questions(lambda q: ("5 m", ["It is 5 m high."]), questions)
-        >>> asked.records[0].answer
-        '5 m'
-    """
-    rows = []
-    for question in _numbered(_records(questions, None, [], answers=False)):
-        returned = function(question.record.question)
-        if isinstance(returned, tuple) and len(returned) == len(("answer", "contexts")):
-            returned = dict(zip(("answer", "contexts"), returned, strict=True))
-        if not isinstance(returned, Mapping):
-            raise InputError(
-                f"the system returned {short(returned)} for a question",
-                where=question.place,
-                fix="return (answer, contexts)",
-            )
-        answered = _record({"question": question.record.question, **returned}, question.place, None, {}, answers=True)
-        rows.append(replace(question, record=_merged(answered.record, question.record)))
-    _check(rows)
-    return AnswerSet(system, tuple(row.record for row in rows))
 
 
 def _records(source: Any, texts: Mapping[str, str] | None, notes: list[str], *, answers: bool = True) -> list[_Read]:

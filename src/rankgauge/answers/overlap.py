@@ -14,8 +14,6 @@ import numpy as np
 
 from rankgauge.answers.scores import Score
 from rankgauge.answers.verdicts import AnswerRecord, quote_occurs
-from rankgauge.corpus.spans import Span
-from rankgauge.errors import MismatchError
 from rankgauge.retrievers.encoders import encoder_of
 
 SIMILARITIES = ("AnswerSimilarity", "QuestionSimilarity", "ContextSimilarity")
@@ -189,37 +187,3 @@ def _unit_vectors(encode: Callable[[Sequence[str]], Any], texts: Iterable[str]) 
     vectors = np.asarray(encode(ordered), dtype=np.float64)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return dict(zip(ordered, vectors / np.where(lengths, lengths, 1.0), strict=True))
-
-
-def context_spans(records: Iterable[AnswerRecord], texts: Mapping[str, str]) -> dict[str, list[Span]]:
-    """Return the spans of the contexts of each question in their documents.
-
-    Given the spans with the answers, `rankgauge.corpus.span_scores` measures how much of them the
-    contexts contain, for any chunking.
-
-    Args:
-        records: Answers whose contexts have the identifiers of documents.
-        texts: The text of each document.
-
-    Raises:
-        MismatchError: If a context does not occur in its document.
-
-    Example:
-        >>> from rankgauge.answers import AnswerRecord, Context
-        >>> record = AnswerRecord("q1", "Why?", contexts=(Context("d1", "It rains."),))
-        >>> context_spans([record], {"d1": "Look: It rains."})
-        {'q1': [Span(document='d1', start=6, end=15)]}
-    """
-    by_question: dict[str, list[Span]] = {}
-    for record in records:
-        spans = by_question.setdefault(record.id, [])
-        for context in record.contexts:
-            start = texts.get(context.id, "").find(context.text)
-            if start < 0 or context.id not in texts:
-                raise MismatchError(
-                    f"context {context.id!r:.60} of question {record.id!r:.60} does not occur in its document",
-                    where="contexts",
-                    fix="pass the documents from which the contexts were taken",
-                )
-            spans.append(Span(context.id, start, start + len(context.text)))
-    return by_question
