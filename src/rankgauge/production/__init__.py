@@ -6,7 +6,6 @@ from rankgauge.core.lazy import lazy_imports
 
 with lazy_imports(globals()):
     from rankgauge.core.redaction import scrub as scrub
-    from rankgauge.production.alerts import Alert as Alert, Alerts as Alerts, find_alerts as find_alerts
     from rankgauge.production.clicks import (
         ImplicitJudgments as ImplicitJudgments,
         implicit_judgments as implicit_judgments,
@@ -59,9 +58,12 @@ with lazy_imports(globals()):
         ThresholdCheck as ThresholdCheck,
     )
     from rankgauge.production.monitor import (
+        Alert as Alert,
+        Alerts as Alerts,
         HealthWeek as HealthWeek,
         ProductionHealth as ProductionHealth,
         Signal as Signal,
+        find_alerts as find_alerts,
         production_health as production_health,
     )
     from rankgauge.production.online import online_metrics as online_metrics

@@ -35,8 +35,8 @@ from rankgauge.judging.export import export_judgments
 from rankgauge.judging.planning import judging_status
 from rankgauge.judging.project import JudgingProject
 from rankgauge.measures.measure import parse_all
-from rankgauge.production.alerts import Alerts, find_alerts
 from rankgauge.production.log import EventLog
+from rankgauge.production.monitor import Alerts, find_alerts
 from rankgauge.production.online import online_metrics
 from rankgauge.project.sections import alert_thresholds, judging_settings
 from rankgauge.rendering.result import Result

@@ -11,8 +11,8 @@ from rankgauge.core.http_client import Endpoint, EndpointError, call_with_retrie
 from rankgauge.core.project_file import ProjectFile
 from rankgauge.core.text import many
 from rankgauge.judging.events import Settings
-from rankgauge.production.alerts import Alerts
 from rankgauge.production.metrics import METRICS, Threshold
+from rankgauge.production.monitor import Alerts
 
 _JUDGING = {
     **dict.fromkeys(("title", "mode", "image", "link"), (str,)),
