@@ -22,7 +22,7 @@ from rankgauge.errors import RankgaugeError, StorageError
 from rankgauge.judging import JudgingProject
 from rankgauge.production import EventLog
 from rankgauge.project import Project
-from rankgauge.web import answers, gates, jobs, judging, live, pages, production, teams, votes
+from rankgauge.web import answers, gates, jobs, judging, pages, production, votes
 from rankgauge.web.evaluations import routes as evaluation_routes
 from rankgauge.web.workbench import Workbench
 
@@ -69,10 +69,9 @@ def judging_app(
         routes=[
             *([] if evaluations is None else (*evaluation_routes, *answers.routes, *gates.routes)),
             *judging.routes,
-            *teams.routes,
             *votes.routes,
             *([] if log is None else production.routes),
-            *([] if runner is None else (*jobs.routes, *live.routes)),
+            *([] if runner is None else jobs.routes),
             *pages.routes,
             *STATIC,
         ],
