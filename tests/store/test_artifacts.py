@@ -14,8 +14,8 @@ from rankgauge.core.pair_table import PairTable, offsets_of
 from rankgauge.corpus import Document
 from rankgauge.data import PreferenceQrels, Records, SampledQrels, SubtopicQrels
 from rankgauge.sample import sample_path
-from rankgauge.store import contents
-from rankgauge.store.contents import pack_pairs, read_pairs
+from rankgauge.store import artifacts
+from rankgauge.store.artifacts import pack_pairs, read_pairs
 
 QRELS = Qrels({"q1": {"d1": 2, "d2": 0}, "q2": {"d3": 1}})
 RUN = Run({"q1": {"d2": 0.5, "d1": 0.25}, "q2": {"d9": 1.5, "d3": 0.5}}, name="bm25", settings={"k1": 0.9})
@@ -54,7 +54,7 @@ def test_any_rows_come_back_with_every_bit(ranked, size, notes, paired):
         paired=paired,
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(contents, "_ROWS", size)  # more blocks
+        patch.setattr(artifacts, "_ROWS", size)  # more blocks
         artifact, blocks = pack_pairs("run", Run(table))
         stored = list(blocks)
         assert len(stored) == artifact.count

@@ -26,12 +26,12 @@ from rankgauge.data.qrels import Qrels, write_qrels
 from rankgauge.data.run import Run, write_run
 from rankgauge.data.special_qrels import SpecialQrels
 from rankgauge.errors import FormatError, InputError, RankgaugeError
-from rankgauge.store.artifacts import Artifact
-from rankgauge.store.contents import (
+from rankgauge.store.artifacts import (
     ANSWERS,
     DOCUMENTS,
     QUESTIONS,
     RUN,
+    Artifact,
     Read,
     line_of,
     pack_texts,

@@ -27,13 +27,14 @@ from rankgauge.evaluation.context import special_qrels
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.formats.texts import TextRow
 from rankgauge.measures.measure import Measure, parse
-from rankgauge.store.artifacts import Artifact, Artifacts
-from rankgauge.store.contents import (
+from rankgauge.store.artifacts import (
     ANSWERS,
     DOCUMENTS,
     JUDGMENTS,
     QUESTIONS,
     RUN,
+    Artifact,
+    Artifacts,
     Read,
     digest_of,
     digests_in,
