@@ -5,8 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from rankgauge.production.events import statement
-from rankgauge.production.translation import DRAFT, create_draft
+from rankgauge.production.events import DRAFT, create_draft, statement
 
 duckdb = pytest.importorskip("duckdb")
 

@@ -13,7 +13,7 @@ from tests.online_loops import Event, write_events
 
 from rankgauge.errors import FormatError, InputError
 from rankgauge.production import COLUMNS, KINDS, QUESTION_COLUMNS, EventLog
-from rankgauge.production.translation import ACTIONS, as_mapping
+from rankgauge.production.events import ACTIONS, as_mapping
 
 duckdb = pytest.importorskip("duckdb")
 

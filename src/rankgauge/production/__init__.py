@@ -26,7 +26,7 @@ with lazy_imports(globals()):
         ReweightedMeans as ReweightedMeans,
         reweight as reweight,
     )
-    from rankgauge.production.events import COLUMNS as COLUMNS, KINDS as KINDS
+    from rankgauge.production.events import COLUMNS as COLUMNS, KINDS as KINDS, LogMapping as LogMapping
     from rankgauge.production.experiments import (
         ArmDifference as ArmDifference,
         DayDifference as DayDifference,
@@ -85,4 +85,3 @@ with lazy_imports(globals()):
         sample_questions as sample_questions,
     )
     from rankgauge.production.spark_log import SparkLog as SparkLog
-    from rankgauge.production.translation import LogMapping as LogMapping

@@ -23,8 +23,7 @@ from rankgauge.core.keyed_hash import keyed_hash
 from rankgauge.core.libraries import library
 from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError, RankgaugeError, StorageError
-from rankgauge.production import translation
-from rankgauge.production.events import COLUMNS, KINDS, TIMES, statement
+from rankgauge.production.events import COLUMNS, KINDS, TIMES, statement, stored
 from rankgauge.production.sources import Refused
 from rankgauge.rendering import Result, Table
 
@@ -447,7 +446,7 @@ class LogFolder:
         segments = self.manifest["segments"]
         if count:
             name = f"events-{len(segments) + 1:06}.parquet"
-            _write_parquet(connection, f"SELECT {translation.stored()} FROM fresh", self._written / name)
+            _write_parquet(connection, f"SELECT {stored()} FROM fresh", self._written / name)
             segments.append({"file": name, "events": count})
         if refused:
             keeps = self.manifest["settings"] == {"personal": "keep", "scrub": False, "drop_text": False}

@@ -20,12 +20,19 @@ from rankgauge.core.redaction import scrub as scrub_text
 from rankgauge.core.text import Ratio, keep, many
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.spans import SEVERAL
-from rankgauge.production import translation
-from rankgauge.production.events import KINDS, statement
+from rankgauge.production.events import (
+    KINDS,
+    LogMapping,
+    as_mapping,
+    create_draft,
+    draft_mapped,
+    draft_ubi,
+    read_mapping,
+    statement,
+)
 from rankgauge.production.log import REFUSED, EventLog, LogFolder, read_files
 from rankgauge.production.sources import FORMATS, Batch, Refused, Source, find_format, fingerprint
 from rankgauge.production.span_events import draft_of_spans, trace_ends
-from rankgauge.production.translation import LogMapping, as_mapping, read_mapping
 from rankgauge.rendering import Result, Table
 
 
@@ -372,20 +379,20 @@ class _Importer:
         connection, mapping = self._connection, self._mapping
         rows, columns = _numbered(batch.rows) if source.is_table else (batch.rows, None)
         connection.register("batch", rows)
-        translation.create_draft(connection)
+        create_draft(connection)
         own = FORMATS[source.format].mapping
         if source.format == "spans":
             connection.register("spans", draft_of_spans(batch.rows, mapping, self.ends, self.traces))
             connection.execute("INSERT INTO draft BY NAME SELECT * FROM spans")
             counted = "batch" if source.is_table else r"batch WHERE trim(raw, E' \t\r\n') <> ''"
         elif own is None:
-            counted = translation.draft_ubi(connection, mapping)
+            counted = draft_ubi(connection, mapping)
         else:
             if source.format == "mapped" and mapping is not None:
                 own = mapping
             elif mapping is not None:
                 own = replace(own, kinds={**own.kinds, **mapping.kinds}, values={**own.values, **mapping.values})
-            counted = translation.draft_mapped(connection, own, columns, source.name)
+            counted = draft_mapped(connection, own, columns, source.name)
         self._protect()
         shifts = self._shifts()
         connection.execute(

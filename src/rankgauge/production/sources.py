@@ -29,7 +29,7 @@ from rankgauge.formats.lines import (
 )
 from rankgauge.formats.registry import BrokenPackError
 from rankgauge.formats.spans import is_span
-from rankgauge.production.translation import OWN, VENDORS, LogMapping
+from rankgauge.production.events import OWN, VENDORS, LogMapping
 
 # Bytes of a batch of text, rows of a batch of columns, and the longest line.
 BATCH_BYTES, BATCH_ROWS, LONGEST = 48 << 20, 200_000, 64 << 20

@@ -28,7 +28,7 @@ from rankgauge.formats.spans import (
     retrieved_of,
     spans_of,
 )
-from rankgauge.production.translation import DRAFT, FEEDBACK, LogMapping
+from rankgauge.production.events import DRAFT, FEEDBACK, LogMapping
 
 _RECORDED = ("timeunixnano", "observedtimeunixnano", "timestamp", "time")
 _SESSION = ("session.id", "gen_ai.conversation.id")
