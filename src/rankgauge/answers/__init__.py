@@ -6,8 +6,11 @@ from rankgauge.core.lazy import lazy_imports
 
 with lazy_imports(globals()):
     from rankgauge.answers.calibration import (
+        CorrectedMean as CorrectedMean,
+        CorrectedMeans as CorrectedMeans,
         PositionSwap as PositionSwap,
         calibrate as calibrate,
+        correct_means as correct_means,
         position_swap as position_swap,
     )
     from rankgauge.answers.calibration_result import (
@@ -15,11 +18,6 @@ with lazy_imports(globals()):
         Calibration as Calibration,
         MeasureCalibration as MeasureCalibration,
         RelationCalibration as RelationCalibration,
-    )
-    from rankgauge.answers.corrected_means import (
-        CorrectedMean as CorrectedMean,
-        CorrectedMeans as CorrectedMeans,
-        correct_means as correct_means,
     )
     from rankgauge.answers.diagnosis import (
         CAUSES as CAUSES,

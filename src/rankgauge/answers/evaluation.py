@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from rankgauge.answers.calibration import conversations_of, labels_of_people
 from rankgauge.answers.calibration_result import Calibration, stamp_judge
 from rankgauge.answers.overlap import OVERLAPS, SIMILARITIES, similarities
 from rankgauge.answers.scores import CORRECTABLE, RELATIONS, JudgedAnswer, Score, relations_of, score
-from rankgauge.answers.verdicts import AnswerSet, Verdict, counted_labels
+from rankgauge.answers.verdicts import AnswerSet, Verdict, conversations_of, counted_labels, labels_of_people
 from rankgauge.core.findings import Finding
 from rankgauge.core.grouping import group_values
 from rankgauge.core.policies import Policies

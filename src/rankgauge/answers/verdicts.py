@@ -452,3 +452,31 @@ class AnswerSet:
                 fix="name one: system=..., or read all: read_answers(...)",
             )
         return sets[0]
+
+
+def conversations_of(answers: Iterable[AnswerSet]) -> dict[str, str]:
+    """Return the first question of the conversation of each question.
+
+    Conversations with the same first turn count as one conversation.
+    """
+    conversations: dict[str, str] = {}
+    records = {record.id: record for answer_set in answers for record in answer_set}
+    turns = {
+        key: next((text for role, text in record.history if role != "system"), "") for key, record in records.items()
+    }
+    begun = set(turns.values())
+    first: dict[str, str] = {}
+    for key, record in records.items():
+        turn = turns[key] or (record.question if record.question in begun else "")
+        conversations[key] = first.setdefault(turn, key) if turn else key
+    return conversations
+
+
+def labels_of_people(verdicts: Iterable[Verdict]) -> dict[str, str]:
+    """Return the majority label of each item that has a majority."""
+    numbers: dict[str, int] = {}
+    # People count like the replicates of one judge.
+    return counted_labels(
+        replace(verdict, judge="", prompt="", replicate=numbers.setdefault(verdict.judge, len(numbers)))
+        for verdict in verdicts
+    )
