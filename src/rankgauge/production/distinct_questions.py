@@ -16,11 +16,10 @@ from rankgauge.core.libraries import library
 from rankgauge.core.text import many
 from rankgauge.corpus import Collection
 from rankgauge.errors import InputError
-from rankgauge.formats.lines import decoded, numbered_lines
 from rankgauge.formats.questions import read_questions
 from rankgauge.formats.texts import TextSource
 from rankgauge.production.log import MANIFEST, EventLog
-from rankgauge.production.question_sets import Asked, QuestionSet, asked_rows
+from rankgauge.production.question_sets import Asked, QuestionSet, asked_lines, asked_rows
 from rankgauge.retrievers.encoders import encoder_of, named_encoder
 from rankgauge.stats.arrays import FloatArray
 from rankgauge.stats.two_sample import unit_rows
@@ -166,7 +165,8 @@ def _opened(path: str | os.PathLike[str], where: str) -> Iterator[Asked]:
     elif location.is_dir():
         yield from _questions(Collection.read(path), where)
     else:
-        yield from _read(path)
+        is_text = location.suffixes[:1] == [".txt"]
+        yield from asked_rows(TextSource.of(path), asked_lines if is_text else _queries)
 
 
 def _text(query: Any, where: str) -> str:
@@ -176,20 +176,9 @@ def _text(query: Any, where: str) -> str:
     return text
 
 
-def _read(path: str | os.PathLike[str]) -> Iterator[Asked]:
-    source = TextSource.of(path)
-    rows = asked_rows(source)
-    first = next(rows, None)
-    if first is not None:
-        yield first
-        yield from rows
-    elif Path(path).suffixes[:1] == [".txt"]:
-        with source.open() as stream:
-            for number, raw in numbered_lines(stream, source.name):
-                yield f"q{number}", decoded(raw, source.name, number), 1
-    else:
-        for query in read_questions(source, {})[0].values():
-            yield query.id, query.text or query.title, 1
+def _queries(source: TextSource) -> Iterator[Asked]:
+    for query in read_questions(source, {})[0].values():
+        yield query.id, query.text or query.title, 1
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import islice
 from typing import Any, TypeAlias
@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from rankgauge.core.files import write_atomically
 from rankgauge.core.text import keep, many
 from rankgauge.errors import FormatError, InputError
+from rankgauge.formats.lines import decoded, numbered_lines
 from rankgauge.formats.questions import named_rows
 from rankgauge.formats.texts import IDS, QUESTIONS, TextSource
 from rankgauge.rendering import Result, Table
@@ -297,12 +298,9 @@ def _question(row: Mapping[str, Any], name: str, line: int) -> EvaluationQuestio
     return EvaluationQuestion(**values | {"id": str(own), "text": " ".join(text.split())})
 
 
-def asked_rows(source: TextSource) -> Iterator[Asked]:
-    """Yield the questions of a table; nothing if the file has no columns.
-
-    Raises:
-        FormatError: If there is no column of questions, or a count is not a non-negative integer.
-    """
+def asked_rows(source: TextSource, without_columns: Callable[[TextSource], Iterable[Asked]]) -> Iterator[Asked]:
+    """Yield the questions of a table; those of a file without columns are read by another function."""
+    number = 0
     for number, (line, row) in enumerate(named_rows(source, None), start=1):
         text = next((row[name] for name in (*_TEXTS, "title") if name in row), None)
         if not isinstance(text, str):
@@ -325,3 +323,12 @@ def asked_rows(source: TextSource) -> Iterator[Asked]:
                 fix="use a whole number: how often the question was asked",
             )
         yield next((str(row[column]) for column in IDS if row.get(column)), f"q{number}"), text, count
+    if not number:
+        yield from without_columns(source)
+
+
+def asked_lines(source: TextSource) -> Iterator[Asked]:
+    """Yield the lines of a text, each of which is a question."""
+    with source.open() as stream:
+        for number, line in numbered_lines(stream, source.name):
+            yield f"q{number}", decoded(line, source.name, number), 1

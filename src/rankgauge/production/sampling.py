@@ -8,7 +8,6 @@ exact.
 from __future__ import annotations
 
 import hashlib
-import itertools
 import os
 import random
 import unicodedata
@@ -21,10 +20,9 @@ from rankgauge.core.arguments import choice, integer
 from rankgauge.core.redaction import scrub
 from rankgauge.core.text import inflect, keep, many
 from rankgauge.errors import InputError
-from rankgauge.formats.lines import decoded, numbered_lines
 from rankgauge.formats.texts import TextSource
 from rankgauge.production.log import EventLog, is_log
-from rankgauge.production.question_sets import EvaluationQuestion, asked_rows
+from rankgauge.production.question_sets import EvaluationQuestion, asked_lines, asked_rows
 from rankgauge.rendering import Result, Table
 
 WAYS = ("frequency", "uniform", "strata")
@@ -263,22 +261,11 @@ def _searches(source: EventLog | str | os.PathLike[str]) -> Iterator[tuple[str, 
     if not isinstance(source, EventLog) and is_log(os.fspath(source)):
         source = EventLog(source)
     counts: dict[str, int] = defaultdict(int)
-    for text, count in source.texts() if isinstance(source, EventLog) else _rows(TextSource.of(source)):
+    rows = source.texts() if isinstance(source, EventLog) else asked_rows(TextSource.of(source), asked_lines)
+    for *_, text, count in rows:
         counts[" ".join(text.split())] += count
     # Sorted so that the draw does not depend on the order of the log or the database.
     yield from ((text, counts[text]) for text in sorted(counts) if text and counts[text])
-
-
-def _rows(source: TextSource) -> Iterator[tuple[str, int]]:
-    """Yield questions with the number of times each was asked, in stored order."""
-    rows = asked_rows(source)
-    first = next(rows, None)
-    if first is not None:
-        yield from ((text, count) for _, text, count in itertools.chain((first,), rows))
-        return
-    with source.open() as stream:
-        for number, line in numbered_lines(stream, source.name):
-            yield decoded(line, source.name, number), 1
 
 
 # ---- near-duplicates
