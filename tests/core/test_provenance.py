@@ -3,7 +3,7 @@
 import subprocess
 from importlib.metadata import version
 
-from rankgauge.core.provenance import Commit, commit_of, versions
+from rankgauge.core.provenance import Commit, current_commit, versions
 
 
 def git(folder, *words):
@@ -17,25 +17,26 @@ def git(folder, *words):
     return done.stdout.strip()
 
 
-def test_a_checkout_has_a_commit_and_says_whether_files_changed(tmp_path):
+def test_a_checkout_has_a_commit_and_says_whether_files_changed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     git(tmp_path, "init", "-q")
-    assert commit_of(tmp_path) is None
+    assert current_commit() is None
     (tmp_path / "a").write_text("one", encoding="utf-8")
     git(tmp_path, "add", "a")
     git(tmp_path, "commit", "-qm", "one")
     head = git(tmp_path, "rev-parse", "HEAD")
-    assert commit_of(tmp_path) == Commit(head, dirty=False)
+    assert current_commit() == Commit(head, dirty=False)
     (tmp_path / "new").write_text("not known to git", encoding="utf-8")
-    assert commit_of(tmp_path) == Commit(head, dirty=False)
+    assert current_commit() == Commit(head, dirty=False)
     (tmp_path / "a").write_text("two", encoding="utf-8")
-    assert commit_of(tmp_path) == Commit(head, dirty=True)
+    assert current_commit() == Commit(head, dirty=True)
 
 
-def test_without_a_checkout_without_a_folder_and_without_git_there_is_no_commit(tmp_path, monkeypatch):
-    assert commit_of(tmp_path) is None
-    assert commit_of(tmp_path / "gone") is None
+def test_without_a_checkout_and_without_git_there_is_no_commit(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert current_commit() is None
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert commit_of(tmp_path) is None
+    assert current_commit() is None
 
 
 def test_versions_are_those_that_are_installed():

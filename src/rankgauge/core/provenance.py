@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
 
 __version__ = version("rankgauge")
 _PATIENCE = 10.0
@@ -19,22 +18,21 @@ class Commit:
     dirty: bool  # whether tracked files have uncommitted changes
 
 
-def commit_of(folder: Path) -> Commit | None:
-    """Return the commit of a folder; None without git, repository, or commits."""
-    commit = _git(folder, "rev-parse", "--verify", "HEAD")
+def current_commit() -> Commit | None:
+    """Return the commit of this folder; None without git, repository, or commits."""
+    commit = _git("rev-parse", "--verify", "HEAD")
     if not commit:
         return None
-    changed = _git(folder, "status", "--porcelain", "--untracked-files=no")
+    changed = _git("status", "--porcelain", "--untracked-files=no")
     return Commit(commit, dirty=changed != "")
 
 
-def _git(folder: Path, *words: str) -> str | None:
+def _git(*words: str) -> str | None:
     import subprocess
 
     try:
         done = subprocess.run(  # noqa: S603 - no shell, and the words are ours
             ["git", *words],  # noqa: S607 - the git of the user
-            cwd=folder,
             capture_output=True,
             check=False,
             encoding="utf-8",

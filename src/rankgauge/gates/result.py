@@ -8,13 +8,12 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from rankgauge.core.arguments import object_of
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.exact_sum import TOLERANCE
-from rankgauge.core.provenance import commit_of
+from rankgauge.core.provenance import current_commit
 from rankgauge.core.recommendations import next_step
 from rankgauge.core.text import lower_first, many
 from rankgauge.errors import FormatError, InputError
@@ -207,7 +206,7 @@ class GateResult(Result):
 
     def stamped(self) -> GateResult:
         """Return the result with the current time and git commit."""
-        commit, now = commit_of(Path()), datetime.now(UTC).isoformat(timespec="seconds")
+        commit, now = current_commit(), datetime.now(UTC).isoformat(timespec="seconds")
         return replace(self, time=now, commit=commit.id if commit else None, dirty=commit is not None and commit.dirty)
 
     @property

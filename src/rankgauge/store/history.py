@@ -9,14 +9,13 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import cached_property, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankgauge.core.arguments import of_kind
 from rankgauge.core.ids import Id, id_bytes
 from rankgauge.core.project_file import ProjectFile
 from rankgauge.core.project_names import SHORT_NAME, find_project_file, is_short_name
-from rankgauge.core.provenance import commit_of, versions
+from rankgauge.core.provenance import current_commit, versions
 from rankgauge.corpus.collection import Collection, Document, Query
 from rankgauge.data.qrels import Pairs, Qrels, fingerprint
 from rankgauge.data.records import Records
@@ -150,7 +149,7 @@ class History(Store):
         if collection is not None:
             of_kind("the collection", collection, Collection, "pass Collection.load(...)", where="collection")
         pairs, judgments = _inputs(evaluation, qrels, run)
-        commit = commit_of(Path())
+        commit = current_commit()
         about = {
             "label": _label(label),
             "settings": dict(settings),
