@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
-from typing import Any, TypeVar
+from typing import Any
 
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
@@ -34,7 +34,6 @@ from rankgauge.project import alert_thresholds
 from rankgauge.reports import drift_page
 from rankgauge.web.pages import LEADS, PageError, Results, Visit, see_other, visited
 
-_T = TypeVar("_T")
 _SAMPLING = ("frequency", "strata", "uniform")
 _MOST = 100  # largest number of questions per draw, each with a checkbox in the form
 _SMALL, _LARGE = (340, 150), (600, 210)  # width and height of a chart
@@ -42,20 +41,16 @@ _RIGHT, _TOP, _BOTTOM = 12, 10, 26  # its margins
 _POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]+)"')
 
 
-class ProductionLog:
+class ProductionLog(Results):
     """Production log of a server; results are kept until its files change."""
 
     def __init__(self, log: EventLog) -> None:
+        super().__init__()
         self.log = log
-        self._results = Results()
 
-    def computed(self, key: tuple[Any, ...], compute: Callable[[], _T]) -> _T:
-        """Return a result for these arguments and this state of the log."""
-        return self._results.get((*key, self.log.fingerprint()), compute)
-
-    def has(self, key: tuple[Any, ...]) -> bool:
-        """Return whether a result is kept."""
-        return (*key, self.log.fingerprint()) in self._results
+    def key(self, *parts: object) -> tuple[object, ...]:
+        """Return the key of a result for these arguments and this state of the log."""
+        return (*parts, self.log.fingerprint())
 
 
 def _log(visit: Visit) -> ProductionLog:
@@ -79,7 +74,7 @@ def _render(visit: Visit, template: str, **values: Any) -> Response:
 
 def _online(visit: Visit, by: str) -> OnlineMetrics:
     log = _log(visit)
-    return log.computed(("metrics", by), lambda: online_metrics(log.log, by=by))
+    return log.get(log.key("metrics", by), lambda: online_metrics(log.log, by=by))
 
 
 def _thresholds(visit: Visit) -> tuple[Threshold, ...]:
@@ -100,8 +95,8 @@ def _metrics(visit: Visit) -> Response:
     by = visit.request.query_params.get("by", "")
     by = by if by in PERIODS else "week"
     template = "production_metric.html" if name else "production.html"
-    thresholds, known = _thresholds(visit), {"name": name, "by": by, "periods": PERIODS}
-    if not (_waits(visit) or all(_log(visit).has(("metrics", period)) for period in {"week", by})):
+    thresholds, log, known = _thresholds(visit), _log(visit), {"name": name, "by": by, "periods": PERIODS}
+    if not (_waits(visit) or all(log.key("metrics", period) in log for period in {"week", by})):
         return _render(visit, template, found=None, **known)
     found, alerts = _online(visit, by), find_alerts(_online(visit, "week"), thresholds)
     shown = [value for value in found.overall if name in {"", value.metric.name}]
@@ -212,12 +207,12 @@ def _texts(visit: Visit) -> tuple[str, ...]:
 
 def _drift_of(visit: Visit) -> DriftReport:
     log, texts = _log(visit), _texts(visit)
-    return log.computed(("drift", texts), lambda: measure_drift(list(texts), log.log))
+    return log.get(log.key("drift", texts), lambda: measure_drift(list(texts), log.log))
 
 
 def _drift(visit: Visit) -> Response:
-    texts = _texts(visit)
-    if not texts or not (_waits(visit) or _log(visit).has(("drift", texts))):
+    log, texts = _log(visit), _texts(visit)
+    if not texts or not (_waits(visit) or log.key("drift", texts) in log):
         return _render(visit, "production_drift.html", found=None, empty=not texts)
     report = _drift_of(visit)
     *sentences, limitation = report.sentences()
@@ -260,10 +255,10 @@ def _sample_of(visit: Visit, values: Any) -> QuestionSample | None:
         )
     log = _log(visit)
     known = tuple(EvaluationQuestion(question.id, question.text) for question in visit.project.questions.values())
-    key = ("sample", n, by, seed, known)
-    if not (_waits(visit) or visit.form or log.has(key)):
+    key = log.key("sample", n, by, seed, known)
+    if not (_waits(visit) or visit.form or key in log):
         return None
-    return log.computed(key, lambda: sample_questions(log.log, n, by=by, seed=seed, exclude=known))
+    return log.get(key, lambda: sample_questions(log.log, n, by=by, seed=seed, exclude=known))
 
 
 def _sample(visit: Visit) -> Response:
