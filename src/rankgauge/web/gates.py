@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from starlette.requests import Request
@@ -87,10 +88,6 @@ def _links(visit: Visit, numbers: GateNumbers) -> dict[str, str]:
     return {lost.query: link(lost.query) for lost in numbers.losers if pair or lost.query in known}
 
 
-async def _receive(request: Request) -> Response:
-    return await received(request, _MOST_BODY, _store)
-
-
 def _store(request: Request, body: bytes) -> Response:
     """Store a result sent by CI with the token of an application."""
     application, origins = application_of(request)
@@ -112,6 +109,6 @@ def _store(request: Request, body: bytes) -> Response:
 
 routes = [
     Route("/gates", visited(_gates, roles=READERS)),
-    Route("/gates", _receive, methods=["POST"]),
+    Route("/gates", partial(received, most=_MOST_BODY, store=_store), methods=["POST"]),
     Route("/gates/{id}", visited(_gate, roles=READERS)),
 ]
