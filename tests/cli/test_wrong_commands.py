@@ -3,6 +3,7 @@
 import json
 import shlex
 import shutil
+import subprocess
 import sys
 
 import pytest
@@ -160,10 +161,10 @@ def test_the_floor_that_the_fix_for_min_names_is_read(folder):
     assert "0.5" in done.stdout
 
 
-def test_a_missing_extra_is_named_with_the_command_that_installs_it(folder, monkeypatch):
-    for name in [name for name in sys.modules if name.split(".")[0] == "pyarrow"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    done = run("logs", "import", "events.csv", "log", cwd=folder)
+def test_a_missing_extra_is_named_with_the_command_that_installs_it(folder):
+    # In a new process: modules loaded earlier keep their libraries.
+    code = "import sys; sys.modules['pyarrow'] = None; from rankgauge.cli.main import main; main()"
+    command = (sys.executable, "-c", code, "logs", "import", "events.csv", "log")
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "fix: pip install 'rankgauge[production]'" in done.stderr

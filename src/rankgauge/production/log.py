@@ -24,7 +24,6 @@ from rankgauge.core.libraries import library
 from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError, RankgaugeError, StorageError
 from rankgauge.production.events import COLUMNS, KINDS, TIMES, statement, stored
-from rankgauge.production.sources import Refused
 from rankgauge.rendering import Result, Table
 
 MANIFEST = "manifest.json"
@@ -358,6 +357,15 @@ def read_manifest(folder: str) -> dict[str, Any]:
 
 REFUSED = "refused.jsonl"
 _SHOWN = 2000  # characters of a refused row that are kept
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A row that is not an event: line, reason, and content."""
+
+    line: int
+    fault: str
+    text: str
 
 
 class LogFolder:

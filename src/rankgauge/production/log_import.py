@@ -30,8 +30,8 @@ from rankgauge.production.events import (
     read_mapping,
     statement,
 )
-from rankgauge.production.log import REFUSED, EventLog, LogFolder, read_files
-from rankgauge.production.sources import FORMATS, Batch, Refused, Source, find_format, fingerprint
+from rankgauge.production.log import REFUSED, EventLog, LogFolder, Refused, read_files
+from rankgauge.production.sources import FORMATS, Batch, Source, find_format, fingerprint, pa, pc
 from rankgauge.production.span_events import draft_of_spans, trace_ends
 from rankgauge.rendering import Result, Table
 
@@ -300,8 +300,6 @@ def import_log(  # noqa: PLR0913 - one parameter a setting
 
 def _numbered(rows: Any) -> tuple[Any, dict[str, str]]:
     """Number the columns, because SQL ignores the case of names; return the SQL of their texts."""
-    import pyarrow as pa
-
     *fields, line = rows.schema
     return rows.rename_columns([*(f"c{number}" for number in range(len(fields))), line.name]), {
         field.name: f"to_json(c{number})::VARCHAR" if pa.types.is_list(field.type) else f"c{number}"
@@ -421,8 +419,6 @@ class _Importer:
         """Return refused rows with their content."""
         if not faults:
             return []
-        import pyarrow as pa
-        import pyarrow.compute as pc
 
         refused = rows.filter(pc.is_in(rows.columns[-1], pa.array([line for line, _ in faults], pa.int64())))
         texts = {
@@ -454,8 +450,6 @@ class _Importer:
 
         A keyed hash of each text that is lost still distinguishes events.
         """
-        import pyarrow as pa
-
         settings = self._store.manifest["settings"]
         of_users = {"keep": None, "hash": keyed_hash, "drop": _drop}[settings["personal"]]
         scrubbing = scrub_text if settings["scrub"] else None

@@ -403,11 +403,8 @@ class Alerts(Result):
     def table(self) -> Table:
         """Return one row per alert."""
         rows = tuple((alert.metric, alert.since, alert.until, alert.text) for alert in self.alerts)
-        return Table(("metric", "since", "until", "alert"), rows, title=self.summary(), notes=tuple(self.notes()))
-
-    def summary(self) -> str:
-        """Return the number of alerts."""
-        return many(len(self.alerts), "alert") if self.alerts else "no alerts"
+        title = many(len(self.alerts), "alert") if self.alerts else "no alerts"
+        return Table(("metric", "since", "until", "alert"), rows, title=title, notes=tuple(self.notes()))
 
 
 def find_alerts(metrics: OnlineMetrics, thresholds: Iterable[Threshold] = ()) -> Alerts:

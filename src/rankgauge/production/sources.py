@@ -13,6 +13,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
+
 from rankgauge.core.libraries import library
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.delimited import RecoveredRow, check_header, recovered_rows
@@ -27,9 +29,13 @@ from rankgauge.formats.lines import (
     source_name,
     start_of,
 )
+from rankgauge.formats.parquet import column_names, columnar_tables
 from rankgauge.formats.registry import BrokenPackError
 from rankgauge.formats.spans import is_span
 from rankgauge.production.events import OWN, VENDORS, LogMapping
+from rankgauge.production.log import Refused
+
+pa, pc = (library(name, extra="production", of="a production log") for name in ("pyarrow", "pyarrow.compute"))
 
 # Bytes of a batch of text, rows of a batch of columns, and the longest line.
 BATCH_BYTES, BATCH_ROWS, LONGEST = 48 << 20, 200_000, 64 << 20
@@ -63,15 +69,6 @@ FORMATS: Mapping[str, LogFormat] = {
     "spans": LogFormat(lambda row: is_span(row) or "resourceLogs" in row),
     "mapped": LogFormat(lambda _: False, OWN),
 }
-
-
-@dataclass(frozen=True)
-class Refused:
-    """A row that is not an event: line, reason, and content."""
-
-    line: int
-    fault: str
-    text: str
 
 
 @dataclass(frozen=True)
@@ -120,7 +117,6 @@ class Source:
 
     def batches(self) -> Iterator[Batch]:
         """Yield all rows in batches; batch boundaries depend only on the file."""
-        library("pyarrow", extra="production", of="a production log")
         with opened_bytes(self.path) as stream:
             if self.columnar:
                 yield from _columnar(stream, self.name)
@@ -150,8 +146,6 @@ def find_format(path: str, *, format: str | None = None, mapped: bool = False) -
         name, start = source_name(path), start_of(stream)
         columnar = is_columnar(start, name)
         if columnar:
-            from rankgauge.formats.parquet import column_names
-
             columns = column_names(stream, name)
             check_header(columns, name)
         else:
@@ -266,8 +260,6 @@ def _decoded(block: bytes, first: int) -> tuple[bytes, list[Refused]]:
 
 
 def _json_lines(stream: BinaryIO) -> Iterator[Batch]:
-    import numpy as np
-    import pyarrow as pa
 
     first = 1
     for raw, fault in _blocks(stream):
@@ -290,8 +282,6 @@ def _json_lines(stream: BinaryIO) -> Iterator[Batch]:
 
 def _json_document(stream: BinaryIO, name: str) -> Iterator[Batch]:
     """Read a file that is a single JSON document: an array of objects or one object."""
-    import pyarrow as pa
-
     try:
         document = json.loads(read_bytes(stream, name).decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
@@ -304,9 +294,6 @@ def _json_document(stream: BinaryIO, name: str) -> Iterator[Batch]:
 
 
 def _columnar(stream: BinaryIO, name: str) -> Iterator[Batch]:
-    import pyarrow as pa
-
-    from rankgauge.formats.parquet import columnar_tables
 
     first = 1
     for table in columnar_tables(stream, name, BATCH_ROWS):
@@ -321,9 +308,6 @@ def _columnar(stream: BinaryIO, name: str) -> Iterator[Batch]:
 
 def _texts(column: Any, bad: set[int]) -> Any:
     """Return a column as text or lists of text; add the numbers of rows that cannot be read."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     kind = column.type
     is_list = isinstance(kind, pa.ListType | pa.LargeListType | pa.FixedSizeListType)
     try:
@@ -395,7 +379,6 @@ def _fault(row: RecoveredRow, width: int) -> str:
 
 
 def _table(rows: list[list[Any]], columns: Sequence[str]) -> Any:
-    import pyarrow as pa
 
     kinds = [*[pa.string()] * len(columns), pa.int64()]
     cells = zip(*rows, strict=True) if rows else [()] * len(kinds)

@@ -31,7 +31,6 @@ from rankgauge.errors import InputError
 from rankgauge.store import HistoryEntry
 from rankgauge.web.evaluations import saved_entry, workbench_of
 from rankgauge.web.pages import JUDGES, LEADS, READERS, PageError, Visit, address, in_words, see_other, visited
-from rankgauge.web.workbench import Workbench
 
 # Question, and names of subject and target, by relation; the first two decide most causes.
 _PROMPTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
@@ -73,17 +72,14 @@ _DECIDING = 2  # relations that are not collapsed
 
 def _saved(visit: Visit) -> tuple[HistoryEntry, AnswerSet]:
     """Return an evaluation with the answers that were saved with it."""
-    entry = saved_entry(visit, visit.request.path_params["id"])
-    return entry, _answers(workbench_of(visit), entry)
+    workbench, entry = workbench_of(visit), saved_entry(visit, visit.request.path_params["id"])
 
-
-def _answers(workbench: Workbench, entry: HistoryEntry) -> AnswerSet:
     def read() -> AnswerSet:
         answers = AnswerSet.saved(workbench.history, entry.id)
         return replace(answers, criteria=workbench.evaluation(entry).settings.get("criteria", {}))
 
     try:
-        return workbench.results.get(("answers", entry.id), read)
+        return entry, workbench.results.get(("answers", entry.id), read)
     except InputError as error:
         raise PageError(404, "No answers were saved with this evaluation.", where=entry.name, fix=error.fix) from None
 
