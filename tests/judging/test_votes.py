@@ -22,7 +22,6 @@ from rankgauge.judging import (
     import_votes,
     next_pair,
     read_answers,
-    read_votes,
     summarize_votes,
     vote_report,
 )
@@ -325,4 +324,3 @@ def test_the_votes_of_llmfao_are_counted_as_by_a_slow_loop(tmp_path):
     assert (side.left, side.right) == (2911, 2549)
     assert side.rate == pytest.approx(2911 / 5460)
     assert (side.low, side.high) == pytest.approx(wilson(2911, 5460), abs=1e-9)
-    assert read_votes(path)[0].line == 2

@@ -85,11 +85,9 @@ with lazy_imports(globals()):
         PairVotes as PairVotes,
         SideVotes as SideVotes,
         VoteReport as VoteReport,
-        VoteRow as VoteRow,
         add_vote as add_vote,
         import_votes as import_votes,
         read_answers as read_answers,
-        read_votes as read_votes,
         summarize_votes as summarize_votes,
         vote_report as vote_report,
     )

@@ -6,7 +6,7 @@ import json
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rankgauge.core.text import Ratio, keep, many
@@ -19,6 +19,7 @@ from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Detail, Table, first_rows
 
 _ROWS = 8  # rows of a short table
+_COLUMNS = ("question", "left", "right", "winner", "judge", "comment", "time")
 _WINNERS = ("left", "right", "both good", "both bad", "tie", "cannot tell")
 # Namespace of identifiers: equal rows of a file have equal identifiers.
 _NAMESPACE = uuid.UUID("5c1f4d3e-6d0b-4c0e-9b53-3a3c2a2a7a11")
@@ -211,31 +212,6 @@ class VoteReport(Result):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class VoteRow:
-    """Vote from a file.
-
-    Attributes:
-        question: The identifier of the question.
-        left: The identifier of the answer on the left.
-        right: The identifier of the answer on the right.
-        winner: ``left``, ``right``, ``both good``, ``both bad``, ``tie``, or ``cannot tell``.
-        judge: The name of the judge; may be empty.
-        comment: Free text.
-        time: ISO timestamp of the vote; may be empty.
-        line: The line of the file, from 1.
-    """
-
-    question: str
-    left: str
-    right: str
-    winner: str
-    judge: str = ""
-    comment: str = ""
-    time: str = ""
-    line: int = 0
-
-
 def summarize_votes(
     judgments: Iterable[Judgment], answers: Mapping[str, Answer], kinds: Mapping[str, str] | None = None
 ) -> VoteReport:
@@ -358,95 +334,83 @@ def read_answers(source: Source) -> list[Answer]:
     return answers
 
 
-def read_votes(source: Source) -> list[VoteRow]:
-    """Read votes from CSV, TSV, or JSON lines.
+def import_votes(project: JudgingProject, source: Source, *, kind: str = "person") -> int:
+    """Import votes from CSV, TSV, or JSON lines and return the number of new votes; importing twice adds none.
 
     Columns: ``question``; ``left`` and ``right`` (identifiers of the answers on these sides);
     ``winner`` (``left``, ``right``, ``both good``, ``both bad``, ``tie``, or ``cannot tell``); and
     optionally ``judge``, ``comment``, and ``time``.
 
-    Raises:
-        FormatError: If a line is not a valid vote.
-    """
-    name, votes = source_name(source), []
-    for number, row in row_cells(source, key=lambda cell: cell.strip().lower()):
-        values = {key: str(row.get(key) or "").strip() for key in VoteRow.__slots__[:-1]}
-        _needed(values, ("question", "left", "right", "winner"), name, number)
-        values["winner"] = values["winner"].lower()
-        if values["winner"] not in _WINNERS:
-            raise FormatError(
-                f"the winner is {values['winner']!r:.40}",
-                path=name,
-                line=number,
-                fix=f"use one of {', '.join(_WINNERS)}",
-            )
-        votes.append(VoteRow(**values, line=number))
-    return votes
-
-
-def import_votes(project: JudgingProject, source: Source, *, kind: str = "person") -> int:
-    """Import votes from a file and return the number of new votes; importing twice adds none.
-
     Args:
         project: The project; it must contain the answers.
-        source: The file; see :func:`read_votes`.
+        source: The file.
         kind: The voters: ``person``, ``application``, or ``model``.
 
     Raises:
         FormatError: If a line is not a valid vote or an answer is unknown; nothing is imported.
     """
-    rows, answers, name = read_votes(source), project.answers(), source_name(source)
-    for row in rows:
-        for side in (row.left, row.right):
+    votes, answers, name = [], project.answers(), source_name(source)
+    for number, row in row_cells(source, key=lambda cell: cell.strip().lower()):
+        vote = {key: str(row.get(key) or "").strip() for key in _COLUMNS}
+        _needed(vote, _COLUMNS[:4], name, number)
+        vote["winner"] = vote["winner"].lower()
+        if vote["winner"] not in _WINNERS:
+            raise FormatError(
+                f"the winner is {vote['winner']!r:.40}",
+                path=name,
+                line=number,
+                fix=f"use one of {', '.join(_WINNERS)}",
+            )
+        for side in (vote["left"], vote["right"]):
             if side not in answers:
                 raise FormatError(
                     f"there is no answer {side!r:.60}",
                     path=name,
-                    line=row.line,
+                    line=number,
                     fix="import the answers first, with these identifiers",
                 )
-            if answers[side].question != row.question:
+            if answers[side].question != vote["question"]:
                 raise FormatError(
                     f"answer {side!r:.60} is of question {answers[side].question!r:.60}",
                     path=name,
-                    line=row.line,
-                    fix=f"use answers to {row.question!r:.60}",
+                    line=number,
+                    fix=f"use answers to {vote['question']!r:.60}",
                 )
-        if row.left == row.right:
+        if vote["left"] == vote["right"]:
             raise FormatError(
-                f"both answers are {row.left!r:.60}", path=name, line=row.line, fix="use two different answers"
+                f"both answers are {vote['left']!r:.60}", path=name, line=number, fix="use two different answers"
             )
+        votes.append(vote)
     new = 0
-    same: Counter[VoteRow] = Counter()
+    same: Counter[tuple[str, ...]] = Counter()
     with project.writing() as stored:
         judges = stored.judges()
         known = {presentation.id for presentation in stored.presentations()}
         version = (stored.version("guideline") or (1, ""))[0]
-        for row in rows:
-            content = replace(row, line=0)
-            same[content] += 1
-            shown_id = str(uuid.uuid5(_NAMESPACE, json.dumps([kind, asdict(content), same[content]])))
+        for vote in votes:
+            question, left, right, winner, name, comment, time = cells = (*vote.values(),)
+            same[cells] += 1
+            # The key "line" is in the identifiers of stored votes.
+            shown_id = str(uuid.uuid5(_NAMESPACE, json.dumps([kind, {**vote, "line": 0}, same[cells]])))
             if shown_id in known:
                 continue
-            judge = f"import-{kind}-{row.judge}" if row.judge else f"import-{kind}"
+            judge = f"import-{kind}-{name}" if name else f"import-{kind}"
             if judge not in judges:
-                judges[judge] = Judge(judge, row.judge or f"imported {kind}", kind=kind)
+                judges[judge] = Judge(judge, name or f"imported {kind}", kind=kind)
                 stored.add_judge(judges[judge])
             stored.append_presentation(
-                Presentation(
-                    shown_id, row.question, (row.left, row.right), judge, "answers", "import", version, row.time
-                )
+                Presentation(shown_id, question, (left, right), judge, "answers", "import", version, time)
             )
-            preferred = {"left": row.left, "right": row.right}.get(row.winner)
+            preferred = {"left": left, "right": right}.get(winner)
             stored.append_choice(
                 Choice(
                     str(uuid.uuid5(_NAMESPACE, shown_id)),
                     shown_id,
                     judge,
-                    "chosen" if preferred else row.winner,
+                    "chosen" if preferred else winner,
                     (preferred,) if preferred else (),
-                    comment=row.comment,
-                    time=row.time,
+                    comment=comment,
+                    time=time,
                 )
             )
             new += 1
