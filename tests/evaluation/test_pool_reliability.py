@@ -174,6 +174,16 @@ def test_runs_in_files_are_left_out_as_runs_in_memory(groups, queries, tmp_path,
         assert found == reliability(qrels, empty, measures, k=4, groups=groups).to_dict()
 
 
+def test_queries_without_results_have_fewer_relevant_documents_too() -> None:
+    qrels = {"q1": {"d1": 1, "d2": 1, "d3": 1}, "q2": {"d1": 1, "d3": 1}}
+    whole = {"q1": ["d1", "d3"], "q2": ["d1", "d3"]}
+    runs = {"a": whole, "b": {"q1": ["d1", "d2"]}, "c": {"q1": ["d3"], "q2": ["d3"]}}
+    found = reliability(qrels, runs, ["RR", "NumRel"], groups={"a": "x", "b": "x", "c": "y"})
+    first, second, _ = found.runs
+    assert (first.values, first.without) == ((1.0, 5.0), (0.5, 2.0))
+    assert (second.values, second.without) == ((0.5, 5.0), (0.0, 2.0))
+
+
 def test_a_join_with_fewer_judgments_is_that_of_these_judgments() -> None:
     qrels, runs = _collection(3)
     truth, run = Qrels.of(qrels), Run.of(runs["a"])
