@@ -15,6 +15,7 @@ from hypothesis import given, strategies as st
 import rankgauge as rg
 from rankgauge import functional
 from rankgauge.core import native
+from rankgauge.core.exact_sum import total
 from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable, offsets_of
 from rankgauge.data.alignment import align
@@ -598,6 +599,20 @@ def test_runs_are_aligned_alike(open_runs):
                 assert row < 0 or table.docs[row] == doc
 
 
+@pytest.mark.parametrize("runs", [1, 2, 3, 8, 9])
+@pytest.mark.parametrize("seed", range(6))
+def test_terms_are_summed_alike(runs, seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    terms = rng.normal(size=(500, runs)) * 10.0 ** rng.integers(-9, 9, (500, runs))
+    terms[::2] = rng.integers(-2, 3, (250, runs))  # many equal ones
+    low = terms * 1e-17 * rng.integers(-2, 3, terms.shape) if seed % 2 else None
+    given_terms = terms, low, None if seed % 3 else rng.random(runs).round(1)
+    compiled, mixed = total(*given_terms), rng.permutation(runs)
+    assert total(*(part if part is None else part[..., mixed] for part in given_terms)).tolist() == compiled.tolist()
+    monkeypatch.setattr(native, "core", None)
+    assert total(*given_terms).tolist() == compiled.tolist()
+
+
 def test_ids_of_one_hash_are_aligned_by_their_bytes():
     ids, hashes = Ids.of(["a", "b", "b", "c", "a"]), np.zeros(5, np.uint64)
     column = (*ids.columns(), hashes)
@@ -660,10 +675,13 @@ def test_arrays_of_the_wrong_size_are_refused():
     with pytest.raises(ValueError, match="unexpected array item size"):
         native.core.all_differ(np.zeros(3, np.uint8), offsets)
     with pytest.raises(ValueError, match="invalid ids"):
-        native.core.hash_ids(np.zeros(3, np.uint8), np.array([2]), np.array([2]), np.zeros(1, np.uint64))
+        native.core.number_ids(None, np.zeros(3, np.uint8), np.array([2]), np.array([2]), np.zeros(1, np.uint64))
     for ids, numbers in (((np.zeros(3, np.uint8), np.array([2]), np.array([2])), 1), (Ids.of(["a"]).columns(), 2)):
         with pytest.raises(ValueError, match="invalid ids"):
             native.core.number_ids(native.core.numbering(), *ids, np.zeros(numbers, np.int32))
+    for terms, low in ((3, 0), (4, 3)):
+        with pytest.raises(ValueError, match="invalid terms"):
+            native.core.sum_terms(np.zeros(terms), np.zeros(low), np.zeros(2), np.zeros(2))
     with pytest.raises(ValueError, match="invalid ids or numbers"):
         native.core.row_lines(*Ids.of(["a"]).columns(), np.zeros(2), b"", b"", b"", 0)
     for values, ends in ((np.zeros(2), [0, 1]), (np.zeros(1), [0, 2]), (np.zeros(1), [0, 2, 1])):

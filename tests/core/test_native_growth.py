@@ -156,7 +156,7 @@ def long_calls():
     data, starts, lengths = column(many)
     different = _packed(np.arange(many, dtype=">u8").tobytes(), np.full(many, 8)).columns()
     values = draws.random(many)
-    yield "hash_ids", lambda: core.hash_ids(*column(many, 400), hashes.copy())
+    yield "number_ids, hashes", lambda: core.number_ids(None, *column(many, 400), hashes.copy())
     yield "number_ids", lambda: core.number_ids(core.numbering(), *different, np.zeros(many, np.int32))
     yield "all_differ", lambda: core.all_differ(hashes, everything)
     numbers = draws.permutation(many).astype(np.int32)
@@ -191,6 +191,7 @@ def long_calls():
     yield "align", lambda: core.align([columns, columns], one, all_rows)
     known = core.judgments(*columns, offsets_of([third]))
     yield "flip_signs", lambda: core.flip_signs(np.zeros(many), np.zeros(many, np.uint64), 0, np.zeros(640))
+    yield "sum_terms", lambda: core.sum_terms(values, np.zeros(0), np.ones(4), np.zeros(many // 4))
     of_run = np.zeros(1, np.int64)
     yield ("join", lambda: core.join(known, *columns, np.ones(third), offsets_of([third]), of_run, 1))
 

@@ -16,7 +16,8 @@ import rankgauge.core.ids
 import rankgauge.core.pair_table
 import rankgauge.data.join
 from rankgauge import InputError, Qrels, Run, list_measures, parse
-from rankgauge.data.join import Joined, join
+from rankgauge.core import native
+from rankgauge.data.join import Joined, find_judged, join
 from rankgauge.data.judged_run import UNRANKED
 from rankgauge.measures.declaration import SPECIAL
 
@@ -202,6 +203,17 @@ def test_the_same_document_in_two_queries_is_judged_in_each_by_itself() -> None:
     qrels = {"q1": {"d": 1}, "q2": {"d": 3, "e": 0}, "q3": {"e": 2}}
     run = {"q3": {"d": 2.0, "e": 1.0}, "q2": {"e": 2.0, "d": 1.0}, "q1": {"e": 1.0}}
     assert _entries(joined(qrels, run)) == {b"q1": [], b"q2": [(1, 1, 1, 0.0), (2, 2, 2, 3.0)], b"q3": [(2, 2, 2, 2.0)]}
+
+
+@pytest.mark.parametrize("core", [native.core, None], ids=["compiled", "NumPy"])
+@given(batches(scores=few_scores), st.sampled_from(["trec", "input"]))
+def test_a_run_whose_judged_documents_are_known_is_joined_alike(core: Any, made: Batch, ties: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "core", core)
+        qrels, run = Qrels.of(made.qrels), Run.of(made.run)
+        wanted, found = (join(qrels, run, ties=ties, judged=how) for how in (None, find_judged(qrels, run)))
+        for name, column in vars(wanted).items():
+            assert name == "qrels" or getattr(found, name).tolist() == column.tolist()
 
 
 # ---- hash collisions are resolved by comparing ids

@@ -101,6 +101,23 @@ def test_it_describes_how_the_parameters_were_chosen():
     assert f"over 30 queries not used to choose it: {FOUND.evaluation.mean()['nDCG@10']:.4f}" in message
 
 
+def test_equal_fused_scores_are_ordered_by_id():
+    qrels = {f"q{n}": {"b"} for n in range(4)}
+    runs = [dict.fromkeys(qrels, docs) for docs in (["a", "b"], ["b", "a"])]
+    for ties in ("trec", "input"):
+        found = tune_fusion(qrels, runs, "RR", folds=2, ties=ties)
+        assert [(fold.train_value, fold.test_value) for fold in found.folds] == [(1.0, 1.0)] * 2
+        assert found.evaluation.mean() == {"RR": found.others["untuned rrf(k=60)"]} == {"RR": 1.0}
+
+
+def test_input_runs_are_measured_by_the_tie_policy():
+    qrels = {f"q{n}": {"a"} for n in range(4)}
+    runs = [Run.of({q: {"a": 1.0, "b": 1.0} for q in qrels}, name=name) for name in ("one", "two")]
+    for ties, value in (("trec", 0.5), ("input", 1.0)):
+        found = tune_fusion(qrels, runs, "RR", folds=2, ties=ties)
+        assert (found.others["one"], found.others["two"]) == (value, value)
+
+
 def test_a_fixed_list_is_trained_on_and_left_out(tmp_path):
     train = list(QRELS)[:12]
     found = tune_fusion(QRELS, RUNS, "AP", method="combsum", train=train)

@@ -22,14 +22,13 @@ def all_differ(hashes: _Hashes, offsets: _Ints, /) -> bool: ...
 def group(
     numbers: npt.NDArray[np.int32], places: _Ints, items: npt.NDArray[Any], into: npt.NDArray[Any], /
 ) -> None: ...
-def hash_ids(data: _Bytes, starts: _Ints, lengths: _Ints, hashes: _Hashes, /) -> None: ...
 def judgments(data: _Bytes, starts: _Ints, lengths: _Ints, hashes: _Hashes, offsets: _Ints, /) -> _Capsule: ...
 def join(
-    judgments: _Capsule,
+    judgments: _Capsule | None,
     data: _Bytes,
     starts: _Ints,
     lengths: _Ints,
-    hashes: _Hashes,
+    hashes: _Hashes | _Ints,
     values: _Floats,
     offsets: _Ints,
     of_run: _Ints,
@@ -74,7 +73,12 @@ def measure_grades(
     grades: list[float], ideal: list[float], discounts: _Floats, program: _Floats, /
 ) -> list[float] | None: ...
 def number_ids(
-    numbering: _Capsule, data: _Bytes, starts: _Ints, lengths: _Ints, numbers: npt.NDArray[np.int32], /
+    numbering: _Capsule | None,
+    data: _Bytes,
+    starts: _Ints,
+    lengths: _Ints,
+    numbers: npt.NDArray[np.int32] | _Hashes,
+    /,
 ) -> None: ...
 def numbering() -> _Capsule: ...
 def names(numbering: _Capsule, /) -> list[bytes]: ...
@@ -113,3 +117,4 @@ def scan(
     ranks: _Floats,
     /,
 ) -> tuple[int, bool, bool, int, int] | None: ...
+def sum_terms(high: _Floats, low: _Floats, weights: _Floats, sums: _Floats, /) -> None: ...

@@ -7,14 +7,26 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.core import native
+
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 # Smaller differences are due to rounding.
 TOLERANCE = 1e-12
+# The compiled core compares all pairs of terms of a row: up to this many, this takes less time than sorting.
+_FEW = 8
 
 
-def total(high: FloatArray, low: FloatArray | None = None) -> FloatArray:
-    """Return the sum of each row of ``high + low`` in double-double precision (2 x 53 bits)."""
+def total(high: FloatArray, low: FloatArray | None = None, weights: FloatArray | None = None) -> FloatArray:
+    """Return the sum of each row of ``high x weights + low`` in double-double precision (2 x 53 bits)."""
+    sums, core = np.empty(len(high)), native.core
+    if core is not None and high.shape[1] <= _FEW:
+        given = (high, np.zeros(0) if low is None else low, np.ones(high.shape[1]) if weights is None else weights)
+        core.sum_terms(*map(np.ascontiguousarray, given), sums)
+        return sums
+    if weights is not None:
+        high, error = product(high, weights)
+        low = error if low is None else low + error
     terms = np.empty(high.shape, dtype=np.complex128)
     terms.real = high
     terms.imag = 0.0 if low is None else low

@@ -229,6 +229,11 @@ class Ids(Frozen):
             return [text if text.encode() == value else NO_TEXT for text, value in zip(texts, values, strict=True)]
 
     @cached_property
+    def places(self) -> dict[Any, int]:
+        """The row of each id, if all differ."""
+        return {value: row for row, value in enumerate(self.tolist())}
+
+    @cached_property
     def longest(self) -> int:
         """Length of the longest id in bytes; 0 without rows."""
         return int(self.lengths.max()) if len(self) else 0
@@ -239,7 +244,7 @@ class Ids(Frozen):
             return self._hashed
         hashed = np.empty(len(self), dtype=np.uint64)
         if native.core is not None:
-            native.core.hash_ids(*self.columns(), hashed)
+            native.core.number_ids(None, *self.columns(), hashed)
         else:
             for start in range(0, len(self), _PIECE):
                 hashed[start : start + _PIECE] = _hashes(self.take(slice(start, start + _PIECE)))

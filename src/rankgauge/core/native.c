@@ -5,8 +5,7 @@
 
    scan          lines of a TREC file -> columns of ids, hashes, and numbers  (formats/fast_trec.py)
    pack_ids      ids within a text -> contiguous ids                          (formats/fast_trec.py)
-   hash_ids      hashes of a column of ids                                    (core/ids.py)
-   number_ids    numbers of the ids of a column                               (core/ids.py)
+   number_ids    hashes or numbers of the ids of a column                     (core/ids.py)
    group         rows of each query side by side                              (core/pair_table.py)
    all_differ    whether a ranking has no duplicate documents                 (core/pair_table.py)
    row_lines     rows of a run -> lines of a text file                        (formats/rows.py)
@@ -41,16 +40,17 @@
 #error "hashes are computed from little-endian words"
 #endif
 
-#define VERSION 21 /* same as in core/native.py; incremented when a function changes */
+#define VERSION 22 /* same as in core/native.py; incremented when a function changes */
 #define JUDGMENTS "rankgauge.judgments"
 #define NUMBERING "rankgauge.numbering"
 #define LINES_RUN "rankgauge.lines_run"
 #define SPARE 31    /* readable bytes after a text */
-#define LONGEST 128 /* ids longer than this are hashed by these bytes and a checksum */
 #define FEW 16      /* up to this many documents are ranked by counting, without sorting */
 #define LARGE (1 << 14) /* from this many bytes or rows on, the GIL is released */
 #define STEPS (INT64_C(1) << 20) /* signals are handled after this many steps, well below 0.1 s */
 #define AHEAD 32    /* names that are looked up at a time */
+#define ROWS 128    /* rows that are summed at a time */
+#define SPLIT 134217729.0 /* 2**27 + 1 splits a double into halves */
 #define SORTED 4096 /* rows that are sorted at a time, since qsort may be quadratic */
 #define PROBES 256  /* more collisions in a half-empty table are not by chance */
 #define SPARSE 8    /* hash-table slots per hash */
@@ -309,52 +309,19 @@ same_bytes(const uint8_t *a, const uint8_t *b, int64_t count)
     return count == 0 || (word_at(a) ^ word_at(b)) << (64 - 8 * count) == 0;
 }
 
-static uint32_t
-crc32_of(const uint8_t *data, int64_t length)
-{
-    uint32_t crc = 0xFFFFFFFFu;
-    for (int64_t i = 0; i < length; i++) {
-        crc ^= data[i];
-        for (int bit = 0; bit < 8; bit++) {
-            crc = (crc >> 1) ^ (0xEDB88320u & (0u - (crc & 1u)));
-        }
-    }
-    return ~crc;
-}
-
-/* Return the hash of an id, as Ids.hashes() computes it. */
-static uint64_t
-hash_of(const uint8_t *id, int64_t length)
-{
-    uint64_t hash = (uint64_t)length * UINT64_C(0x9E3779B97F4A7C15);
-    if (length > LONGEST) {
-        hash ^= crc32_of(id, length);
-        length = LONGEST;
-    }
-    for (int64_t i = 0; i < length; i += 8) {
-        uint64_t word = 0;
-        if (length - i >= 8) {
-            memcpy(&word, id + i, 8);
-        }
-        else {
-            memcpy(&word, id + i, (size_t)(length - i));
-        }
-        hash = (hash ^ word) * UINT64_C(0xD6E8FEB86659FD93);
-        hash ^= hash >> 32;
-    }
-    return hash;
-}
-
-/* Hash an id that is followed by 8 readable bytes. */
+/* Return the hash of an id; if `spare`, 8 more bytes are readable after it. */
 static inline uint64_t
-hash_in_text(const uint8_t *id, int64_t length)
+hash_of(const uint8_t *id, int64_t length, int spare)
 {
-    if (length > LONGEST) {
-        return hash_of(id, length);
-    }
     uint64_t hash = (uint64_t)length * UINT64_C(0x9E3779B97F4A7C15);
     for (; length > 0; id += 8, length -= 8) {
-        uint64_t word = word_at(id);
+        uint64_t word = 0;
+        if (spare || length >= 8) {
+            word = word_at(id);
+        }
+        else {
+            memcpy(&word, id, (size_t)length);
+        }
         if (length < 8) {
             word &= ~UINT64_C(0) >> (64 - 8 * length);
         }
@@ -1085,7 +1052,7 @@ scan(PyObject *Py_UNUSED(module), PyObject *args)
         }
         starts[row] = line.doc - data;
         lengths[row] = line.doc_size;
-        hashes[row] = hash_in_text(line.doc, line.doc_size);
+        hashes[row] = hash_of(line.doc, line.doc_size, 1);
         numbers[row] = number;
         row++;
         if (!proceed(&work, 4)) {
@@ -1106,104 +1073,68 @@ done:
     return or_no_memory(result);
 }
 
-/* ---- hash_ids ---- */
+/* ---- number_ids ---- */
 
 /* Whether all ids lie within the data. */
 static int
 are_inside(const Array *data, const Array *starts, const Array *lengths)
 {
     const int64_t *start = starts->items, *length = lengths->items;
-    if (starts->count != lengths->count) {
-        return 0;
+    int inside = starts->count == lengths->count;
+    for (Py_ssize_t i = 0; inside && i < starts->count; i++) {
+        inside = start[i] >= 0 && length[i] >= 0 && start[i] <= data->count && length[i] <= data->count - start[i];
     }
-    for (Py_ssize_t i = 0; i < starts->count; i++) {
-        if (start[i] < 0 || length[i] < 0 || start[i] > data->count || length[i] > data->count - start[i]) {
-            return 0;
-        }
-    }
-    return 1;
+    return inside;
 }
-
-PyDoc_STRVAR(hash_ids_doc,
-"hash_ids(data, starts, lengths, hashes)\n\n"
-"Fill in the hash of each id.");
-
-static PyObject *
-hash_ids(PyObject *Py_UNUSED(module), PyObject *args)
-{
-    Array arrays[4] = {0};
-    if (!PyArg_ParseTuple(args, "O&O&O&O&:hash_ids", bytes_in, &arrays[0], words_in, &arrays[1],
-                          words_in, &arrays[2], words_out, &arrays[3])) {
-        return NULL;
-    }
-    PyObject *result = NULL;
-    Work work = {0};
-    if (arrays[3].count != arrays[1].count || !are_inside(&arrays[0], &arrays[1], &arrays[2])) {
-        PyErr_SetString(PyExc_ValueError, "invalid ids");
-        goto done;
-    }
-    const uint8_t *data = arrays[0].items;
-    const int64_t *starts = arrays[1].items, *lengths = arrays[2].items;
-    uint64_t *hashes = arrays[3].items;
-    unlock(&work, arrays[3].count);
-    for (Py_ssize_t i = 0; i < arrays[3].count; i++) {
-        hashes[i] = hash_of(data + starts[i], lengths[i]);
-        if (!proceed(&work, 1 + lengths[i] / 8)) {
-            goto done;
-        }
-    }
-    lock(&work);
-    result = Py_NewRef(Py_None);
-done:
-    lock(&work);
-    close_arrays(arrays, 4);
-    return result;
-}
-
-/* ---- number_ids ---- */
 
 PyDoc_STRVAR(number_ids_doc,
 "number_ids(numbering, data, starts, lengths, numbers)\n\n"
-"Fill in the number of each id, int32, adding new ids to the numbering.");
+"Fill in the number of each id, int32, adding new ids to the numbering; its hash, uint64, if that is None.");
 
 static PyObject *
 number_ids(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    Numbering *known;
+    PyObject *names, *into, *result = NULL;
+    Numbering *known = NULL;
     Array arrays[4] = {0};
-    if (!PyArg_ParseTuple(args, "O&O&O&O&O&:number_ids", as_numbering, &known, bytes_in, &arrays[0],
-                          words_in, &arrays[1], words_in, &arrays[2], halves_out, &arrays[3])) {
+    if (!PyArg_ParseTuple(args, "OO&O&O&O:number_ids", &names, bytes_in, &arrays[0], words_in, &arrays[1],
+                          words_in, &arrays[2], &into)) {
         return NULL;
     }
-    PyObject *result = NULL;
     Work work = {0};
+    if ((names != Py_None && (!as_numbering(names, &known) || !numbering_room(known))) ||
+        !open_array(into, &arrays[3], known ? 4 : 8, 1)) {
+        goto done;
+    }
     if (arrays[3].count != arrays[1].count || !are_inside(&arrays[0], &arrays[1], &arrays[2])) {
         PyErr_SetString(PyExc_ValueError, "invalid ids");
         goto done;
     }
     const uint8_t *data = arrays[0].items;
     const int64_t *starts = arrays[1].items, *lengths = arrays[2].items;
-    int32_t *numbers = arrays[3].items;
-    if (!numbering_room(known)) {
-        goto done;
-    }
     unlock(&work, arrays[3].count);
     for (Py_ssize_t row = 0; row < arrays[3].count; row += AHEAD) {
         /* The tables exceed the cache: look up several names at a time. */
         Py_ssize_t end = arrays[3].count - row > AHEAD ? row + AHEAD : arrays[3].count;
         uint64_t hashes[AHEAD];
-        for (Py_ssize_t i = row; i < end; i++) {
+        for (Py_ssize_t i = row; known && i < end; i++) {
             hashes[i - row] = secret_hash_of(data + starts[i], lengths[i]);
             PREFETCH(&known->slots[hashes[i - row] & known->mask]);
         }
-        for (Py_ssize_t i = row; i < end; i++) {
+        for (Py_ssize_t i = row; known && i < end; i++) {
             int32_t found = known->slots[hashes[i - row] & known->mask];
             PREFETCH(&known->hashes[found ? found - 1 : 0]);
             PREFETCH(&known->starts[found ? found - 1 : 0]);
         }
         for (Py_ssize_t i = row; i < end; i++) {
-            numbers[i] = find_name(known, data + starts[i], lengths[i], hashes[i - row]);
-            if (numbers[i] < 0 || !proceed(&work, 4 + lengths[i] / 8)) {
+            int32_t number = known ? find_name(known, data + starts[i], lengths[i], hashes[i - row]) : 0;
+            if (known) {
+                ((int32_t *)arrays[3].items)[i] = number;
+            }
+            else {
+                ((uint64_t *)arrays[3].items)[i] = hash_of(data + starts[i], lengths[i], 0);
+            }
+            if (number < 0 || !proceed(&work, 4 + lengths[i] / 8)) {
                 goto done;
             }
         }
@@ -1320,15 +1251,11 @@ done:
 static int
 are_offsets(const int64_t *offsets, Py_ssize_t count, Py_ssize_t rows)
 {
-    if (count < 1 || offsets[0] != 0 || offsets[count - 1] != rows) {
-        return 0;
+    int valid = count > 0 && offsets[0] == 0 && offsets[count - 1] == rows;
+    for (Py_ssize_t i = 1; valid && i < count; i++) {
+        valid = offsets[i] >= offsets[i - 1];
     }
-    for (Py_ssize_t i = 1; i < count; i++) {
-        if (offsets[i] < offsets[i - 1]) {
-            return 0;
-        }
-    }
-    return 1;
+    return valid;
 }
 
 /* Whether all hashes are certainly distinct; -1 with an exception. `slots` must have SPARSE times as
@@ -1691,7 +1618,6 @@ judgments(PyObject *Py_UNUSED(module), PyObject *args)
     Py_ssize_t queries = made->offsets.count - 1;
     made->tables = calloc((size_t)queries + 1, sizeof(size_t));
     if (made->tables == NULL) {
-        PyErr_NoMemory();
         goto failed;
     }
     for (Py_ssize_t q = 0; q < queries; q++) {
@@ -1699,7 +1625,6 @@ judgments(PyObject *Py_UNUSED(module), PyObject *args)
     }
     made->slots = calloc(made->tables[queries] + 1, sizeof(int64_t));
     if (made->slots == NULL) {
-        PyErr_NoMemory();
         goto failed;
     }
     const uint64_t *hashes = made->arrays[3].items;
@@ -1728,7 +1653,7 @@ judgments(PyObject *Py_UNUSED(module), PyObject *args)
     return capsule;
 failed:
     Py_DECREF(capsule);
-    return NULL;
+    return or_no_memory(NULL);
 }
 
 static PyObject *
@@ -1758,17 +1683,18 @@ judged_row(const Judgments *known, int64_t number, uint64_t hash, const uint8_t 
 PyDoc_STRVAR(join_doc,
 "join(judgments, data, starts, lengths, hashes, values, offsets, of_run, by_id) -> (rows, ranks)\n\n"
 "Find the judged documents of a run and rank them.\n\n"
-"of_run: number of each query of the run in the judgments, or -1. rows: row of each judgment\n"
+"judgments: if None, `hashes` are the row of each document's judgment, or -1. of_run: number of each query of the run in the judgments, or -1. rows: row of each judgment\n"
 "found, int64. ranks: rank, and first and last rank of its group of equal scores, (n, 3) int64.\n"
 "by_id: break ties by descending id instead of input order.");
 
 static PyObject *
 join(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    const Judgments *known;
+    PyObject *judgments;
+    const Judgments *known = NULL;
     Array arrays[7] = {0};
     int ids_decide;
-    if (!PyArg_ParseTuple(args, "O&O&O&O&O&O&O&O&p:join", as_judgments, &known, bytes_in, &arrays[0],
+    if (!PyArg_ParseTuple(args, "OO&O&O&O&O&O&O&p:join", &judgments, bytes_in, &arrays[0],
                           words_in, &arrays[1], words_in, &arrays[2], words_in, &arrays[3], words_in,
                           &arrays[4], words_in, &arrays[5], words_in, &arrays[6], &ids_decide)) {
         return NULL;
@@ -1782,7 +1708,7 @@ join(PyObject *Py_UNUSED(module), PyObject *args)
     const double *values = arrays[4].items;
     const int64_t *offsets = arrays[5].items, *of_run = arrays[6].items;
     Py_ssize_t count = arrays[4].count, queries = arrays[6].count;
-    if (arrays[1].count != count || arrays[2].count != count || arrays[3].count != count ||
+    if ((judgments != Py_None && !as_judgments(judgments, &known)) || arrays[1].count != count || arrays[2].count != count || arrays[3].count != count ||
         arrays[5].count != queries + 1 || !are_offsets(offsets, queries + 1, count) ||
         !are_inside(&arrays[0], &arrays[1], &arrays[2])) {
         PyErr_SetString(PyExc_ValueError, "invalid run columns");
@@ -1794,7 +1720,7 @@ join(PyObject *Py_UNUSED(module), PyObject *args)
         if (number < 0) {
             continue;
         }
-        if (number >= known->offsets.count - 1) {
+        if (known && number >= known->offsets.count - 1) {
             lock(&work);
             PyErr_SetString(PyExc_ValueError, "invalid query number");
             goto done;
@@ -1803,7 +1729,7 @@ join(PyObject *Py_UNUSED(module), PyObject *args)
         size_t before = rows.used;
         for (int64_t row = offsets[q]; row < offsets[q + 1]; row++) {
             const uint8_t *id = data + starts[row];
-            int64_t judged = judged_row(known, number, hashes[row], id, lengths[row]);
+            int64_t judged = known ? judged_row(known, number, hashes[row], id, lengths[row]) : (int64_t)hashes[row];
             if (judged >= 0) {
                 int64_t *place = grow(&rows, sizeof(int64_t));
                 Document *document = grow(&found, sizeof(Document));
@@ -1895,13 +1821,8 @@ rank_rows(PyObject *Py_UNUSED(module), PyObject *args)
             scored[i] = (Scored){values[first + i], first + i};
             rises |= i && values[first + i] > values[first + i - 1];
         }
-        if (rises) {
-            scored = sort_scored(scored, scored + size, size, &work);
-            if (scored == NULL) {
-                goto done;
-            }
-        }
-        if (!proceed(&work, size)) {
+        scored = rises ? sort_scored(scored, scored + size, size, &work) : scored;
+        if (scored == NULL || !proceed(&work, size)) {
             goto done;
         }
         moved |= rises;
@@ -2091,6 +2012,86 @@ done:
     close_arrays(arrays, arrays == NULL ? 0 : 4 * (int)runs);
     close_arrays(places, 2);
     free(arrays);
+    return or_no_memory(result);
+}
+
+/* ---- sum_terms ---- */
+
+PyDoc_STRVAR(sum_terms_doc,
+"sum_terms(high, low, weights, sums)\n\n"
+"Fill in the sum of each row of high x weights + low, as `total` in core/exact_sum.py computes it.\n\n"
+"high, low: (N, R) float64, or empty for 0; weights: (R,) float64.");
+
+static PyObject *
+sum_terms(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    Array arrays[4] = {0};
+    if (!PyArg_ParseTuple(args, "O&O&O&O&:sum_terms", words_in, &arrays[0], words_in, &arrays[1], words_in,
+                          &arrays[2], words_out, &arrays[3])) {
+        return NULL;
+    }
+    PyObject *result = NULL;
+    Work work = {0};
+    const double *high = arrays[0].items, *low = arrays[1].items, *weights = arrays[2].items;
+    Py_ssize_t runs = arrays[2].count, rows = arrays[3].count, some = ROWS;
+    double(*terms)[2][ROWS] = malloc((size_t)runs * sizeof(*terms) + 1);
+    if (arrays[0].count != rows * runs || (arrays[1].count && arrays[1].count != rows * runs)) {
+        PyErr_SetString(PyExc_ValueError, "invalid terms");
+        goto done;
+    }
+    if (terms == NULL) {
+        goto done;
+    }
+    unlock(&work, rows * runs);
+    /* Loops over some rows, without branches, use the vectors of the processor. */
+    for (Py_ssize_t row = 0; row < rows; row += some) {
+        double sums[ROWS] = {0}, rest[ROWS] = {0};
+        some = rows - row < ROWS ? rows - row : ROWS;
+        for (Py_ssize_t r = 0; r < runs; r++) {
+            double weight = weights[r], c = SPLIT * weight - (SPLIT * weight - weight), d = weight - c;
+            for (Py_ssize_t i = 0; i < some; i++) {
+                double value = high[(row + i) * runs + r], product = value * weight;
+                double a = SPLIT * value - (SPLIT * value - value), b = value - a;
+                terms[r][0][i] = product;
+                terms[r][1][i] = ((a * c - product) + a * d + b * c) + b * d;
+            }
+            for (Py_ssize_t i = 0; arrays[1].count && i < some; i++) {
+                terms[r][1][i] += low[(row + i) * runs + r];
+            }
+        }
+        for (Py_ssize_t last = runs - 1; last > 0; last--) {
+            for (Py_ssize_t r = 0; r < last; r++) {
+                double(*one)[ROWS] = terms[r], (*two)[ROWS] = terms[r + 1];
+                for (Py_ssize_t i = 0; i < some; i++) {
+                    double a = one[0][i], b = two[0][i], c = one[1][i], d = two[1][i];
+                    int later = (a > b) | ((a == b) & (c > d));
+                    one[0][i] = later ? b : a;
+                    two[0][i] = later ? a : b;
+                    one[1][i] = later ? d : c;
+                    two[1][i] = later ? c : d;
+                }
+            }
+        }
+        for (Py_ssize_t r = 0; r < runs; r++) {
+            for (Py_ssize_t i = 0; i < some; i++) {
+                double term = terms[r][0][i], more = sums[i] + term, back = more - sums[i];
+                rest[i] += ((sums[i] - (more - back)) + (term - back)) + terms[r][1][i];
+                sums[i] = more;
+            }
+        }
+        for (Py_ssize_t i = 0; i < some; i++) {
+            ((double *)arrays[3].items)[row + i] = sums[i] + rest[i];
+        }
+        if (!proceed(&work, some * runs * runs)) {
+            goto done;
+        }
+    }
+    lock(&work);
+    result = Py_NewRef(Py_None);
+done:
+    lock(&work);
+    free(terms);
+    close_arrays(arrays, 4);
     return or_no_memory(result);
 }
 
@@ -2349,7 +2350,7 @@ add_line(LinesRun *run, const Judgments *known, int32_t number, const uint8_t *d
     if (!read_number(line->number, line->number_size, &value)) {
         return -1;
     }
-    uint64_t hash = hash_in_text(line->doc, line->doc_size);
+    uint64_t hash = hash_of(line->doc, line->doc_size, 1);
     return add_document(run, known, number, data, line->doc, line->doc_size, value, hash);
 }
 
@@ -2521,8 +2522,7 @@ join_table(PyObject *Py_UNUSED(module), PyObject *args)
             if (!isfinite(values[row])) {
                 goto declined;
             }
-            int spare = arrays[3].count - starts[row] - length >= 8;
-            uint64_t hash = spare ? hash_in_text(id, length) : hash_of(id, length);
+            uint64_t hash = hash_of(id, length, arrays[3].count - starts[row] - length >= 8);
             if ((run->size == run->room && !make_room(run)) ||
                 !add_document(run, known, number, data, id, length, values[row], hash) || !proceed(&work, 3)) {
                 goto done;
@@ -3950,7 +3950,6 @@ static PyMethodDef METHODS[] = {
     {"all_differ", all_differ, METH_VARARGS, all_differ_doc},
     {"flip_signs", flip_signs, METH_VARARGS, flip_signs_doc},
     {"group", group, METH_VARARGS, group_doc},
-    {"hash_ids", hash_ids, METH_VARARGS, hash_ids_doc},
     {"join", join, METH_VARARGS, join_doc},
     {"join_lines", join_lines, METH_VARARGS, join_lines_doc},
     {"join_table", join_table, METH_VARARGS, join_table_doc},
@@ -3967,6 +3966,7 @@ static PyMethodDef METHODS[] = {
     {"rank_rows", rank_rows, METH_VARARGS, rank_rows_doc},
     {"row_lines", row_lines, METH_VARARGS, row_lines_doc},
     {"scan", scan, METH_VARARGS, scan_doc},
+    {"sum_terms", sum_terms, METH_VARARGS, sum_terms_doc},
     {NULL, NULL, 0, NULL},
 };
 

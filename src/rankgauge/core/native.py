@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 # Increase when a function of the core changes; builds with another version are ignored.
-_VERSION = 21
+_VERSION = 22
 
 
 def _load() -> ModuleType | None:

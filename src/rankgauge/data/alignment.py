@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import takewhile
 from typing import Any, TypeVar
 
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from rankgauge.core import native
 from rankgauge.core.ids import Ids, IntArray, freeze
-from rankgauge.core.pair_table import PairTable, offsets_of
+from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
 from rankgauge.data.run import Run, joined_run, name_of
 from rankgauge.data.subsets import of_queries
 from rankgauge.errors import InputError
@@ -52,25 +53,38 @@ class Alignment:
     def __post_init__(self) -> None:
         freeze(self.offsets, self.rows, self.starts, self.retrieved)
 
-    def blocks(self, runs: IntArray) -> Iterator[Block]:
-        """Yield the pairs retrieved by any of these runs, in blocks of whole queries."""
+    def of_runs(self, runs: Sequence[int]) -> Alignment:
+        """Return the pairs that any of these runs retrieved; queries remain even without pairs."""
+        if len(runs) == len(self.tables):
+            return self
+        rows = self.rows[:, runs]
+        kept = np.flatnonzero((rows >= 0).any(axis=1))
+        return Alignment(
+            tables=tuple(self.tables[run] for run in runs),
+            queries=self.queries,
+            offsets=np.searchsorted(kept, self.offsets),
+            docs=self.docs.take(kept),
+            rows=rows[kept],
+            starts=self.starts[:, runs],
+            retrieved=self.retrieved[:, runs],
+        )
+
+    def table(self, values: FloatArray, source: str = "") -> PairTable:
+        """Return a table of the pairs with these values."""
+        return PairTable(self.queries, self.offsets, self.docs, values, unique=True, source=source)
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the pairs in blocks of whole queries."""
         sizes = np.diff(self.offsets)
-        for first, stop in _row_ranges(sizes * len(runs)):
-            pairs = np.arange(self.offsets[first], self.offsets[stop])
-            query = np.repeat(np.arange(stop - first), sizes[first:stop])
+        for first, stop in _row_ranges(sizes * len(self.tables)):
             rows = self.rows[self.offsets[first] : self.offsets[stop]]
-            if len(runs) < rows.shape[1]:
-                rows = rows[:, runs]
-                kept = np.flatnonzero((rows >= 0).any(axis=1))
-                pairs, rows, query = pairs[kept], rows[kept], query[kept]
-            present = rows >= 0
+            query, present = np.repeat(np.arange(stop - first), sizes[first:stop]), rows >= 0
             yield Block(
-                pairs=pairs,
                 rows=rows,
-                rank=(rows - (self.starts[first:stop, runs] - 1)[query]) * present,
+                rank=(rows - (self.starts[first:stop] - 1)[query]) * present,
                 present=present,
                 query=query,
-                retrieved=self.retrieved[first:stop, runs],
+                retrieved=self.retrieved[first:stop],
             )
 
 
@@ -79,7 +93,6 @@ class Block:
     """A block of queries of aligned runs.
 
     Attributes:
-        pairs: (U,) the numbers of the pairs.
         rows: (U, R) the row of each pair in each table; -1 if missing.
         rank: (U, R) the rank in each run, from 1; 0 if missing.
         present: (U, R) whether each run retrieved the pair.
@@ -87,12 +100,16 @@ class Block:
         retrieved: (Q, R) the number of documents retrieved by each run for each query.
     """
 
-    pairs: IntArray
     rows: IntArray
     rank: IntArray
     present: npt.NDArray[np.bool_]
     query: IntArray
     retrieved: IntArray
+
+    @cached_property
+    def cells(self) -> IntArray:
+        """(U, R) the place of each rank in a table with a row for each rank and a column for each run."""
+        return self.rank * self.rank.shape[1] + np.arange(self.rank.shape[1])
 
     @property
     def sizes(self) -> IntArray:

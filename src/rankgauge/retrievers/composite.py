@@ -12,6 +12,7 @@ from rankgauge.corpus.chunking import FIRST, Chunker, chunk_documents
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.corpus.spans import Span
 from rankgauge.data.alignment import align
+from rankgauge.data.join import ranked
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 from rankgauge.retrievers.base import CompositeRetriever, Ranking, indexed, part_settings
@@ -342,7 +343,7 @@ class Hybrid(CompositeRetriever):
             rankings = [hits.pairs() for hits in search(retriever, queries, depth)]
             filled = {place: pairs for place, pairs in zip(places, rankings, strict=True) if pairs}
             runs.append(Run.of(filled, name=name))
-        result = fuse_aligned(align(rank_runs(runs, "input")), self._how, name="hybrid", runs=self._names)
+        result = ranked(Run(fuse_aligned(align(rank_runs(runs, "input")), self._how)))
         return [list(result[p].items())[:k] if p in result else [] for p in places]
 
 

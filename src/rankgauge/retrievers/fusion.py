@@ -199,7 +199,9 @@ def fuse(
     named = rank_runs(runs, ties)
     names = [run.name for run in named]
     how = Fusion.of(method, names, {"norm": norm, "weights": weights, "k": k, "phi": phi})
-    return fuse_aligned(align(named), how, name=how.method if name is None else name, runs=names)
+    called = how.method if name is None else name
+    settings = {"fusion": {**how.settings(), "runs": names}}
+    return ranked(Run(fuse_aligned(align(named), how, called), name=called, settings=settings))
 
 
 def fuse_files(
@@ -245,7 +247,7 @@ def fuse_files(
         def tables() -> Iterator[PairTable]:
             nonlocal count
             for parts in blocks:
-                fused = fuse_aligned(align([ranked(part, ties=ties) for part in parts]), how, name=called, runs=names)
+                fused = ranked(Run(fuse_aligned(align([ranked(part, ties=ties) for part in parts]), how, called)))
                 count += len(fused)
                 yield fused.table
 
@@ -261,17 +263,16 @@ def rank_runs(runs: Any, ties: Order) -> list[Run]:
     return [ranked(run, ties=ties) for run in named_runs(runs)]
 
 
-def fuse_aligned(aligned: Alignment, how: Fusion, *, name: str, runs: Sequence[str]) -> Run:
-    """Return the run fused from aligned runs, by score descending, then id descending."""
-    table = fused_table(aligned, how, inputs_of(aligned, how), name)
-    return ranked(Run(table, name=name, settings={"fusion": {**how.settings(), "runs": [*runs]}}))
+def fuse_aligned(aligned: Alignment, how: Fusion, source: str = "") -> PairTable:
+    """Return the documents of aligned runs with their fused scores, not sorted."""
+    used = aligned.of_runs(how.used(len(aligned.tables)))
+    return used.table(fused_scores(inputs_of(used, how.norm), how), source)
 
 
-def inputs_of(aligned: Alignment, how: Fusion) -> Iterator[tuple[Block, FloatArray]]:
-    """Yield blocks with the (U, R) normalized scores of the used runs: the same for equal norms and used runs."""
-    runs = how.used(len(aligned.tables))
-    columns = [] if how.norm is None else [_normalized(aligned.tables[run], how.norm) for run in runs]
-    for block in aligned.blocks(np.array(runs)):
+def inputs_of(aligned: Alignment, norm: str | None) -> Iterator[tuple[Block, FloatArray]]:
+    """Yield blocks with the (U, R) normalized scores."""
+    columns = [] if norm is None else [_normalized(table, norm) for table in aligned.tables]
+    for block in aligned.blocks():
         scores = np.zeros(block.rows.shape)  # 0 for documents missing from a run
         for column, values in enumerate(columns):
             present = block.present[:, column]
@@ -279,26 +280,13 @@ def inputs_of(aligned: Alignment, how: Fusion) -> Iterator[tuple[Block, FloatArr
         yield block, scores
 
 
-def fused_table(
-    aligned: Alignment, how: Fusion, inputs: Iterable[tuple[Block, FloatArray]], name: str = ""
-) -> PairTable:
-    """Return the documents of aligned runs with their fused scores, not sorted."""
-    weights = np.array([1.0 if how.weights is None else how.weights[run] for run in how.used(len(aligned.tables))])
-    scores = np.zeros(len(aligned.docs))
-    taken = np.zeros(len(aligned.docs), dtype=bool)
-    for block, normalized in inputs:
-        scores[block.pairs] = METHODS[how.method].function(_Task(block, normalized, weights, how))
-        taken[block.pairs] = True
-    kept = slice(None) if taken.all() else np.flatnonzero(taken)
-    owner = np.repeat(np.arange(len(aligned.queries)), np.diff(aligned.offsets))[kept]
-    return PairTable(
-        queries=aligned.queries,
-        offsets=offsets_of(np.bincount(owner, minlength=len(aligned.queries))),
-        docs=aligned.docs.take(kept),
-        values=scores[kept],
-        unique=True,
-        source=name,
+def fused_scores(inputs: Iterable[tuple[Block, FloatArray]], how: Fusion) -> FloatArray:
+    """Return the fused score of each document of the runs with a weight above 0."""
+    weights = None if how.weights is None else np.array([weight for weight in how.weights if weight > 0])
+    tasks = (
+        _Task(block, scores, np.ones(scores.shape[1]) if weights is None else weights, how) for block, scores in inputs
     )
+    return np.concatenate([np.zeros(0), *map(METHODS[how.method].function, tasks)])
 
 
 # ---- arguments
@@ -419,7 +407,7 @@ def _rrf(task: _Task) -> FloatArray:
     high, low = quotient(task.weights, ranks[:, None])
     # Rank 0 represents a missing document.
     high[0] = low[0] = 0
-    cells = task.block.rank * len(task.weights) + np.arange(len(task.weights))
+    cells = task.block.cells
     return total(high.take(cells), low.take(cells))
 
 
@@ -435,7 +423,7 @@ def _rbc(task: _Task) -> FloatArray:
     deepest = int(task.block.rank.max(initial=1))
     # Rank 0 represents a missing document.
     terms = np.array([0.0, *((1 - phi) * phi**rank for rank in range(deepest))])
-    return total(*product(terms[task.block.rank], task.weights))
+    return total(terms[task.block.rank], weights=task.weights)
 
 
 def _borda(task: _Task) -> FloatArray:
@@ -444,7 +432,7 @@ def _borda(task: _Task) -> FloatArray:
     retrieved = block.retrieved[block.query]
     points = np.where(block.present, sizes - block.rank + 1.0, (sizes - retrieved + 1) / 2)
     # A run without the query has no vote.
-    return total(*product(np.where(retrieved > 0, points, 0.0), task.weights))
+    return total(np.where(retrieved > 0, points, 0.0), weights=task.weights)
 
 
 def _condorcet(task: _Task) -> FloatArray:
@@ -453,7 +441,7 @@ def _condorcet(task: _Task) -> FloatArray:
     ends = offsets_of(block.sizes).tolist()
     kind = np.int16 if block.rank.max(initial=0) < np.iinfo(np.int16).max else np.int32
     ranks = np.where(block.present, block.rank, np.iinfo(kind).max).astype(kind).T
-    result = np.zeros(len(block.pairs))
+    result = np.zeros(len(block.rank))
     for first, stop in itertools.pairwise(ends):
         inside = np.ascontiguousarray(ranks[:, first:stop])
         step = max(1, _PAIRS // max(1, stop - first))
@@ -518,7 +506,7 @@ METHODS: Mapping[str, _Method] = MappingProxyType(
         "combmax": _Method(lambda task: np.nanmax(task.known, axis=1), ("norm",), "the highest score"),
         "combmed": _Method(lambda task: np.nanmedian(task.known, axis=1), ("norm",), "the median of the scores"),
         "wsum": _Method(
-            lambda task: total(*product(task.scores, task.weights)),
+            lambda task: total(task.scores, weights=task.weights),
             ("norm", "weights"),
             "the weighted sum of the scores",
         ),

@@ -18,7 +18,7 @@ from rankgauge.core.pair_table import PairTable
 from rankgauge.core.policies import Order
 from rankgauge.core.text import many
 from rankgauge.data.alignment import Alignment, Block, align
-from rankgauge.data.join import join, ranked
+from rankgauge.data.join import Joined, JudgedRows, find_judged, join, ranked
 from rankgauge.data.judged_run import Values
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
@@ -33,7 +33,8 @@ from rankgauge.retrievers.fusion import (
     FUSION_NORMS,
     METHODS,
     Fusion,
-    fused_table,
+    fuse_aligned,
+    fused_scores,
     inputs_of,
     parameter_text,
     rank_runs,
@@ -214,11 +215,12 @@ def tune_fusion(
     for place, input_run in enumerate(named, start=1):
         label = f"{input_run.name} ({place})" if names.count(input_run.name) > 1 else input_run.name
         if not input_run.query_index.keys().isdisjoint(queries):
-            others[label] = search.evaluation(input_run, queries).mean()[str(wanted)]
+            measured = search.measured(join(truth, input_run, ties=ties))
+            (others[label],) = search.means(measured[:, None], queries)
     results = tuple(search.fold(*split) for split in splits)
     run, rest = search.run(results)
-    evaluation = search.evaluation(run, queries)
-    others = {f"untuned {candidates[0]}": search.means(queries)[0], **others}
+    evaluation = evaluate(truth, run, wanted, ties=ties, queries=sorted(queries, key=search.rows.__getitem__))
+    others = {f"untuned {candidates[0]}": search.means(search.values, queries)[0], **others}
     mean = evaluation.mean()[str(wanted)]
     compared = ", ".join(f"{name} {value:.4f}" for name, value in others.items())
     return TunedFusion(
@@ -337,7 +339,7 @@ class _Search:
     ties: Order
     runs: tuple[Run, ...]
     candidates: tuple[Fusion, ...]
-    inputs: dict[Any, list[tuple[Block, Values]]] = field(default_factory=dict)
+    prepared: dict[Any, tuple[Alignment, list[tuple[Block, Values]], JudgedRows]] = field(default_factory=dict)
 
     @cached_property
     def rows(self) -> dict[bytes, int]:
@@ -351,40 +353,53 @@ class _Search:
 
     @cached_property
     def values(self) -> Values:
-        """(Q, C) value of each judged query for each candidate, which is fused once."""
+        """(Q, C) value of each judged query for each candidate."""
         values = np.empty((len(self.rows), len(self.candidates)), order="F")
         for column, how in zip(values.T, self.candidates, strict=True):
             # Fused runs are ordered by score, then by id.
-            joined = join(self.truth, Run(self.fused(how)), ties="trec")
-            for places, block in joined.blocks(np.arange(len(values))):
-                column[places] = self.measure.values(block)
+            column[:] = self.measured(join(self.truth, Run(self.fused(how)), ties="trec", judged=self.inputs(how)[2]))
         return values
 
     def fused(self, how: Fusion) -> PairTable:
         """Return the documents of judged queries with their fused scores."""
-        key = how.norm, *how.used(len(self.runs))
-        if key not in self.inputs:
-            self.inputs[key] = [*inputs_of(self.judged, how)]
-        return fused_table(self.judged, how, self.inputs[key])
+        aligned, inputs, _ = self.inputs(how)
+        return aligned.table(fused_scores(inputs, how))
 
-    def means(self, queries: Iterable[bytes]) -> list[float]:
-        """Return the mean of each candidate over these queries, in the order of the judgments."""
-        rows = sorted(self.rows[query] for query in queries)
-        return [self.measure.mean(column, None, skip_undefined=False) for column in self.values[rows].T.tolist()]
+    def inputs(self, how: Fusion) -> tuple[Alignment, list[tuple[Block, Values]], JudgedRows]:
+        """Return the used runs, their scores, and their judgments: the same for equal norms and used runs."""
+        used = how.used(len(self.runs))
+        key = how.norm, *used
+        if key not in self.prepared:
+            aligned = self.judged.of_runs(used)
+            judged = find_judged(self.truth, Run(aligned.table(np.zeros(len(aligned.docs)))))
+            self.prepared[key] = aligned, [*inputs_of(aligned, how.norm)], judged
+        return self.prepared[key]
+
+    def measured(self, joined: Joined) -> Values:
+        """Return the value of each judged query."""
+        values = np.empty(len(self.rows))
+        for places, block in joined.blocks(np.arange(len(values))):
+            values[places] = self.measure.values(block)
+        return values
+
+    def means(self, values: Values, queries: Iterable[bytes]) -> list[float]:
+        """Return the mean of each column of (Q, C) values over these queries, in the order of the judgments."""
+        rows = sorted(map(self.rows.__getitem__, queries))
+        return [self.measure.mean(column, None, skip_undefined=False) for column in values[rows].T.tolist()]
 
     def best(self, means: Sequence[float]) -> int:
         """Return the number of the candidate with the best mean; the first of ties."""
         return int(np.argmax(np.nan_to_num(self.measure.improvements(np.array(means)), nan=-np.inf)))
 
     def fold(self, train: Sequence[bytes], test: Sequence[bytes]) -> Fold:
-        means = self.means(train)
-        best = self.best(means)
+        means = self.means(self.values, train)
+        best, names = self.best(means), dict(zip(self.rows, self.truth.query_ids, strict=True))
         return Fold(
             chosen=self.candidates[best],
-            train=tuple(map(show_id, train)),
-            test=tuple(map(show_id, test)),
+            train=tuple(map(names.__getitem__, train)),
+            test=tuple(map(names.__getitem__, test)),
             train_value=means[best],
-            test_value=self.means(test)[best],
+            test_value=self.means(self.values, test)[best],
         )
 
     def run(self, folds: Sequence[Fold]) -> tuple[Run, str]:
@@ -393,23 +408,23 @@ class _Search:
         trained = {query for fold in folds for query in fold.train}
         of_fold = {query: fold.chosen for fold in folds for query in fold.test}
         rest = [query for query in known if query not in trained and query not in of_fold]
-        chosen, parts, text = [fold.chosen for fold in folds], list[PairTable](), ""
-        for how in dict.fromkeys(chosen):
-            numbers = [n for n, query in enumerate(self.judged.queries.shown()) if of_fold.get(query) == how]
-            parts.append(of_queries(self.fused(how), np.array(numbers, dtype=np.int64)))
+        chosen, text = [fold.chosen for fold in folds], ""
+        parts = [(how, self.fused(how)) for how in dict.fromkeys(chosen)]
         if rest:
             everything = [query for query in self.rows if show_id(query) in trained]
-            overall = self.candidates[self.best(self.means(everything))]
+            overall = self.candidates[self.best(self.means(self.values, everything))]
             chosen.append(overall)
-            aligned = align([only(run, rest) for run in self.runs])
-            parts.append(fused_table(aligned, overall, inputs_of(aligned, overall)))
+            of_fold |= dict.fromkeys(rest, overall)
+            parts.append((overall, fuse_aligned(align([only(run, rest) for run in self.runs]), overall)))
             text = (
                 f"{many(len(rest), 'query')} without judgments fused by {overall}, the best "
                 f"on {many(len(everything), 'query')}"
             )
-        table = PairTable.joined(parts)
-        place = {query: number for number, query in enumerate(known)}
-        table = of_queries(table, np.argsort([place[query] for query in table.queries.shown()]))
+        row = itertools.count()
+        numbered = ((how, query, next(row)) for how, part in parts for query in part.queries.shown())
+        rows = {query: number for how, query, number in numbered if of_fold.get(query) is how}
+        table = PairTable.joined([part for _, part in parts])
+        table = of_queries(table, np.array([rows[query] for query in known if query in rows], dtype=np.int64))
         method = self.candidates[0].method
         settings = {
             "method": method,
@@ -418,11 +433,6 @@ class _Search:
             "runs": [run.name for run in self.runs],
         }
         return ranked(Run(replace(table, source=method), name=f"{method}-tuned", settings={"fusion": settings})), text
-
-    def evaluation(self, run: Run, queries: Iterable[bytes]) -> Evaluation:
-        """Evaluate a run over these queries, in the order of the judgments."""
-        chosen = sorted(queries, key=self.rows.__getitem__)
-        return evaluate(self.truth, run, self.measure, ties=self.ties, queries=chosen)
 
 
 # ---- sentences
