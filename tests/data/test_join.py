@@ -211,7 +211,7 @@ def test_a_run_whose_judged_documents_are_known_is_joined_alike(core: Any, made:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(native, "core", core)
         qrels, run = Qrels.of(made.qrels), Run.of(made.run)
-        wanted, found = (join(qrels, run, ties=ties, judged=how) for how in (None, find_judged(qrels, run)))
+        wanted, found = (join(qrels, run, ties=ties, judged=how) for how in (None, find_judged(qrels, run.table)))
         for name, column in vars(wanted).items():
             assert name == "qrels" or getattr(found, name).tolist() == column.tolist()
 

@@ -229,11 +229,6 @@ class Ids(Frozen):
             return [text if text.encode() == value else NO_TEXT for text, value in zip(texts, values, strict=True)]
 
     @cached_property
-    def places(self) -> dict[Any, int]:
-        """The row of each id, if all differ."""
-        return {value: row for row, value in enumerate(self.tolist())}
-
-    @cached_property
     def longest(self) -> int:
         """Length of the longest id in bytes; 0 without rows."""
         return int(self.lengths.max()) if len(self) else 0

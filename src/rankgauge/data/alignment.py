@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from rankgauge.core import native
 from rankgauge.core.ids import Ids, IntArray, freeze
-from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
+from rankgauge.core.pair_table import FloatArray, PairTable, heads_of, offsets_of
 from rankgauge.data.run import Run, joined_run, name_of
 from rankgauge.data.subsets import of_queries
 from rankgauge.errors import InputError
@@ -75,13 +75,13 @@ class Alignment:
 
     def blocks(self) -> Iterator[Block]:
         """Yield the pairs in blocks of whole queries."""
-        sizes = np.diff(self.offsets)
-        for first, stop in _row_ranges(sizes * len(self.tables)):
+        sizes, heads = np.diff(self.offsets), heads_of(self.offsets[:-1] * len(self.tables) // _ROWS)
+        for first, stop in pairwise([*heads.tolist(), len(sizes)]):
             rows = self.rows[self.offsets[first] : self.offsets[stop]]
             query, present = np.repeat(np.arange(stop - first), sizes[first:stop]), rows >= 0
             yield Block(
                 rows=rows,
-                rank=(rows - (self.starts[first:stop] - 1)[query]) * present,
+                rank=(rows - np.repeat(self.starts[first:stop] - 1, sizes[first:stop], axis=0)) * present,
                 present=present,
                 query=query,
                 retrieved=self.retrieved[first:stop],
@@ -243,15 +243,3 @@ def _documents(
     rows[group, run[order]] = np.concatenate([np.arange(size) for size in many])[order]
     heads = order[new]
     return rows, np.bincount(query[heads], minlength=len(sizes)), docs.take(heads)
-
-
-def _row_ranges(width: IntArray) -> Iterator[tuple[int, int]]:
-    """Yield ranges of at least one query with at most _ROWS rows."""
-    ends = np.cumsum(width)
-    first = 0
-    while first < len(width):
-        before = int(ends[first - 1]) if first else 0
-        stop = int(np.searchsorted(ends, before + _ROWS, side="right"))
-        stop = max(first + 1, stop)
-        yield first, stop
-        first = stop

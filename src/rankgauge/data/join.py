@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -303,40 +303,34 @@ class Joined:
         return numbers[heads[chosen]], size[chosen]
 
 
-class JudgedRows(NamedTuple):
-    """What is judged of a run, for joining it again with other scores."""
-
-    queries: IntArray  # number of each query in the judgments, or -1
-    docs: IntArray  # row of the judgment of each document, or -1
-
-
-def find_judged(qrels: Qrels, run: Run) -> JudgedRows:
-    """Find the judged queries and documents of a run, whatever their scores."""
-    table = run.table
-    falling = replace(run, table=replace(table, values=np.arange(len(table), 0, -1.0)))
+def find_judged(qrels: Qrels, table: PairTable) -> tuple[IntArray, IntArray]:
+    """Return the number in the judgments of each query, and the row of the judgment of each document; -1 without."""
+    falling = Run(replace(table, values=np.arange(len(table), 0, -1.0)))
     joined, docs = join(qrels, falling, ties="input"), np.full(len(table), -1)
     # Ranks by falling scores are positions.
     docs[np.repeat(table.offsets[joined.in_run], np.diff(joined.offsets)) + joined.rank - 1] = joined.rows
-    return JudgedRows(_judged_numbers(qrels, run), docs)
+    return _judged_numbers(qrels, falling), docs
 
 
-def join(qrels: Qrels, run: Run, *, ties: str, judged: JudgedRows | None = None) -> Joined:
+def join(qrels: Qrels, run: Run, *, ties: str, judged: tuple[IntArray, IntArray] | None = None) -> Joined:
     """Join a run without duplicate documents with judgments, and rank its judged documents.
+
+    `judged` is the result of `find_judged`, if known, for joining a run again with other scores.
 
     The cost depends on the run, not on the number of judgments: their preparation is cached, so a
     run may be joined in many small blocks.
     """
     table, retrieved = run.table, np.diff(run.table.offsets)
-    of_run = _judged_numbers(qrels, run) if judged is None else judged.queries
+    of_run = _judged_numbers(qrels, run) if judged is None else judged[0]
     if native.core is not None and (judged is not None or qrels.judged is not None):
-        known, keys = (qrels.judged, table.docs.hashes()) if judged is None else (None, judged.docs)
+        known, keys = (qrels.judged, table.docs.hashes()) if judged is None else (None, judged[1])
         columns = *table.docs.columns(), keys, np.ascontiguousarray(table.values), table.offsets, of_run
         judged_buffer, places = native.core.join(known, *columns, ties == "trec")
         judged_rows = np.frombuffer(judged_buffer, np.int64)
         ranks: Sequence[IntArray] = [*np.frombuffer(places, np.int64).reshape(-1, 3).T]
     else:
-        rows = np.zeros(0, dtype=np.int64) if judged is None else np.flatnonzero(judged.docs >= 0)
-        rows, judged_rows = match(qrels, run) if judged is None else (rows, judged.docs[rows])
+        found = match(qrels, run) if judged is None else (np.flatnonzero(judged[1] >= 0), judged[1][judged[1] >= 0])
+        rows, judged_rows = found
         ranks = ranks_of(table, rows, ties)
     return Joined.of_entries(qrels, of_run, judged_rows, ranks, retrieved=retrieved, ties=ties)
 

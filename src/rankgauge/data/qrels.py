@@ -31,10 +31,10 @@ class Pairs(Mapping[str, Mapping[str, float]]):
 
     table: PairTable
 
-    @property
+    @cached_property
     def query_index(self) -> dict[bytes, int]:
         """Number of each query by id."""
-        return self.table.queries.places
+        return {query: number for number, query in enumerate(self.table.queries.tolist())}
 
     @cached_property
     def query_ids(self) -> tuple[str, ...]:

@@ -242,17 +242,15 @@ def fuse_files(
     called = how.method if name is None else name
 
     def write(blocks: Iterator[list[Run]]) -> int:
-        count = 0
+        counts = [0]
 
-        def tables() -> Iterator[PairTable]:
-            nonlocal count
-            for parts in blocks:
-                fused = ranked(Run(fuse_aligned(align([ranked(part, ties=ties) for part in parts]), how, called)))
-                count += len(fused)
-                yield fused.table
+        def fused(parts: Sequence[Run]) -> PairTable:
+            aligned = align([ranked(part, ties=ties) for part in parts])
+            counts.append(len(aligned.queries))
+            return ranked(Run(fuse_aligned(aligned, how, called))).table
 
-        write_tables(tables(), path, RUN, called)
-        return count
+        write_tables(map(fused, blocks), path, RUN, called)
+        return sum(counts)
 
     return how, map_query_blocks([source for _, source in named], write)
 
@@ -282,10 +280,7 @@ def inputs_of(aligned: Alignment, norm: str | None) -> Iterator[tuple[Block, Flo
 
 def fused_scores(inputs: Iterable[tuple[Block, FloatArray]], how: Fusion) -> FloatArray:
     """Return the fused score of each document of the runs with a weight above 0."""
-    weights = None if how.weights is None else np.array([weight for weight in how.weights if weight > 0])
-    tasks = (
-        _Task(block, scores, np.ones(scores.shape[1]) if weights is None else weights, how) for block, scores in inputs
-    )
+    tasks = (_Task(block, scores, how) for block, scores in inputs)
     return np.concatenate([np.zeros(0), *map(METHODS[how.method].function, tasks)])
 
 
@@ -387,8 +382,12 @@ class _Task:
 
     block: Block
     scores: FloatArray  # (U, R) normalized scores
-    weights: FloatArray
     how: Fusion
+
+    @property
+    def weights(self) -> FloatArray:
+        """(R,) weights above 0."""
+        return np.array([weight for weight in self.how.weights or [1.0] * self.scores.shape[1] if weight > 0])
 
     @property
     def count(self) -> IntArray:

@@ -13,12 +13,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rankgauge.core.arguments import choice, integer, known_name, of_kind
-from rankgauge.core.ids import id_bytes, show_id
+from rankgauge.core.ids import IntArray, id_bytes, show_id
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.policies import Order
 from rankgauge.core.text import many
 from rankgauge.data.alignment import Alignment, Block, align
-from rankgauge.data.join import Joined, JudgedRows, find_judged, join, ranked
+from rankgauge.data.join import Joined, find_judged, join, ranked
 from rankgauge.data.judged_run import Values
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
@@ -209,7 +209,7 @@ def tune_fusion(
             fix="pass judgments of the queries that the runs have",
         )
     splits = _folds(truth, folds, seed) if train is None else [_fixed_split(truth, train)]
-    search = _Search(truth, wanted, ties, tuple(named), candidates)
+    search = _Search(truth, wanted, tuple(named), candidates)
     queries = [query for _, test in splits for query in test]
     others = {}
     for place, input_run in enumerate(named, start=1):
@@ -336,10 +336,9 @@ class _Search:
 
     truth: Qrels
     measure: Measure
-    ties: Order
     runs: tuple[Run, ...]
     candidates: tuple[Fusion, ...]
-    prepared: dict[Any, tuple[Alignment, list[tuple[Block, Values]], JudgedRows]] = field(default_factory=dict)
+    prepared: dict[Any, Any] = field(default_factory=dict)
 
     @cached_property
     def rows(self) -> dict[bytes, int]:
@@ -365,13 +364,13 @@ class _Search:
         aligned, inputs, _ = self.inputs(how)
         return aligned.table(fused_scores(inputs, how))
 
-    def inputs(self, how: Fusion) -> tuple[Alignment, list[tuple[Block, Values]], JudgedRows]:
+    def inputs(self, how: Fusion) -> tuple[Alignment, list[tuple[Block, Values]], tuple[IntArray, IntArray]]:
         """Return the used runs, their scores, and their judgments: the same for equal norms and used runs."""
         used = how.used(len(self.runs))
         key = how.norm, *used
         if key not in self.prepared:
             aligned = self.judged.of_runs(used)
-            judged = find_judged(self.truth, Run(aligned.table(np.zeros(len(aligned.docs)))))
+            judged = find_judged(self.truth, aligned.table(np.zeros(len(aligned.docs))))
             self.prepared[key] = aligned, [*inputs_of(aligned, how.norm)], judged
         return self.prepared[key]
 
