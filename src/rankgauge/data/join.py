@@ -329,8 +329,9 @@ def join(qrels: Qrels, run: Run, *, ties: str, judged: tuple[IntArray, IntArray]
         judged_rows = np.frombuffer(judged_buffer, np.int64)
         ranks: Sequence[IntArray] = [*np.frombuffer(places, np.int64).reshape(-1, 3).T]
     else:
-        found = match(qrels, run) if judged is None else (np.flatnonzero(judged[1] >= 0), judged[1][judged[1] >= 0])
-        rows, judged_rows = found
+        rows, judged_rows = (
+            match(qrels, run) if judged is None else (np.flatnonzero(judged[1] >= 0), judged[1][judged[1] >= 0])
+        )
         ranks = ranks_of(table, rows, ties)
     return Joined.of_entries(qrels, of_run, judged_rows, ranks, retrieved=retrieved, ties=ties)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
@@ -59,8 +59,7 @@ class Fusion:
     phi: float | None = None
 
     def __str__(self) -> str:
-        values = {word: getattr(self, word) for word in ("norm", "weights", "k", "phi")}
-        parts = [f"{word}={parameter_text(value)}" for word, value in values.items() if value is not None]
+        parts = [f"{word}={parameter_text(value)}" for word, value in self.settings().items() if word != "method"]
         return self.method + (f"({', '.join(parts)})" if parts else "")
 
     @classmethod
@@ -112,14 +111,13 @@ class Fusion:
 
     def settings(self) -> dict[str, Any]:
         """Return the used parameters as plain values."""
-        words = ("method", "norm", "weights", "k", "phi")
-        values = {word: getattr(self, word) for word in words if getattr(self, word) is not None}
-        return values | ({} if self.weights is None else {"weights": list(self.weights)})
+        used = {word: value for word, value in asdict(self).items() if value is not None}
+        return used if self.weights is None else used | {"weights": list(self.weights)}
 
 
 def parameter_text(value: Any) -> str:
     """Return the value of a parameter of a fusion as text."""
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return "/".join(f"{weight:g}" for weight in value)
     return value if isinstance(value, str) else f"{value:g}"
 
@@ -200,8 +198,8 @@ def fuse(
     names = [run.name for run in named]
     how = Fusion.of(method, names, {"norm": norm, "weights": weights, "k": k, "phi": phi})
     called = how.method if name is None else name
-    settings = {"fusion": {**how.settings(), "runs": names}}
-    return ranked(Run(fuse_aligned(align(named), how, called), name=called, settings=settings))
+    table = fuse_aligned(align(named), how, called)
+    return ranked(Run(table, name=called, settings={"fusion": {**how.settings(), "runs": names}}))
 
 
 def fuse_files(
@@ -257,7 +255,6 @@ def fuse_files(
 
 def rank_runs(runs: Any, ties: Order) -> list[Run]:
     """Return the runs, each in rank order."""
-    order_of(ties)
     return [ranked(run, ties=ties) for run in named_runs(runs)]
 
 
@@ -354,14 +351,11 @@ def _normalized(table: PairTable, norm: str) -> FloatArray:
     if norm == "rank":
         place = np.arange(len(values)) - table.offsets[query]
         return 1 - place / sizes[query]
-    filled = np.flatnonzero(sizes)
-    highest, lowest = np.zeros(len(sizes)), np.zeros(len(sizes))
-    highest[filled] = values[table.offsets[filled]]
-    lowest[filled] = values[table.offsets[filled + 1] - 1]
-    span = (highest - lowest)[query]
+    lowest = values[table.offsets[query + 1] - 1]
+    span = values[table.offsets[query]] - lowest
     flat = span == 0
     # Relative to the span, squares cannot underflow.
-    shares = (values - lowest[query]) / np.where(flat, 1.0, span)
+    shares = (values - lowest) / np.where(flat, 1.0, span)
     if norm == "min-max":
         return np.where(flat, 1.0, shares)
     totals = np.bincount(query, weights=shares, minlength=len(sizes))
@@ -406,22 +400,19 @@ def _rrf(task: _Task) -> FloatArray:
     high, low = quotient(task.weights, ranks[:, None])
     # Rank 0 represents a missing document.
     high[0] = low[0] = 0
-    cells = task.block.cells
-    return total(high.take(cells), low.take(cells))
+    return total(high.take(task.block.cells), low.take(task.block.cells))
 
 
 def _isr(task: _Task) -> FloatArray:
     present = task.block.present
     squares = np.where(present, task.block.rank, 1).astype(np.float64) ** 2
-    high, low = quotient(present.astype(np.float64) * task.count[:, None], squares)
-    return total(high, low)
+    return total(*quotient(present.astype(np.float64) * task.count[:, None], squares))
 
 
 def _rbc(task: _Task) -> FloatArray:
     phi = float(task.how.phi or 0)
-    deepest = int(task.block.rank.max(initial=1))
     # Rank 0 represents a missing document.
-    terms = np.array([0.0, *((1 - phi) * phi**rank for rank in range(deepest))])
+    terms = np.array([0.0, *((1 - phi) * phi**rank for rank in range(int(task.block.rank.max(initial=1))))])
     return total(terms[task.block.rank], weights=task.weights)
 
 

@@ -40,9 +40,11 @@ from rankgauge.retrievers.fusion import (
     rank_runs,
 )
 
-_K = (60, 20, 100, 10, 200, 5, 500, 1)
-_PHI = (0.8, 0.9, 0.7, 0.95, 0.6, 0.98, 0.5, 0.99)
-_NORMS = tuple(norm for norm in FUSION_NORMS if norm != "none")
+_GRIDS: Mapping[str, list[Any]] = {
+    "k": [60, 20, 100, 10, 200, 5, 500, 1],
+    "phi": [0.8, 0.9, 0.7, 0.95, 0.6, 0.98, 0.5, 0.99],
+    "norm": [norm for norm in FUSION_NORMS if norm != "none"],
+}
 _WORDS = ("norm", "weights", "k", "phi")
 _MANY = 2000
 _FEW = 20
@@ -215,8 +217,7 @@ def tune_fusion(
     for place, input_run in enumerate(named, start=1):
         label = f"{input_run.name} ({place})" if names.count(input_run.name) > 1 else input_run.name
         if not input_run.query_index.keys().isdisjoint(queries):
-            measured = search.measured(join(truth, input_run, ties=ties))
-            (others[label],) = search.means(measured[:, None], queries)
+            (others[label],) = search.means(search.measured(join(truth, input_run, ties=ties))[:, None], queries)
     results = tuple(search.fold(*split) for split in splits)
     run, rest = search.run(results)
     evaluation = evaluate(truth, run, wanted, ties=ties, queries=sorted(queries, key=search.rows.__getitem__))
@@ -263,16 +264,10 @@ def _candidates(method: str, names: Sequence[str], grid: Any) -> tuple[Fusion, .
                 fix=f"pass a list; to fix the parameter, a list of one value: {{{word!r}: [...]}}",
             )
     lists = {word: list(values) for word, values in (grid or {}).items()}
-    tried: dict[str, list[Any]] = {}
-    if name == "rrf":
-        tried["k"] = list(_K)
-    elif name == "rbc":
-        tried["phi"] = list(_PHI)
-    elif name == "wsum":
-        tried["weights"] = lists["weights"] if "weights" in lists else [*weight_grid(len(names))]
-    elif "norm" in METHODS[name].reads:
-        tried["norm"] = list(_NORMS)
-    tried |= lists
+    tuned = {"rrf": "k", "rbc": "phi", "wsum": "weights"}.get(name, "norm")
+    tried: dict[str, list[Any]] = ({tuned: []} if tuned in METHODS[name].reads else {}) | lists
+    if tuned in tried and tuned not in lists:
+        tried[tuned] = [*weight_grid(len(names))] if tuned == "weights" else _GRIDS[tuned]
     if not tried:
         raise InputError(
             f"{name} has nothing to tune",
@@ -314,15 +309,14 @@ def _folds(truth: Qrels, folds: int, seed: int) -> list[_Split]:
 def _fixed_split(truth: Qrels, train: Any) -> _Split:
     """Return the given training queries and all other judged queries."""
     training = {id_bytes(query, "query id") for query in given_ids(train)}
-    judged = list(truth.query_index)
-    chosen = [query for query in judged if query in training]
-    others = [query for query in judged if query not in training]
+    chosen = [query for query in truth.query_index if query in training]
+    others = [query for query in truth.query_index if query not in training]
     if not chosen or not others:
         text = "none of the training queries is judged" if not chosen else "no query is left"
         raise InputError(
             text if not chosen else f"{text} to fuse: all judged queries are training queries",
             where="train",
-            fix=f"pass some, but not all, of the {len(judged)} judged queries",
+            fix=f"pass some, but not all, of the {len(truth)} judged queries",
         )
     return chosen, others
 
@@ -353,11 +347,11 @@ class _Search:
     @cached_property
     def values(self) -> Values:
         """(Q, C) value of each judged query for each candidate."""
-        values = np.empty((len(self.rows), len(self.candidates)), order="F")
-        for column, how in zip(values.T, self.candidates, strict=True):
-            # Fused runs are ordered by score, then by id.
-            column[:] = self.measured(join(self.truth, Run(self.fused(how)), ties="trec", judged=self.inputs(how)[2]))
-        return values
+        # Fused runs are ordered by score, then by id.
+        joins = (
+            join(self.truth, Run(self.fused(how)), ties="trec", judged=self.inputs(how)[2]) for how in self.candidates
+        )
+        return np.array([*map(self.measured, joins)]).T
 
     def fused(self, how: Fusion) -> PairTable:
         """Return the documents of judged queries with their fused scores."""
