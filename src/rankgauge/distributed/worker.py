@@ -89,7 +89,7 @@ def measure_batches(batches: Iterable[Any], job: Job) -> Iterator[Any]:
             columns = [
                 pa.array([name] * len(measured.numbers), pa.string()),
                 pa.array([qrels.query_ids[number] for number in measured.numbers.tolist()], pa.string()),
-                *(pa.array(np.ascontiguousarray(column), mask=np.isnan(column)) for column in measured.values.T),
+                *(pa.array(row, mask=np.isnan(row)) for row in measured.rows[context.variant.layout.values]),
             ]
             yield pa.RecordBatch.from_arrays(columns, ["run", "query_id", *job.measures])
 

@@ -79,23 +79,15 @@ def measure_joined(block: JoinedBlock, context: Context) -> BlockResult:
 
 def _measure_compiled(block: JoinedBlock, cells: Values, context: Context) -> Measured:
     """Return the values of the compiled core; NumPy computes measures that it does not support."""
-    plan, numbers = context.plan, block.summary.numbers
-    # One row for each column of `Measured`.
-    judged = len(plan.compiled)
-    firsts = judged + len(plan.depths)
-    beyond = firsts + len(context.variant.first_ranks)
+    plan, layout, numbers = context.plan, context.variant.layout, block.summary.numbers
+    if not block.declined and len(cells) == layout.errors.stop:
+        return Measured(numbers, cells)
     rows = zip(plan.compiled, cells, strict=False)
-    done = [column for column, row in rows if DECLINED not in row] if block.declined else plan.compiled
-    others = [] if len(done) == len(plan.columns) else [column for column in plan.columns if column not in done]
-    values, errors = cells[:judged].T, np.zeros((len(numbers), len(context.estimated)), order="F")
-    if others:
-        values = np.empty((len(numbers), len(plan.measures)), order="F")
-        values[:, plan.compiled] = cells[:judged].T
-    measured = Measured(
-        numbers, values, cells[judged:firsts].T, cells[firsts:beyond].T, errors, cells[beyond:].T.astype(bool)
-    )
-    if others:
-        _measure_columns(block.joined(), others, measured, context)
+    done = {number for number, row in rows if DECLINED not in row}
+    measured = Measured(numbers, np.zeros((layout.errors.stop, len(numbers))))
+    compiled = [*plan.compiled, *range(layout.judged.start, layout.errors.start)]
+    measured.rows[compiled] = cells
+    _fill(block.joined(), [number for number in plan.columns if number not in done], measured, context)
     return measured
 
 
@@ -113,58 +105,49 @@ def _tied(joined: Joined, graded: Joined, context: Context) -> IntArray:
 
 def _measure(joined: Joined, graded: Joined, numbers: IntArray, context: Context) -> Measured:
     """Measure queries; queries missing from the run have an empty ranking."""
-    plan, queries = context.plan, len(numbers)
-    # Column-major: columns are written and averaged one by one.
-    measured = Measured(
-        numbers,
-        values=np.full((queries, len(plan.measures)), np.nan, order="F"),
-        judged=np.full((queries, len(plan.depths)), np.nan, order="F"),
-        first_ranks=np.full((queries, len(context.variant.first_ranks)), np.nan, order="F"),
-        errors=np.zeros((queries, len(context.estimated)), order="F"),
-        beyond=np.zeros((queries, len(plan.recalls)), dtype=bool, order="F"),
-    )
-    _measure_columns(joined, plan.columns if graded is joined else plan.of_judgments, measured, context, describe=True)
+    plan, layout = context.plan, context.variant.layout
+    measured = Measured(numbers, np.full((layout.errors.stop, len(numbers)), np.nan))
+    measured.rows[layout.errors] = 0
+    _fill(joined, plan.columns if graded is joined else plan.of_judgments, measured, context, describe=True)
     if graded is not joined:
-        _measure_columns(graded, plan.of_grades, measured, context)
+        _fill(graded, plan.of_grades, measured, context)
     if context.special is not None:
-        for rows, special in context.special.blocks(joined, numbers):
-            for column in plan.special:
-                measured.values[:, column][rows] = context.variant.measures[column].values(special)
+        for places, special in context.special.blocks(joined, numbers):
+            for number in plan.special:
+                measured.rows[number, places] = context.variant.measures[number].values(special)
     return measured
 
 
-def _measure_columns(
-    joined: Joined, columns: Sequence[int], measured: Measured, context: Context, *, describe: bool = False
+def _fill(
+    joined: Joined, numbers: Sequence[int], measured: Measured, context: Context, *, describe: bool = False
 ) -> None:
-    """Fill in the values of these measures, and the data for the notes."""
-    policies = context.judgments.policies
-    estimated = [column for column in columns if column in context.estimated]
-    for rows, block, tied in _blocks(joined, measured.numbers, policies):
-        for column in columns:
-            measure = context.variant.measures[column]
+    """Fill in the values of the measures with these numbers, and the data for the notes."""
+    plan, policies, rows = context.plan, context.judgments.policies, measured.rows
+    measures, firsts, every, layout, *_ = context.variant
+    estimated = [number for number in numbers if number in every]
+    for places, block, tied in _blocks(joined, measured.numbers, policies):
+        for number in numbers:
             if not tied:
-                measured.values[:, column][rows] = measure.values(block)
-            elif column not in estimated:
-                measured.values[:, column][rows] = measure.tie_mean(block)
+                rows[number, places] = measures[number].values(block)
+            elif number not in estimated:
+                rows[number, places] = measures[number].tie_mean(block)
         if tied and estimated:
             from rankgauge.measures.tie_means import estimate
 
-            queries = joined.qrels.table.queries.take(measured.numbers[rows]).tolist()
-            means, errors = estimate(
-                block, queries, [context.variant.measures[column] for column in estimated], policies
-            )
-            for place, column in enumerate(estimated):
-                measured.values[:, column][rows] = means[:, place]
-                measured.errors[:, context.estimated.index(column)][rows] = errors[:, place]
+            queries = joined.qrels.table.queries.take(measured.numbers[places]).tolist()
+            means, errors = estimate(block, queries, [measures[number] for number in estimated], policies)
+            for place, number in enumerate(estimated):
+                rows[number, places] = means[:, place]
+                rows[layout.errors][every.index(number), places] = errors[:, place]
         if not describe:
             continue
-        measured.judged[rows] = judged_shares(block.averaged() if tied else block, context.plan.depths)
+        rows[layout.judged, places] = judged_shares(block.averaged() if tied else block, plan.depths).T
         # No first ranks are measured if ties are averaged, and relevant documents have no order.
-        for place, first in enumerate(context.variant.first_ranks):
-            measured.first_ranks[:, place][rows] = first.values(block)
-        for place, recall in enumerate(context.plan.recalls):
+        for row, first in zip(rows[layout.first_ranks], firsts, strict=True):
+            row[places] = first.values(block)
+        for row, recall in zip(rows[layout.beyond], plan.recalls, strict=True):
             relevant = block.relevant(recall.rel)  # type: ignore[arg-type] # a level
-            measured.beyond[:, place][rows] = relevant > recall.k  # type: ignore[operator] # a number
+            row[places] = relevant > recall.k  # type: ignore[operator] # a number
 
 
 def _blocks(joined: Joined, numbers: IntArray, policies: Policies) -> Iterator[tuple[IntArray, JudgedRun, bool]]:
@@ -200,14 +183,13 @@ def merge_blocks(results: Iterable[BlockResult]) -> BlockResult:
 
 def merge_measured(parts: list[Measured]) -> Measured:
     """Concatenate the values of different queries, sorted by number; `parts` is emptied."""
-    columns = [[*column] for column in zip(*parts, strict=True)]
+    numbers = np.concatenate([part.numbers for part in parts])
+    rows = np.concatenate([part.rows for part in parts], axis=1)
     parts.clear()
-    order = np.argsort(np.concatenate(columns[0]), kind="stable")
-    merged = []
-    while columns:
-        column = np.concatenate(columns.pop(0))
-        merged.append(np.asfortranarray(column[order]))
-    return Measured(*merged)
+    order = np.argsort(numbers, kind="stable")
+    for row in rows:
+        row[:] = row[order]
+    return Measured(numbers[order], rows)
 
 
 def add_absent(measured: Measured, numbers: IntArray, context: Context) -> Measured:
@@ -264,7 +246,7 @@ def build_evaluation(result: BlockResult, context: Context) -> Evaluation:
         run_name=result.name,
         query_ids=query_ids,
         measures=context.plan.measures,
-        per_query=measured.values,
+        per_query=measured.rows[context.variant.layout.values].T,
         policies=policies,
         counts=counts,
         settings=result.settings,

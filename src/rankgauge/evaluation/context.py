@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
-from itertools import chain
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from rankgauge.core import native
 from rankgauge.core.arguments import memory_size
-from rankgauge.core.ids import IntArray
+from rankgauge.core.ids import IntArray, freeze
 from rankgauge.core.policies import BY_GRADE, Policies
 from rankgauge.data.joined_blocks import Judgments
 from rankgauge.data.judged_run import BoolArray, Values
@@ -123,13 +123,25 @@ class Plan:
             )
 
 
+class Layout(NamedTuple):
+    """The rows of `Measured`."""
+
+    values: slice  # the value of each measure, NaN where undefined
+    judged: slice  # the share of judged documents at each depth, NaN without results
+    first_ranks: slice  # the rank of the first relevant document, NaN without one
+    beyond: slice  # 1 if more than k documents are relevant, else 0, for each recall at k
+    errors: slice  # the standard error of each estimated value
+
+
 class Variant(NamedTuple):
     """The measures of a plan with the same treatment of ties and unjudged documents."""
 
     measures: Sequence[Measure]  # without unjudged documents where the measures support it
     first_ranks: Sequence[Measure]  # `Plan.first_ranks`, treated in the same way
-    # Instructions for the compiled core, one for each column of `Measured`; None if it does not
-    # support one of the notes.
+    estimated: Sequence[int]  # numbers of the measures that are estimated from random orders of ties
+    layout: Layout  # the rows of `Measured`
+    # Instructions for the compiled core, for its measures and the rows of the notes; None if it does
+    # not support one of the notes.
     program: Values | None
     unjudged: int  # see `Joined.tied`
 
@@ -141,13 +153,17 @@ def _variant(plan: Plan, unjudged: str, ties: str) -> Variant:
     measures = [m(judged_only=True) if ignores else m for m, ignores in zip(plan.measures, condensed, strict=True)]
     # The mean rank over all orders of ties is not the rank of a document.
     firsts = [] if ties == "mean" else [first(judged_only=unjudged == "removed") for first in plan.first_ranks]
+    estimated = plan.open if ties == "mean" else ()
+    sizes = [len(measures), len(plan.depths), len(firsts), len(plan.recalls), len(estimated)]
+    layout = Layout(*(slice(start, stop) for start, stop in pairwise(accumulate(sizes, initial=0))))
     rows = [
         *(step_of(measures[n]) for n in plan.compiled),
         *(step("Judged", depth) for depth in plan.depths),
         *map(step_of, firsts),
         *(step("Beyond", recall.k, recall.level) for recall in plan.recalls),
     ]
-    return Variant(measures, firsts, None if plan.special else program(rows), 2 if all(condensed) else plan.unjudged)
+    instructions = None if plan.special else program(rows)
+    return Variant(measures, firsts, estimated, layout, instructions, 2 if all(condensed) else plan.unjudged)
 
 
 def _sole(special: Sequence[Measure]) -> str:
@@ -181,11 +197,10 @@ def make_plan(measures: str | Measure | Iterable[str | Measure] | None, dialect:
         names = (measures,)
     else:
         names = tuple(measures)
-    if not {*map(type, names)} <= {str, Measure}:
-        # Others are measures of ir_measures, or raise an error.
-        known = [(name,) if isinstance(name, str) else parse_all(name) for name in names]
-        names = tuple(chain.from_iterable(known))
-    return _cached_plan(names, dialect)
+    try:
+        return _cached_plan(names, dialect)
+    except TypeError:  # not hashable, and thus no measure
+        return _cached_plan.__wrapped__(names, dialect)
 
 
 @lru_cache(maxsize=256)
@@ -199,14 +214,10 @@ def _cached_plan(names: tuple[str | Measure, ...], dialect: str | None) -> Plan:
 
 
 class Measured(NamedTuple):
-    """Values of queries, one row per query."""
+    """Values of queries."""
 
     numbers: IntArray  # (n,) numbers of the queries in the judgments, ascending
-    values: Values  # (n, M) the value of each measure, NaN where undefined
-    judged: Values  # (n, D) the share of judged documents at each depth, NaN without results
-    first_ranks: Values  # (n, F) the rank of the first relevant document, NaN without one
-    errors: Values  # (n, E) the standard error of each estimated value
-    beyond: BoolArray  # (n, R) whether more than k documents are relevant, for each recall at k
+    rows: Values  # (C, n) the values of each query, in the order of `Layout`
 
 
 # Approximate memory in bytes: per query (ids, numbers, counts) and per value.
@@ -220,10 +231,16 @@ class Context(NamedTuple):
     special: SpecialQrels | None  # special judgments, if a measure reads them
     plan: Plan  # the measures and their inputs
     variant: Variant  # the measures to compute
-    # Numbers of the measures that are estimated from random orders of ties.
-    estimated: Sequence[int]
     selected: BoolArray  # (Q,) whether each judged query is evaluated
     notes: tuple[str, ...]  # notes of the reader of the judgments
+
+
+@lru_cache(maxsize=1)
+def _all_of(queries: int) -> BoolArray:
+    """Return True for each of these queries; cached for loops over runs."""
+    selected = np.ones(queries, dtype=bool)
+    freeze(selected)
+    return selected
 
 
 def make_context(
@@ -239,17 +256,16 @@ def make_context(
 ) -> Context:
     """Return the data shared by all blocks; raise an error if judgments or policies do not fit."""
     native.warn_if_missing()
-    selected = np.zeros(len(qrels), dtype=bool)
+    selected = _all_of(len(qrels))
     if not len(selected):
         raise InputError("the judgments have no queries", where="judgments", fix="pass at least one")
     if policies.ties in BY_GRADE:
         plan.check_ties(policies.ties, policies.draws)
-    if queries is None:
-        selected[:] = True
-    else:
+    if queries is not None:
         numbers = [judged_number(qrels, query) for query in queries]
         if not numbers:
             raise InputError("the list of queries is empty", where="queries", fix="pass at least one")
+        selected = np.zeros(len(qrels), dtype=bool)
         selected[numbers] = True
     variant = _variant(plan, policies.unjudged, policies.ties)
     return Context(
@@ -264,9 +280,8 @@ def make_context(
         special,
         plan,
         variant,
-        estimated=plan.open if policies.ties == "mean" else (),
-        selected=selected,
-        notes=(*qrels.table.notes, *notes),
+        selected,
+        (*qrels.table.notes, *notes),
     )
 
 
@@ -287,7 +302,7 @@ def read_context(  # noqa: PLR0917 - what an evaluation is of
     if memory is None:
         return context
     # The values of all queries stay in memory.
-    columns = len(plan.measures) + len(plan.depths) + len(context.variant.first_ranks)
+    columns = context.variant.layout.errors.stop
     wanted = len(context.selected) * (_QUERY_BYTES + _VALUE_BYTES * columns)
     if wanted > memory:
         raise InputError(

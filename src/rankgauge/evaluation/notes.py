@@ -42,13 +42,14 @@ def describe(
         context: Judgments, measures, and policies.
     """
     # Empty if nothing was retrieved.
-    shares = measured.judged[~np.isnan(measured.judged[:, 0])]
-    columns = zip(context.plan.depths, shares.T.tolist(), strict=True) if len(shares) else ()
+    judged = measured.rows[context.variant.layout.judged]
+    empty = np.isnan(judged[0])
+    columns = () if empty.all() else zip(context.plan.depths, judged[:, ~empty].tolist(), strict=True)
     coverage = {depth: math.fsum(column) / len(column) for depth, column in columns}
     faults = tuple(checks.mismatches(coverage.get(JUDGED_AT, 0.0), int(np.count_nonzero(context.selected)), absent))
     empty_rankings: tuple[Finding, ...] = ()
     if not explaining(faults):
-        without = int(np.count_nonzero(np.isnan(measured.judged[:, 0])))
+        without = int(np.count_nonzero(empty))
         faults += checks.no_matches()
         empty_rankings = checks.empty_rankings(counts["queries"], without, counts["missing_from_run"])
     policies = context.judgments.policies
@@ -103,9 +104,10 @@ def ties_note(touched: int, ties: Ties) -> Finding:
 def _value_notes(measured: Measured, coverage: Mapping[int, float], context: Context) -> Iterator[Finding]:
     """Yield notes on estimated values, the share of judged documents, and first relevant documents."""
     plan, policies = context.plan, context.judgments.policies
-    if context.estimated:
-        errors = (math.sqrt(math.fsum((column**2).tolist())) / len(column) for column in measured.errors.T)
-        names = (plan.measures[column] for column in context.estimated)
+    _, firsts, estimated, layout, *_ = context.variant
+    if estimated:
+        errors = (math.sqrt(math.fsum((row**2).tolist())) / len(row) for row in measured.rows[layout.errors])
+        names = (plan.measures[number] for number in estimated)
         text = ", ".join(f"{name} {error:.1g}" for name, error in zip(names, errors, strict=True))
         yield info(
             f"estimated from {policies.draws} orders drawn at random (seed {policies.seed}), with the "
@@ -117,7 +119,7 @@ def _value_notes(measured: Measured, coverage: Mapping[int, float], context: Con
             done = "are removed from the rankings (unjudged=removed)"
         text = f"documents without a judgment {done}; Judged@{plan.deepest} = {Ratio(share):.3f}"
         yield info(text, "P106" if share < 1 else "")
-    for first, ranks in zip(plan.first_ranks, measured.first_ranks.T, strict=False):
+    for first, ranks in zip(firsts, measured.rows[layout.first_ranks], strict=True):
         yield _first_ranks_note(first, ranks)
 
 
@@ -181,7 +183,7 @@ def _undefined_notes(measured: Measured, context: Context) -> Iterator[Finding]:
     """Yield one note for all measures with the same number and treatment of undefined values."""
     qrels, policies = context.judgments.qrels, context.judgments.policies
     grouped: dict[tuple[int, bool, str], list[str]] = {}
-    for measure, values in zip(context.plan.measures, measured.values.T, strict=True):
+    for measure, values in zip(context.plan.measures, measured.rows, strict=False):
         numbers = measured.numbers[np.isnan(values)]
         skipped = policies.undefined == "skip" or measure.declaration.undefined == "skip"
         if len(numbers):
@@ -200,8 +202,8 @@ def _relevance_notes(measured: Measured, context: Context) -> tuple[Finding, ...
     """Return notes on grades that never count as relevant, the origin of grades, and the limits of recall."""
     qrels, plan = context.judgments.qrels, context.plan
     between = np.count_nonzero((qrels.low_grades > 0) & (qrels.low_grades < plan.level))
-    counts = zip(plan.recalls, measured.beyond.sum(axis=0).tolist(), strict=True)
-    parts = [(recall, number) for recall, number in counts if number]
+    counts = zip(plan.recalls, measured.rows[context.variant.layout.beyond].sum(axis=1).tolist(), strict=True)
+    parts = [(recall, int(number)) for recall, number in counts if number]
     beyond = [
         f"{recall} in {number if place else many(number, 'query')}" for place, (recall, number) in enumerate(parts)
     ]
@@ -220,7 +222,7 @@ def _input_notes(measured: Measured, summary: InputSummary, context: Context) ->
         str(plan.measures[column])
         for column in plan.whole
         # For most runs, the value of the first query decides.
-        if measured.values[0, column] == 1 and (measured.values[:, column] == 1).all()
+        if measured.rows[column, 0] == 1 and (measured.rows[column] == 1).all()
     ]
     pooled = int(np.count_nonzero(qrels.low_grades < 0))
     of_readers = sorted(summary.notes, key=lambda note: (summary.notes[note], note))
@@ -231,7 +233,7 @@ def _input_notes(measured: Measured, summary: InputSummary, context: Context) ->
         and not tally.uneven
         and Finding("R106", "warning", "all documents of a query have the same score: only the tie policy orders them"),
         perfect
-        and len(measured.values) >= _FEW
+        and len(measured.numbers) >= _FEW
         and Finding(
             "P107",
             "warning",
