@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import math
+import pickle
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -434,3 +435,10 @@ def test_the_discount_of_g_between_whole_numbers_is_that_of_the_definition() -> 
     ours = float(values(found, [parse("G(gain={1:0.5})")])[0, 0])
     wanted = (0.5 / math.log2(2 + 1.5) + 2 / math.log2(2 + 0.5)) / 2.5
     assert ours == pytest.approx(wanted, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["nDCG@10", "RR(rel=2)", "alpha_nDCG@20"])
+def test_a_measure_is_one_object(name):
+    measure = parse(name)
+    assert pickle.loads(pickle.dumps(measure)) is measure
+    assert Measure(measure.name, measure.params) is measure is parse(f" {name} ")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -29,11 +29,15 @@ _LISTED = re.compile(r"(?:[^(),]|\((?:[^()]|\([^()]*\))*\)|,(?!\s*[^\W\d]))+")
 _WORDS = {"dcg": "gain", "gains": "gain", "cutoff": "k", "top_k": "k", "max_rel": "top", "beta": "p", "T": "goal"}
 
 
-@dataclass(frozen=True)
+# Each measure of a class by name and parameters.
+_MEASURES: dict[tuple[type, str, tuple[tuple[str, Value], ...]], Any] = {}
+
+
+@dataclass(frozen=True, eq=False)
 class Measure:
     """A measure with its parameters, such as ``nDCG @ 10`` or ``parse("nDCG@10")``.
 
-    Hashable, comparable, and ``parse(str(m)) == m``.
+    Equal measures are one object, so that looking up a set of measures is fast; ``parse(str(m)) == m``.
 
     Attributes:
         name: Name of the declaration.
@@ -47,6 +51,10 @@ class Measure:
 
     name: str
     params: tuple[tuple[str, Value], ...] = ()
+
+    def __new__(cls, name: str, params: tuple[tuple[str, Value], ...] = ()) -> Self:
+        """Return the measure with this name and these parameters."""
+        return _MEASURES.setdefault((cls, name, params), super().__new__(cls))
 
     @cached_property
     def declaration(self) -> Declaration:
@@ -82,9 +90,8 @@ class Measure:
             return self.arguments.get(word)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {word!r}")
 
-    def __getstate__(self) -> dict[str, Any]:
-        # Cached properties are computed again after unpickling.
-        return {"name": self.name, "params": self.params}
+    def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
+        return type(self), (self.name, self.params)
 
     def __str__(self) -> str:
         return self._text

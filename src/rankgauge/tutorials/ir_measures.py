@@ -113,7 +113,8 @@ class IRMeasure(Measure):
             return NotImplemented
         return (self.name, self.params) == (other.name, other.params)
 
-    __hash__ = Measure.__hash__
+    def __hash__(self) -> int:
+        return hash(Measure(self.name, self.params))
 
     def __call__(self, **params: Any) -> IRMeasure:
         """Return the measure with other parameters: ``RR(rel=2)``."""
