@@ -154,7 +154,7 @@ def map_joined(
         return function(joined or join_block(block, judgments))
 
     if not isinstance(source, str | os.PathLike):
-        return [join_any(block) for block in _blocks_of(source)]
+        return [join_any(block) for block in _blocks_of(source)] if isinstance(source, Iterator) else [join_any(source)]
     file, results = PairFile(source, RUN, memory), None
     if fused and file.again:
         # The other reader reports an error with its line number.
@@ -225,11 +225,8 @@ def join_block(block: Any, judgments: Judgments) -> JoinedBlock:
     return JoinedBlock(summary, lambda: joined, by_grade, run.name, run.settings, numbers=numbers)
 
 
-def _blocks_of(run: Any) -> Iterator[Any]:
-    """Yield the blocks of an iterator of blocks; yield any other run whole."""
-    if not isinstance(run, Iterator):
-        yield run
-        return
+def _blocks_of(run: Iterator[Any]) -> Iterator[Any]:
+    """Yield the blocks of an iterator of blocks; yield an iterator of rows whole."""
     first = next(run, None)
     if first is None:
         raise InputError("the iterator is empty", where="run", fix="yield at least one block of queries")

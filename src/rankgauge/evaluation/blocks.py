@@ -26,10 +26,11 @@ from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation.context import Context, Measured
 from rankgauge.evaluation.input_checks import SAMPLE, InputChecks
 from rankgauge.evaluation.notes import describe
-from rankgauge.evaluation.result import Evaluation, describe_later
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.binary import judged_shares
 from rankgauge.measures.compiled import DECLINED
 
+_NONE = np.zeros(0, dtype=np.int64)
 # With ties=mean, up to this many queries without ties are measured together with those with ties.
 _FEW = 300
 # Number of queries missing from the run that are measured at once with judgments on disk.
@@ -215,10 +216,8 @@ def build_evaluation(result: BlockResult, context: Context) -> Evaluation:
     qrels, policies, summary = context.judgments.qrels, context.judgments.policies, result.summary
     if context.judgments.stored is not None:
         qrels = context.judgments.stored.outline(summary.rankings, SAMPLE)
-    seen = np.zeros(len(context.selected), dtype=bool)
-    seen[summary.numbers] = True
-    if len(summary.numbers) > np.count_nonzero(seen):
-        repeated = summary.numbers[1:][summary.numbers[1:] == summary.numbers[:-1]]
+    repeated = summary.numbers[1:][summary.numbers[1:] == summary.numbers[:-1]]
+    if len(repeated):
         raise InputError(
             f"query {qrels.query_ids[int(repeated[0])]!r} occurs in two blocks of the run",
             where="run",
@@ -228,11 +227,15 @@ def build_evaluation(result: BlockResult, context: Context) -> Evaluation:
         raise _no_common_query(qrels, context.selected, summary)
     checks = InputChecks(qrels, summary)
     checks.refuse_near_misses()
-    absent = (context.selected > seen).nonzero()[0]
-    measured = add_absent(result.measured, absent, context)
+    measured, absent = result.measured, _NONE
+    if len(summary.numbers) < len(context.selected):
+        seen = np.zeros(len(context.selected), dtype=bool)
+        seen[summary.numbers] = True
+        absent = np.flatnonzero(context.selected > seen)
+        measured = add_absent(measured, absent, context)
     missing = len(measured.numbers) - len(result.measured.numbers)
     query_ids = qrels.query_ids
-    if len(measured.numbers) < len(seen):
+    if len(measured.numbers) < len(context.selected):
         query_ids = tuple(map(query_ids.__getitem__, measured.numbers.tolist()))
     counts = {
         "queries": len(query_ids),
@@ -242,18 +245,17 @@ def build_evaluation(result: BlockResult, context: Context) -> Evaluation:
         "documents": summary.tally.documents,
         "duplicates_removed": summary.tally.removed,
     }
-    evaluation = Evaluation(
-        run_name=result.name,
-        query_ids=query_ids,
-        measures=context.plan.measures,
-        per_query=measured.rows[context.variant.layout.values].T,
-        policies=policies,
-        counts=counts,
-        settings=result.settings,
-    )
-
-    return describe_later(
-        evaluation, partial(describe, measured, absent, counts=counts, checks=checks, context=context)
+    values = {
+        "run_name": result.name,
+        "query_ids": query_ids,
+        "measures": context.plan.measures,
+        "per_query": measured.rows[context.variant.layout.values].T,
+        "policies": policies,
+        "counts": counts,
+        "settings": result.settings,
+    }
+    return Evaluation.described_later(
+        values, partial(describe, measured, absent, counts=counts, checks=checks, context=context)
     )
 
 

@@ -17,7 +17,7 @@ from rankgauge.core.ids import id_bytes, show_id
 from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError
 from rankgauge.evaluation import notes
-from rankgauge.evaluation.result import Evaluation, describe_later
+from rankgauge.evaluation.result import Evaluation
 
 # The largest weight; sums of weights up to here do not overflow.
 _MOST_WEIGHT = 1e100
@@ -111,8 +111,10 @@ class QueryFields(NamedTuple):
             # Lone surrogates are escaped, so that files can store them.
             labels = map(str, _per_query(self.groups, query_ids, "group"))
             groups = tuple(label.encode("utf-8", "backslashreplace").decode() for label in labels)
-        own = replace(evaluation, coverage={}, findings=(), weights=weights, groups=groups)
-        describe_later(own, lambda: (dict(evaluation.coverage), evaluation.findings + added))
+        own = evaluation.described_later(
+            vars(evaluation) | {"weights": weights, "groups": groups},
+            lambda: (dict(evaluation.coverage), evaluation.findings + added),
+        )
         return _add_origins(own, self.questions, mix_origins=mix_origins) if self.questions else own
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -121,7 +121,8 @@ class Evaluation(Frozen, Result):
         freeze(self.per_query, self.left_out)
         state = vars(self)
         for name in _MAPPINGS:
-            state[name] = MappingProxyType(dict(state[name]))
+            if name in state:
+                state[name] = MappingProxyType(dict(state[name]))
 
     if not TYPE_CHECKING:
 
@@ -135,6 +136,18 @@ class Evaluation(Frozen, Result):
                 self.__dict__.update(coverage=MappingProxyType(coverage), findings=findings)
                 self.__dict__.pop("_describe", None)
             return self.__dict__[name]
+
+    @classmethod
+    def described_later(
+        cls, values: Mapping[str, Any], describe: Callable[[], tuple[dict[int, float], tuple[Finding, ...]]]
+    ) -> Evaluation:
+        """Create an evaluation with these attributes, except that `describe` makes coverage and findings when read."""
+        evaluation = cls.__new__(cls)
+        state = {**values, "_describe": describe}
+        for name in _DESCRIBED:
+            state.pop(name, None)
+        evaluation.__setstate__(state)
+        return evaluation
 
     def __getstate__(self) -> dict[str, Any]:
         state = {part.name: getattr(self, part.name) for part in fields(self)}
@@ -282,12 +295,16 @@ class Evaluation(Frozen, Result):
         if rows is not None:
             columns = columns[:, rows]
             weights = None if weights is None else tuple(weights[row] for row in rows.tolist())
-        large = columns.size > 10_000
-        return {
-            str(measure): measure.mean(values, weights, skip_undefined=skipped)
-            # Lists are faster, but need more memory.
-            for measure, values in zip(self.measures, columns if large else columns.tolist(), strict=True)
-        }
+        names, simple = _averaged(self.measures)
+        # Lists are faster, but need more memory.
+        listed = columns if columns.size > 10_000 else columns.tolist()
+        if simple and weights is None and columns.size:
+            totals, number = [*map(math.fsum, listed)], columns.shape[1]
+            if not math.isnan(math.fsum(totals)):
+                return dict(zip(names, [total / number for total in totals], strict=True))
+        pairs = zip(self.measures, listed, strict=True)
+        means = [measure.mean(values, weights, skip_undefined=skipped) for measure, values in pairs]
+        return dict(zip(names, means, strict=True))
 
     def value(self, query_id: Any, measure: str | Measure | None = None) -> float:
         """Return the value of a query, NaN if undefined.
@@ -507,20 +524,16 @@ class Evaluation(Frozen, Result):
     __hash__ = None  # type: ignore[assignment] # holds arrays
 
 
+@lru_cache(maxsize=64)
+def _averaged(measures: tuple[Measure, ...]) -> tuple[tuple[str, ...], bool]:
+    """Return the names of measures, and whether all means are arithmetic; cached for loops over runs."""
+    return tuple(map(str, measures)), all(measure.declaration.mean == "arithmetic" for measure in measures)
+
+
 def mean_cell(measure: Measure, value: float) -> float:
     """Return a mean or value as shown in a table: sums are whole numbers."""
     whole = measure.declaration.mean == "sum" and not math.isnan(value)
     return int(value) if whole else value
-
-
-def describe_later(
-    evaluation: Evaluation, describe: Callable[[], tuple[dict[int, float], tuple[Finding, ...]]]
-) -> Evaluation:
-    """Compute coverage and findings with `describe` when one of them is first read."""
-    for name in _DESCRIBED:
-        del vars(evaluation)[name]
-    vars(evaluation)["_describe"] = describe
-    return evaluation
 
 
 def evaluation_class(data: Collection[str]) -> type[Evaluation]:
