@@ -216,8 +216,9 @@ def build_evaluation(result: BlockResult, context: Context) -> Evaluation:
     qrels, policies, summary = context.judgments.qrels, context.judgments.policies, result.summary
     if context.judgments.stored is not None:
         qrels = context.judgments.stored.outline(summary.rankings, SAMPLE)
-    repeated = summary.numbers[1:][summary.numbers[1:] == summary.numbers[:-1]]
-    if len(repeated):
+    numbers = summary.numbers
+    if len(numbers) > 1 and (numbers[1:] == numbers[:-1]).any():
+        repeated = numbers[1:][numbers[1:] == numbers[:-1]]
         raise InputError(
             f"query {qrels.query_ids[int(repeated[0])]!r} occurs in two blocks of the run",
             where="run",
@@ -228,9 +229,9 @@ def build_evaluation(result: BlockResult, context: Context) -> Evaluation:
     checks = InputChecks(qrels, summary)
     checks.refuse_near_misses()
     measured, absent = result.measured, _NONE
-    if len(summary.numbers) < len(context.selected):
+    if len(numbers) < len(context.selected):
         seen = np.zeros(len(context.selected), dtype=bool)
-        seen[summary.numbers] = True
+        seen[numbers] = True
         absent = np.flatnonzero(context.selected > seen)
         measured = add_absent(measured, absent, context)
     missing = len(measured.numbers) - len(result.measured.numbers)
