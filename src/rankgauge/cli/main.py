@@ -182,10 +182,7 @@ def main() -> None:
     # Commands create many objects and little cyclic garbage.
     gc.set_threshold(100_000)
     warnings.formatwarning = lambda message, *_: f"Warning: {message}\n"
-    code = _run()
-    # The process ends: do not search all objects for garbage.
-    gc.freeze()
-    sys.exit(code)
+    sys.exit(_run())
 
 
 def _run() -> int:
