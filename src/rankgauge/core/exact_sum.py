@@ -21,7 +21,7 @@ def total(high: FloatArray, low: FloatArray | None = None, weights: FloatArray |
     """Return the sum of each row of ``high x weights + low`` in double-double precision (2 x 53 bits)."""
     sums, core = np.empty(len(high)), native.core
     if core is not None and high.shape[1] <= _FEW:
-        given = (high, np.zeros(0) if low is None else low, np.ones(high.shape[1]) if weights is None else weights)
+        given = (high, np.zeros(0) if low is None else low, np.zeros(0) if weights is None else weights)
         core.sum_terms(*map(np.ascontiguousarray, given), sums)
         return sums
     if weights is not None:

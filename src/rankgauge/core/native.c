@@ -40,7 +40,7 @@
 #error "hashes are computed from little-endian words"
 #endif
 
-#define VERSION 22 /* same as in core/native.py; incremented when a function changes */
+#define VERSION 23 /* same as in core/native.py; incremented when a function changes */
 #define JUDGMENTS "rankgauge.judgments"
 #define NUMBERING "rankgauge.numbering"
 #define LINES_RUN "rankgauge.lines_run"
@@ -2020,7 +2020,7 @@ done:
 PyDoc_STRVAR(sum_terms_doc,
 "sum_terms(high, low, weights, sums)\n\n"
 "Fill in the sum of each row of high x weights + low, as `total` in core/exact_sum.py computes it.\n\n"
-"high, low: (N, R) float64, or empty for 0; weights: (R,) float64.");
+"high, low: (N, R) float64, low empty for 0; weights: (R,) float64, empty for 1.");
 
 static PyObject *
 sum_terms(PyObject *Py_UNUSED(module), PyObject *args)
@@ -2033,9 +2033,11 @@ sum_terms(PyObject *Py_UNUSED(module), PyObject *args)
     PyObject *result = NULL;
     Work work = {0};
     const double *high = arrays[0].items, *low = arrays[1].items, *weights = arrays[2].items;
-    Py_ssize_t runs = arrays[2].count, rows = arrays[3].count, some = ROWS;
+    Py_ssize_t rows = arrays[3].count, runs = rows ? arrays[0].count / rows : 0, some = ROWS;
     double(*terms)[2][ROWS] = malloc((size_t)runs * sizeof(*terms) + 1);
-    if (arrays[0].count != rows * runs || (arrays[1].count && arrays[1].count != rows * runs)) {
+    int weighted = arrays[2].count > 0;
+    if (arrays[0].count != rows * runs || (arrays[1].count && arrays[1].count != rows * runs) ||
+        (rows && weighted && arrays[2].count != runs)) {
         PyErr_SetString(PyExc_ValueError, "invalid terms");
         goto done;
     }
@@ -2048,12 +2050,12 @@ sum_terms(PyObject *Py_UNUSED(module), PyObject *args)
         double sums[ROWS] = {0}, rest[ROWS] = {0};
         some = rows - row < ROWS ? rows - row : ROWS;
         for (Py_ssize_t r = 0; r < runs; r++) {
-            double weight = weights[r], c = SPLIT * weight - (SPLIT * weight - weight), d = weight - c;
+            double weight = weighted ? weights[r] : 1, c = SPLIT * weight - (SPLIT * weight - weight), d = weight - c;
             for (Py_ssize_t i = 0; i < some; i++) {
                 double value = high[(row + i) * runs + r], product = value * weight;
                 double a = SPLIT * value - (SPLIT * value - value), b = value - a;
                 terms[r][0][i] = product;
-                terms[r][1][i] = ((a * c - product) + a * d + b * c) + b * d;
+                terms[r][1][i] = weighted ? ((a * c - product) + a * d + b * c) + b * d : 0;
             }
             for (Py_ssize_t i = 0; arrays[1].count && i < some; i++) {
                 terms[r][1][i] += low[(row + i) * runs + r];

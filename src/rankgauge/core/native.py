@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 # Increase when a function of the core changes; builds with another version are ignored.
-_VERSION = 22
+_VERSION = 23
 
 
 def _load() -> ModuleType | None:
