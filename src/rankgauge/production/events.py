@@ -78,30 +78,17 @@ class Parameters(dict[str, Any]):
 TIMES = "TIMESTAMP '0001-01-01' AND TIMESTAMP '9999-12-31 23:59:59.999999'"
 
 
-# Columns of a draft and their types.
+_LISTS = ("documents", "ranks", "scores")
+# Columns of a draft and their types: those of an event, as text.
 DRAFT = {
     "line": "BIGINT",
     "part": "INTEGER",
-    "event_id": "VARCHAR",
-    "kind": "VARCHAR",
-    "time": "VARCHAR",
-    "question_id": "VARCHAR",
-    "session_id": "VARCHAR",
-    "user_id": "VARCHAR",
-    "arm": "VARCHAR",
-    "text": "VARCHAR",
-    "documents": "VARCHAR[]",
-    "ranks": "VARCHAR[]",
-    "scores": "VARCHAR[]",
-    "value": "VARCHAR",
-    "label": "VARCHAR",
-    "latency_ms": "VARCHAR",
-    "attributes": "MAP(VARCHAR, VARCHAR)",
+    **{name: "VARCHAR[]" if name in _LISTS else "VARCHAR" for name in COLUMNS if name != "source"},
+    "attributes": COLUMNS["attributes"],
     "rank_group": "VARCHAR",
     "fault": "VARCHAR",
     "lost": "VARCHAR",  # keyed hashes of the personal data that is not stored
 }
-_LISTS = ("documents", "ranks", "scores")
 # UBI actions. The standard only has the first two: UBI has no answers.
 ACTIONS = {
     "impression": "impression",

@@ -8,13 +8,16 @@ PostgreSQL. They are written and synced before the short transaction that names 
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import struct
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
@@ -22,24 +25,17 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core.files import write_atomically
-from rankgauge.store.database import Database
-from rankgauge.store.schema import SCHEMA
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-
-import hashlib
-import json
-from collections.abc import Callable, Container
-from itertools import pairwise
-
 from rankgauge.core.ids import Ids, IntArray
 from rankgauge.core.pair_table import PairTable, distinct, heads_of, offsets_of, ranges_of
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.data.qrels import Pairs
 from rankgauge.data.special_qrels import SpecialQrels
 from rankgauge.formats.texts import TextRow
+from rankgauge.store.database import Database
+from rankgauge.store.schema import SCHEMA
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 Columns: TypeAlias = Sequence[npt.NDArray[Any]]
 
