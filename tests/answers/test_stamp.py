@@ -23,7 +23,7 @@ from rankgauge.comparison import trend_of
 from rankgauge.comparison.conclusions import difference_sentence
 from rankgauge.comparison.differences import select
 from rankgauge.evaluation import group_means
-from rankgauge.evaluation.result import correct_differences
+from rankgauge.evaluation.answer_judge import correct_differences
 from rankgauge.gates import update_baseline
 from rankgauge.measures.measure import parse
 

@@ -12,7 +12,7 @@ from rankgauge.core.arguments import object_of
 from rankgauge.core.files import read_text, write_atomically
 from rankgauge.core.text import Ratio, keep, many
 from rankgauge.errors import InputError
-from rankgauge.evaluation.result import JudgeState
+from rankgauge.evaluation.answer_judge import JudgeState
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Detail, Table

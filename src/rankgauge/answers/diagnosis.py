@@ -16,8 +16,9 @@ from rankgauge.core.recommendations import next_step
 from rankgauge.core.text import Ratio, inflect, keep, lower_first, many
 from rankgauge.diagnosis.quality import Bands, Quality, qualities
 from rankgauge.errors import InputError
+from rankgauge.evaluation.answer_judge import corrected_mean
 from rankgauge.evaluation.evaluation import evaluate
-from rankgauge.evaluation.result import Evaluation, corrected_mean
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Detail, Table, first_rows

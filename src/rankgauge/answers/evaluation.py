@@ -20,7 +20,8 @@ from rankgauge.core.grouping import group_values
 from rankgauge.core.policies import Policies
 from rankgauge.core.text import keep, many
 from rankgauge.errors import InputError
-from rankgauge.evaluation.result import FEWEST_LABELED, Evaluation
+from rankgauge.evaluation.answer_judge import FEWEST_LABELED
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse_all
 from rankgauge.rendering.tables import Detail, Table, by_column
 from rankgauge.retrievers.protocol import settings_of

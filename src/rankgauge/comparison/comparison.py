@@ -40,10 +40,11 @@ from rankgauge.data.joined_blocks import map_blocks
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import named_sources
 from rankgauge.errors import InputError, UnknownName
+from rankgauge.evaluation.answer_judge import settings_change
 from rankgauge.evaluation.blocks import build_evaluation, measure_run
 from rankgauge.evaluation.context import make_plan, prepare_judgments, read_context
 from rankgauge.evaluation.evaluation import Queries, read_queries
-from rankgauge.evaluation.result import Evaluation, mean_cell, settings_change
+from rankgauge.evaluation.result import Evaluation, mean_cell
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Detail, Table

@@ -27,9 +27,10 @@ from rankgauge.core.ids import IntArray
 from rankgauge.core.text import Ratio, inflect, keep, many
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
+from rankgauge.evaluation.answer_judge import calibration_finding, valued_queries
 from rankgauge.evaluation.blocks import BlockResult
 from rankgauge.evaluation.notes import origins_of
-from rankgauge.evaluation.result import Evaluation, calibration_finding, of_answers, valued_queries
+from rankgauge.evaluation.result import Evaluation, of_answers
 from rankgauge.measures.measure import Measure
 
 _FEW_QUERIES = 25

@@ -19,7 +19,8 @@ from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.core.text import inflect, many
 from rankgauge.errors import InputError
-from rankgauge.evaluation.result import Evaluation, JudgeCorrection, comparable_means, correct_differences, of_answers
+from rankgauge.evaluation.answer_judge import JudgeCorrection, comparable_means, correct_differences
+from rankgauge.evaluation.result import Evaluation, of_answers
 from rankgauge.measures.measure import Measure, one_of, parse
 from rankgauge.stats.intervals import interval_around
 from rankgauge.stats.resampling import SignFlips, query_keys

@@ -17,7 +17,8 @@ from rankgauge.comparison.differences import Difference, describe_difference, se
 from rankgauge.core.grouping import group_values
 from rankgauge.core.text import keep, some
 from rankgauge.errors import InputError
-from rankgauge.evaluation.result import Evaluation, about_judge
+from rankgauge.evaluation.answer_judge import about_judge
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table

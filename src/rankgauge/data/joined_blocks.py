@@ -154,7 +154,8 @@ def map_joined(
         return function(joined or join_block(block, judgments))
 
     if not isinstance(source, str | os.PathLike):
-        return [join_any(block) for block in _blocks_of(source)] if isinstance(source, Iterator) else [join_any(source)]
+        blocks = _blocks_of(source) if isinstance(source, Iterator) else [source]
+        return [join_any(block) for block in blocks]
     file, results = PairFile(source, RUN, memory), None
     if fused and file.again:
         # The other reader reports an error with its line number.

@@ -26,7 +26,7 @@ from rankgauge.core.text import inflect, many, some
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError
-from rankgauge.evaluation.result import JudgeCorrection, comparable_means, correct_differences, judge_name
+from rankgauge.evaluation.answer_judge import JudgeCorrection, comparable_means, correct_differences, judge_name
 from rankgauge.gates.baseline import Baseline, Noise
 from rankgauge.gates.result import (
     UNSURE,

@@ -20,15 +20,10 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run, name_of, readable_again
 from rankgauge.data.subsets import only
 from rankgauge.errors import InputError, MismatchError
+from rankgauge.evaluation.answer_judge import about_judge, calibration_finding, comparable_means, settings_change
 from rankgauge.evaluation.evaluation import evaluate, evaluate_blocks
 from rankgauge.evaluation.notes import origins_of
-from rankgauge.evaluation.result import (
-    Evaluation,
-    about_judge,
-    calibration_finding,
-    comparable_means,
-    settings_change,
-)
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.gates.baseline import Baseline, FirstDocuments, Noise, input_faults, is_baseline
 from rankgauge.gates.latency import latency_checks
 from rankgauge.gates.non_inferiority import RENEW, Reference, loss_checks

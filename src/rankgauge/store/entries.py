@@ -18,13 +18,8 @@ from rankgauge.core.findings import Finding
 from rankgauge.core.policies import Policies
 from rankgauge.core.text import keep, many
 from rankgauge.errors import InputError
-from rankgauge.evaluation.result import (
-    AppliedProfile,
-    Evaluation,
-    comparable_means,
-    evaluation_class,
-    findings_of_notes,
-)
+from rankgauge.evaluation.answer_judge import comparable_means
+from rankgauge.evaluation.result import AppliedProfile, Evaluation, evaluation_class, findings_of_notes
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
