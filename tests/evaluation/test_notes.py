@@ -8,6 +8,7 @@ from hypothesis import given, strategies as st
 
 from rankgauge import Qrels, Run, convert, evaluate, read_qrels, write_qrels
 from rankgauge.checks import FINDING_KINDS
+from rankgauge.evaluation.questions import QueryFields
 
 SEVERAL = ["P@2", "AP"]
 
@@ -241,3 +242,25 @@ def test_a_description_that_is_not_ours_is_ignored(tmp_path, about):
     plain = evaluate(path, {"q1": ["d1"]}, "RR").notes
     (tmp_path / "qrels.txt.about.json").write_bytes(about.encode("utf-8", "surrogateescape"))
     assert evaluate(path, {"q1": ["d1"]}, "RR").notes == plain
+
+
+def test_recalls_beside_a_measure_that_the_core_lacks_keep_their_notes():
+    qrels = {"a": dict.fromkeys("xy", 1), "b": dict.fromkeys("xyz", 1), "c": dict.fromkeys("wxyz", 1)}
+    run = {query: {"x": 1.0} for query in qrels}
+    (said,) = noted("J107", qrels, run, ["R@1", "R@2", "R@3", "YAAP"])
+    assert said.endswith(": R@1 in 3 queries, R@2 in 2, R@3 in 1 (J107)")
+
+
+def test_a_query_that_is_not_in_the_run_has_no_error_of_estimation():
+    qrels = {"a": {"x": 1, "y": 0}, "missing": {"x": 1}}
+    said = evaluate(qrels, {"a": {"x": 1.0, "y": 1.0}}, "ERR@1", ties="mean", draws=200).notes
+    (estimated,) = [note for note in said if note.startswith("estimated from 200 orders")]
+    assert re.search(r" 0\.\d+$", estimated)
+
+
+def test_notes_of_weights_follow_those_that_were_already_read():
+    found = evaluate({"q1": {"d1": 1}, "q2": {"d1": 1}}, {"q1": ["d1"], "q2": ["d1"]}, ["R@1", "AP"])
+    assert found.notes
+    weighted = QueryFields.of(None, {"q1": 1, "q2": 3}, None).add_to(found, mix_origins=False)
+    assert weighted.notes[: len(found.notes)] == found.notes
+    assert weighted.notes[len(found.notes)] == "means are weighted by query"
