@@ -230,7 +230,10 @@ class Qrels(Pairs):
 
     @cached_property
     def _doc_hashes(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_], np.uint64]:
-        """Hashes of the judged documents, ascending, and the largest number; which first bits they have; the others."""
+        """Hashes of the judged documents, ascending, then the largest number; for quick checks, the first bits.
+
+        The first bits are an array with True for each number that they form, and the number of other bits.
+        """
         hashes = np.append(distinct(self.table.docs.hashes()), np.uint64(2**64 - 1))
         bits = (16 * len(hashes)).bit_length()
         others = np.uint64(64 - bits)

@@ -138,7 +138,10 @@ class Evaluation(Frozen, Result):
     def described_later(
         cls, values: Mapping[str, Any], describe: Callable[[], tuple[dict[int, float], tuple[Finding, ...]]]
     ) -> Evaluation:
-        """Create an evaluation with these attributes, except that `describe` makes coverage and findings when read."""
+        """Create an evaluation with these attributes.
+
+        Coverage and findings are computed by `describe` when one of them is first read.
+        """
         evaluation = cls.__new__(cls)
         state = {**values, "_describe": describe}
         for name in _DESCRIBED:
