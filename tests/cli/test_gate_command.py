@@ -156,6 +156,24 @@ def test_a_margin_within_the_noise_is_an_error(gate):
     assert gate(BM25, "--noise", BM25, "--noise", BM25).returncode == 0
 
 
+def test_noise_of_an_evaluation_is_that_of_evaluations(tmp_path):
+    qrels = {f"q{number}": {"d": 1} for number in range(5)}
+    for rank in (0, 1):
+        run = {query: [*["x"] * rank, "d"] for query in qrels}
+        (tmp_path / f"{rank}.json").write_text(rankgauge.evaluate(qrels, run, "nDCG@10").to_json())
+    options = ["--noise", "0.json", "--noise", "1.json", "--baseline", "base.json"]
+    assert command.run("gate", "0.json", *options, "--update-baseline", cwd=tmp_path).returncode == 0
+    band = rankgauge.Baseline.read(tmp_path / "base.json").noise.bands["nDCG@10"]
+    assert band > 0.02
+    for more in ((), options[:4]):
+        done = command.run("gate", "0.json", "--baseline", "base.json", *more, cwd=tmp_path)
+        assert done.returncode == 2
+        assert f"2 runs of the same system differ by about {band:.4f}" in done.stderr
+    done = command.run("gate", "0.json", "--noise", BM25, "--noise", BM25, "--update-baseline", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "this is not an evaluation in JSON" in done.stderr
+
+
 @pytest.mark.usefixtures("baseline")
 def test_latency_is_read_from_two_files(gate, tmp_path):
     rows = "".join(f"q{n},{0.01 + n / 10_000}\n" for n in range(100))

@@ -85,6 +85,20 @@ def test_one_repeated_run_is_too_few():
         gate(QRELS, RUNS["s1"], baseline=OLD, noise=[RUNS["s1"]])
 
 
+def test_evaluations_of_repeated_runs_are_read_by_measure_and_query():
+    rankings = [{query: [*["x"] * rank, "d"] for query in "abc"} for rank in (0, 1)]
+    qrels = {query: {"d"} for query in "abc"}
+    first = evaluate(qrels, rankings[0], ["P@1", "RR"])
+    second = evaluate(qrels, rankings[1], ["RR", "P@1"])
+    noise = Baseline.from_evaluation(first, noise=[first, second]).noise
+    assert noise.jitter["a"] == {"P@1": 1.0, "RR": 0.5}
+    fewer = evaluate({"a": {"d"}}, rankings[0], ["P@1", "RR"])
+    with pytest.raises(InputError, match="evaluated on other queries"):
+        Baseline.from_evaluation(first, noise=[fewer, fewer])
+    with pytest.raises(InputError, match="P@1 was not evaluated"):
+        Baseline.from_evaluation(first, noise=[first, evaluate(qrels, rankings[0], "RR")])
+
+
 def _times(factor: float, seed: int = 3, queries: int = 400) -> tuple[dict, dict]:
     rng = np.random.default_rng(seed)
     base = rng.lognormal(-4, 0.5, queries)

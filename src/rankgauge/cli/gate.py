@@ -93,12 +93,18 @@ def gate(
     project = rules or rankgauge.core.find_project_file()
     wanted = rankgauge.GateRules.of(project)
     alone, judgments, candidate = _inputs(qrels, run, project, trust=trust)
-    repeats = [located(repeat) for repeat in noise]
+    repeats: list[Any] = read_evaluations(noise) if alone and noise else [located(repeat) for repeat in noise]
+    if noise and not repeats:
+        raise rankgauge.InputError(
+            "this is not an evaluation in JSON",
+            where=noise[0],
+            fix="pass evaluations of repeated runs, since EVALUATION has no judgments",
+        )
     path = baseline or wanted.baseline
     if gating.update_baseline:
         with working("evaluating"):
             new_baseline = (
-                rankgauge.Baseline.from_evaluation(alone[0], max_failed=wanted.max_failed)
+                rankgauge.Baseline.from_evaluation(alone[0], noise=repeats, max_failed=wanted.max_failed)
                 if alone
                 else rankgauge.Baseline.from_run(judgments, candidate, wanted, noise=repeats)
             )

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import metadata
 from itertools import combinations, pairwise
@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from rankgauge.comparison.differences import select
 from rankgauge.core.arguments import is_number
 from rankgauge.core.files import read_text, write_atomically
 from rankgauge.core.findings import Finding, explaining
@@ -73,8 +74,8 @@ class Noise:
     jitter: Mapping[str, Mapping[str, float]]
 
     @classmethod
-    def of(cls, evaluations: Sequence[Evaluation]) -> Noise:
-        """Return the noise of repeated runs from their evaluations.
+    def of(cls, evaluations: Sequence[Evaluation], measures: Sequence[Measure], query_ids: Collection[str]) -> Noise:
+        """Return the noise of these measures in repeated runs from their evaluations on these queries.
 
         If queries vary independently with standard deviation s_q over the runs, the difference of
         two means has variance 2 sum(s_q^2) / Q^2, and the band is 1.96 standard deviations. If the
@@ -82,7 +83,7 @@ class Noise:
         differences, which is too small for few runs or if only a few queries vary.
 
         Raises:
-            InputError: If there are fewer than two runs, or the runs have different queries.
+            InputError: If there are fewer than two runs, or a run has other queries or lacks a measure.
         """
         if len(evaluations) < 2:
             raise InputError(
@@ -90,17 +91,16 @@ class Noise:
                 where="noise",
                 fix="run the system of the baseline again: --noise first.run --noise second.run",
             )
-        query_ids = evaluations[0].query_ids
-        if any(evaluation.query_ids != query_ids for evaluation in evaluations):
+        if any(evaluation.query_ids != tuple(query_ids) for evaluation in evaluations):
             raise InputError(
-                "repeated runs were evaluated on different queries",
+                "a repeated run was evaluated on other queries",
                 where="noise",
                 fix="evaluate them with the same judgments",
             )
-        values = np.stack([evaluation.per_query for evaluation in evaluations], axis=1)
+        values = np.stack([select(evaluation, measures).per_query for evaluation in evaluations], axis=1)
         bands = {}
         jitter: dict[str, dict[str, float]] = {query: {} for query in query_ids}
-        for column, measure in enumerate(evaluations[0].measures):
+        for column, measure in enumerate(measures):
             # Values that are missing in some run and excluded from means have no range.
             counted = measure.counted(values[:, :, column])
             known = ~np.isnan(counted).any(axis=1)
@@ -198,7 +198,7 @@ class Baseline:
 
         Args:
             evaluation: Values of any measures.
-            noise: Evaluations of two or more repeated runs of the same system.
+            noise: Evaluations of two or more repeated runs of the same system, of the same queries.
             max_failed: Largest share of queries without a ranking, from 0 to 1.
 
         Raises:
@@ -374,7 +374,9 @@ def _finished(
         raise InputError(
             f"{fault.message} ({fault.code}): no baseline", where=f"run {baseline.run_name!r}", fix=fault.fix
         )
-    return replace(baseline, noise=Noise.of(repeats)) if repeats else baseline
+    if not repeats:
+        return baseline
+    return replace(baseline, noise=Noise.of(repeats, evaluation.measures, evaluation.query_ids))
 
 
 def is_baseline(path: Path) -> bool:

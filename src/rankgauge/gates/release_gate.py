@@ -129,7 +129,7 @@ def gate(
         return read_part(source, lambda block: ranked(only(block, queries)))
 
     repeats = [_repeat(repeat, truth, measures) for repeat in noise]
-    known = Noise.of(repeats) if repeats else None
+    known = Noise.of(repeats, measures, repeats[0].query_ids) if repeats else None
     if known is None and "baseline" in baselines:
         known = baselines["baseline"].noise
     _refuse_within(known, wanted)
@@ -348,7 +348,7 @@ def _stored(kind: _Kind, source: Any) -> Baseline:
 def _repeat(source: Any, truth: Qrels | None, measures: Sequence[Measure]) -> Evaluation:
     """Return the evaluation of a repeated run."""
     if isinstance(source, Evaluation):
-        return select(source, measures)
+        return source
     if truth is None:
         raise InputError("repeated runs need the judgments", where="noise", fix="pass evaluations of them")
     return evaluate(truth, source, measures)
