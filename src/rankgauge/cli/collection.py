@@ -13,7 +13,6 @@ from rankgauge.cli.options import located, located_qrels, named_runs, read_input
 from rankgauge.cli.output import (
     Output,
     check_writable,
-    counted,
     make_folder,
     output_format,
     print_message,
@@ -21,6 +20,7 @@ from rankgauge.cli.output import (
     working,
 )
 from rankgauge.cli.parameters import Count, Group, argument, command, option
+from rankgauge.core.text import many
 
 
 @click.group(cls=Group, short_help="Describe a collection and its quality problems.")
@@ -279,7 +279,7 @@ def fuse(
             rankgauge.write_run(fused, output)
             done, count = fused.settings["fusion"]["method"], len(fused)
     if output != "-":
-        print_message(f"{output}: {counted(count)}; {', '.join(named)} fused by {done}")
+        print_message(f"{output}: {many(count, 'query')}; {', '.join(named)} fused by {done}")
 
 
 def _refuse_tuning_options(tune: str | None) -> None:
@@ -370,7 +370,7 @@ def sample(
     targets = _targets((*qrels, *runs), output)
     if (n is None) == (queries is None):
         raise click.UsageError("pass -n NUMBER, or --queries FILE")
-    with working(f"reading {counted(len(targets), 'file')}"):
+    with working(f"reading {many(len(targets), 'file')}"):
         files: list[Any] = [
             *(rankgauge.Qrels.of(located_qrels(path)) for path in qrels),
             *(rankgauge.Run.of(located(path)) for path in runs),
@@ -382,7 +382,7 @@ def sample(
         chosen = rankgauge.sample_queries(files, n, seed=seed, among=among)
         if len(targets) > 1 and among == "intersection":
             common = set.intersection(*map(set, files))
-            print_message(f"drawn: {n} of the {counted(len(common))} that all files have")
+            print_message(f"drawn: {n} of the {many(len(common), 'query')} that all files have")
     parts = [rankgauge.keep_queries(file, chosen) for file in files]
     if output is not None and len(targets) > 1:
         make_folder(output)
@@ -391,7 +391,7 @@ def sample(
             rankgauge.write_run(part, target)
         else:
             rankgauge.write_qrels(part, target)
-        print_message(f"{path}: {len(part)} of {counted(len(file))} kept")
+        print_message(f"{path}: {len(part)} of {many(len(file), 'query')} kept")
 
 
 def _targets(paths: tuple[str, ...], output: str | None) -> list[str]:

@@ -13,8 +13,9 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.options import located, read_drift, read_inputs
-from rankgauge.cli.output import Output, counted, output_format, print_message, working
+from rankgauge.cli.output import Output, output_format, print_message, working
 from rankgauge.cli.parameters import Count, Group, Positive, argument, command, declare, option
+from rankgauge.core.text import many
 
 
 @command()
@@ -253,7 +254,7 @@ def deciding(
         documents = result.queue()
         rankgauge.write_run(documents, queue)
         print_message(
-            f"wrote {queue}: {counted(len(result), 'document')}; to judge them: rankgauge judge pool "
+            f"wrote {queue}: {many(len(result), 'document')}; to judge them: rankgauge judge pool "
             f"--collection FOLDER --run {queue} -k {max(map(len, documents.values()), default=1)}"
         )
 

@@ -15,10 +15,11 @@ from rankgauge import judging
 from rankgauge.cli import options
 from rankgauge.cli.judge_results import agreement, answers, export, import_, relevance, size, votes
 from rankgauge.cli.options import encoder_of, named_runs, read_documents
-from rankgauge.cli.output import Output, counted, output_format, print_message, print_result, print_text, working
+from rankgauge.cli.output import Output, output_format, print_message, print_result, print_text, working
 from rankgauge.cli.parameters import Count, Group, Positive, argument, command, option
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.files import read_text
+from rankgauge.core.text import many
 
 
 @command(short_help="Let a language model propose questions for documents.")
@@ -67,7 +68,7 @@ def generate(
             stored = opened.questions
             new = [question for question in generated.questions if question.id not in stored]
             opened.add_questions(judging.questions_of(new))
-            print_message(f"{counted(len(new), 'question')} added to {opened.where} and {output}; refused: {refused}")
+            print_message(f"{many(len(new), 'question')} added to {opened.where} and {output}; refused: {refused}")
     out.print(generated)
 
 
@@ -364,7 +365,7 @@ def gold(*, file: str, store: str | None = options.store) -> None:
     with judging.JudgingProject(store) as opened:
         tests = judging.load_gold(file, opened)
         opened.add_gold(tests)
-    print_message(f"added {counted(len(tests), 'hidden test')}")
+    print_message(f"added {many(len(tests), 'hidden test')}")
 
 
 @judge.command(short_help="Invite a judge, and print the secret link.")

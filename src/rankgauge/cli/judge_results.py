@@ -12,8 +12,9 @@ import rankgauge
 from rankgauge import judging
 from rankgauge.cli import options
 from rankgauge.cli.options import named_runs
-from rankgauge.cli.output import Output, counted, output_format, print_message, print_result, working
+from rankgauge.cli.output import Output, output_format, print_message, print_result, working
 from rankgauge.cli.parameters import command, option
+from rankgauge.core.text import many
 
 
 @command(short_help="Estimate the relevance of each document.")
@@ -123,7 +124,7 @@ def answers(*, file: str, store: str | None = options.store) -> None:
     with judging.JudgingProject(store) as opened:
         opened.add_answers(new_answers)
         asked = len({answer.question for answer in new_answers} & set(opened.questions))
-    print_message(f"{counted(len(new_answers), 'answer')} to {counted(asked, 'question')} of the project")
+    print_message(f"{many(len(new_answers), 'answer')} to {many(asked, 'question')} of the project")
 
 
 @command(short_help="Compute win rates of systems from votes on their answers.")
@@ -146,7 +147,7 @@ def votes(
     """
     with judging.JudgingProject(store) as opened:
         if file is not None:
-            print_message(counted(judging.import_votes(opened, file, kind=kind), "new vote"))
+            print_message(many(judging.import_votes(opened, file, kind=kind), "new vote"))
         report = judging.vote_report(opened)
     if out.format == "table" and not report.sides and not report.pairs:
         print_message(f"There are no votes yet. Next: rankgauge judge answers FILE{opened.flag}")
@@ -196,7 +197,7 @@ def export(
     if to == "label-studio":
         with judging.JudgingProject(store) as opened:
             number = judging.write_label_studio(opened, file)
-        print_message(f"{counted(number, 'task')} in {file}; use {file}.xml as the labeling configuration")
+        print_message(f"{many(number, 'task')} in {file}; use {file}.xml as the labeling configuration")
         return
     with judging.JudgingProject(store) as opened, working("exporting"):
         documents = options.read_documents(collection).documents if to == "sampled" else None

@@ -14,7 +14,6 @@ from rankgauge.cli.options import read_drift
 from rankgauge.cli.output import (
     Output,
     check_writable,
-    counted,
     output_format,
     print_message,
     print_text,
@@ -24,6 +23,7 @@ from rankgauge.cli.output import (
 )
 from rankgauge.cli.parameters import Count, Group, Positive, argument, command, option
 from rankgauge.core.escaping import for_terminal
+from rankgauge.core.text import many
 
 
 @command(short_help="Compute rates with intervals: thumbs, clicks, abstentions, latency.")
@@ -157,7 +157,7 @@ def health(
         )
     out.print(result)
     if start:
-        print_message(f"excluded: {counted(start, 'evaluation')} before {'; '.join(trend.points[start].breaks)}")
+        print_message(f"excluded: {many(start, 'evaluation')} before {'; '.join(trend.points[start].breaks)}")
 
 
 @command(short_help="Compare two arms of an A/B test, at any time.")
@@ -342,7 +342,7 @@ def sample(
         with JudgingProject(store) as opened:
             opened.add_questions(questions_of(new))
         print_message(
-            f"{counted(len(new), 'question')} added to {opened.where}. "
+            f"{many(len(new), 'question')} added to {opened.where}. "
             f"Next: rankgauge judge pool --collection FOLDER --bm25{opened.flag}"
         )
     out.print(result)

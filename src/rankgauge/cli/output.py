@@ -154,12 +154,6 @@ def print_message(line: str) -> None:
     click.echo(for_terminal(line), err=True)
 
 
-def counted(number: int, noun: str = "query") -> str:
-    """Return a number with its noun in the singular or plural."""
-    plural = "queries" if noun == "query" else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else plural}"
-
-
 def check_writable(path: str | None) -> None:
     """Reject a file that cannot be written, before any work is done; "-" is always writable."""
     if path is None or path == "-":

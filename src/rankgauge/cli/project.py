@@ -13,9 +13,10 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.judge import Address
-from rankgauge.cli.output import Output, counted, print_message, print_text, working
+from rankgauge.cli.output import Output, print_message, print_text, working
 from rankgauge.cli.parameters import argument, command, option
 from rankgauge.core.escaping import for_terminal
+from rankgauge.core.text import many
 
 
 @command()
@@ -34,7 +35,7 @@ def init(*, folder: str | None = argument("[FOLDER]")) -> None:
     with working("reading the folder"):
         project = rankgauge.project.create_project(folder or ".")
     print_message(f"wrote {project.path}")
-    runs = [f"{counted(len(project.runs), 'saved run')}, such as {name}." for name in project.runs[:1]]
+    runs = [f"{many(len(project.runs), 'saved run')}, such as {name}." for name in project.runs[:1]]
     if project.encoder == "hashing":
         runs.append(options.NO_MODEL)
     lines = (project.info.summary(), *project.info.notes, *runs, f"Next step: {project.next_step}")

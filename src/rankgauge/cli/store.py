@@ -9,9 +9,10 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.output import Output, counted, print_message, working
+from rankgauge.cli.output import Output, print_message, working
 from rankgauge.cli.parameters import Group, option
 from rankgauge.core.escaping import for_terminal
+from rankgauge.core.text import many
 
 
 @click.group(cls=Group, short_help="Back up, restore, export, and clean the store.")
@@ -92,7 +93,7 @@ def forget(
     text = for_terminal(f"{kind} {name} from {where}")
     if yes or click.confirm(f"remove {text} permanently?", err=True):
         counts = whole.forget(kind, name) if kind != "user" else rankgauge.production.EventLog(where).forget_user(name)
-        changes = [counted(number, noun) for noun, number in counts.items()]
+        changes = [many(number, noun) for noun, number in counts.items()]
         print_message(f"removed {text}: {', '.join(changes)}")
 
 
@@ -100,5 +101,5 @@ _NOUNS = {"evaluations": "evaluation", "events": "event", "judging_choices": "ch
 
 
 def _print(done: str, counts: Mapping[str, int]) -> None:
-    listed = [counted(counts[name], noun) for name, noun in _NOUNS.items() if name in counts]
+    listed = [many(counts[name], noun) for name, noun in _NOUNS.items() if name in counts]
     print_message(f"{done}: {', '.join(listed) or 'no evaluations, choices, or verdicts'}")

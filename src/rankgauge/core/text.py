@@ -47,7 +47,7 @@ def many(number: int, noun: str) -> str:
     if number == 1:
         return f"1 {noun}"
     plural = f"{noun[:-1]}ies" if noun.endswith("y") and not noun.endswith("ey") else f"{noun}s"
-    return f"{number} {plural}"
+    return f"{number:,} {plural}"
 
 
 def lower_first(text: str) -> str:

@@ -287,7 +287,7 @@ def _tie_notes(
     return keep(
         f"{queries}: {counts['tied']} with equal scores, "
         f"{counts['deciding']} of them with tied documents of different grades",
-        f"{many(counts['documents'], 'document')}: {counts['tied_documents']} in "
+        f"{many(counts['documents'], 'document')}: {counts['tied_documents']:,} in "
         f"{many(counts['groups'], 'group')} of equal scores (median {middle:g}, largest "
         f"{counts['largest']})",
         f"{many(counts['deciding_documents'], 'document')} in "

@@ -16,6 +16,7 @@ from typing import Any, TypeGuard
 from rankgauge.core.arguments import integer, is_number, known_name
 from rankgauge.core.http_client import RETRYABLE, Endpoint, EndpointError
 from rankgauge.core.libraries import library
+from rankgauge.core.text import many
 from rankgauge.errors import InputError, RankgaugeError
 
 _MOST_COUNTED = 10**8  # per call; no model accepts more tokens
@@ -73,8 +74,8 @@ class Usage:
         if self.estimated:
             tokens += f" (estimated for {self.estimated:,} of the calls)"
         cost = "" if self.cost is None else f"; cost {self.cost:.4f}"
-        calls = "1 call" if self.calls == 1 else f"{self.calls:,} calls"
-        return f"{calls}, {self.cached:,} cached, {self.failed:,} failed; {tokens}{cost}; {self.seconds:.1f} s"
+        calls = f"{many(self.calls, 'call')}, {self.cached:,} cached, {self.failed:,} failed"
+        return f"{calls}; {tokens}{cost}; {self.seconds:.1f} s"
 
 
 @dataclass(frozen=True)
