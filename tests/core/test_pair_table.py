@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from rankgauge.core import native, pair_table
 from rankgauge.core.ids import IdRuns, Ids
 from rankgauge.core.pair_table import PairTable, distinct, offsets_of, pair_keys
 
@@ -123,8 +124,9 @@ def test_distinct_numbers_are_those_that_numpy_finds(numbers: list[int]) -> None
         st.text("qé", min_size=1), st.lists(st.tuples(st.text("ab0é", min_size=1, max_size=12), st.integers(0, 3)))
     )
 )
+@pytest.mark.parametrize("deep", [0, 100])
 @pytest.mark.parametrize("longest", [3, 12])
-def test_rows_by_id_are_sorted_whatever_the_length_of_ids_and_repeats(longest, ranked):
+def test_rows_by_id_are_sorted_whatever_the_length_of_ids_and_repeats(longest, deep, ranked):
     pairs = [(query, doc[:longest], value) for query, ranking in ranked.items() for doc, value in ranking]
     if longest == 12:
         pairs = list({pair[:2]: pair for pair in pairs}.values())
@@ -133,4 +135,24 @@ def test_rows_by_id_are_sorted_whatever_the_length_of_ids_and_repeats(longest, r
     expected = sorted(range(len(rows)), key=lambda row: rows.values[row])
     expected.sort(key=lambda row: rows.docs[row], reverse=True)
     expected.sort(key=lambda row: int(rows.query_numbers()[row]))
-    assert rows.by_id().tolist() == expected
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pair_table, "_DEEP", deep)
+        assert rows.by_id().tolist() == expected
+
+
+@given(ROWS, st.booleans())
+@pytest.mark.parametrize("core", [native.core, None])
+def test_the_best_rows_come_first_and_equal_ones_by_id_or_as_given(core, rows, by_id):
+    rows = list({row[:2]: row for row in rows}.values())
+    found = table(rows)
+    lines = found.lines.tolist()
+    numbered = sorted(range(len(rows)), key=lambda row: rows[row][1] if by_id else -row, reverse=True)
+    numbered.sort(key=lambda row: -rows[row][2])
+    numbered.sort(key=lambda row: [*dict.fromkeys(query for query, *_ in rows)].index(rows[row][0]))
+    groups = [rows[row][::2] for row in numbered]
+    heads = [place for place in range(len(rows)) if not place or groups[place] != groups[place - 1]]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "core", core)
+        order, starts = found.best_first(by_id=by_id)
+    assert [lines[row] - 1 for row in order.tolist()] == numbered
+    assert starts.tolist() == [*heads, len(rows)]

@@ -9,7 +9,7 @@
    group         rows of each query side by side                              (core/pair_table.py)
    all_differ    whether a ranking has no duplicate documents                 (core/pair_table.py)
    row_lines     rows of a run -> lines of a text file                        (formats/rows.py)
-   rank_rows     rows of each ranking, best first                             (data/join.py)
+   rank_rows     rows of each ranking, best first                             (core/pair_table.py)
    align         documents of several runs side by side                       (data/alignment.py)
    join          columns of a run and judgments -> ranks of judged documents  (data/join.py)
    join_lines    the same from lines of a TREC file, query by query           (data/joined_blocks.py)

@@ -24,6 +24,7 @@ _T = TypeVar("_T", bound=np.number[Any])
 
 _MIX = np.uint64(0xC2B2AE3D27D4EB4F)
 _WORD = 8  # bytes
+_DEEP = 100  # documents per query from which sorting query by query pays
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,35 +183,49 @@ class PairTable(Frozen):
         The number of rows follows the last start. Equal values are ordered by document id,
         descending, or remain in input order.
         """
+        order = self.ranked_rows(by_id=by_id)
+        order = np.arange(len(self)) if order is None else order
+        return order, np.flatnonzero(self._new_values(order))
+
+    def ranked_rows(self, *, by_id: bool) -> IntArray | None:
+        """Return the rows as `best_first` does; None if they are in ranked order."""
+        if native.core is not None:
+            columns = *self.docs.columns(), np.ascontiguousarray(self.values), self.offsets
+            rows = native.core.rank_rows(*columns, by_id)
+            return None if rows is None else np.frombuffer(rows, np.int64)
         order, values = np.arange(len(self)), self.values
         rising = np.flatnonzero(values[1:] > values[:-1]) + 1
         queries = np.searchsorted(self.offsets, rising, side="right") - 1
         for query in distinct(queries[rising > self.offsets[queries]]).tolist():
             start, stop = self.offsets[query : query + 2].tolist()
             order[start:stop] = start + np.argsort(-values[start:stop], kind="stable")
-        values = values[order]
+        if by_id:
+            new = self._new_values(order)
+            tied = np.flatnonzero(~(new[:-1] & new[1:]))
+            groups = np.cumsum(new[:-1], dtype=np.int64)[tied]
+            order[tied] = order[tied][self.docs.descending(order[tied], groups)]
+        return order
+
+    def _new_values(self, order: IntArray) -> npt.NDArray[np.bool_]:
+        """Return for each row in ranked order, and the end, whether a group of equal values starts there."""
+        values = self.values[order]
         new = np.ones(len(order) + 1, dtype=bool)
         np.not_equal(values[1:], values[:-1], out=new[1:-1])
         new[self.offsets] = True
-        if by_id:
-            tied = np.flatnonzero(~(new[:-1] & new[1:]))
-            groups = np.cumsum(new[:-1])[tied]
-            order[tied] = order[tied][self.docs.descending(order[tied], groups)]
-        return order, np.flatnonzero(new)
+        return new
 
     def by_id(self) -> IntArray:
         """Return the rows of each query by document id, descending; those of a repeated document by value."""
-        core, once, by_id = native.core, not self.repeats(), True
-        if once and self.docs.longest <= _WORD:
-            # Big-endian words have the order of the ids, and sorting short arrays of numbers is fast.
+        once = not self.repeats()
+        if once and self.docs.longest <= _WORD and len(self) > _DEEP * len(self.queries):
+            # Big-endian words have the order of the ids, and NumPy sorts numbers fast.
             keys = ~words_of(self.docs, 0).byteswap()
             order = np.empty(len(self), dtype=np.int64)
             for start, end in pairwise(self.offsets.tolist()):
                 order[start:end] = np.argsort(keys[start:end]) + start
             return order
-        if once and core is not None:
-            ranked = core.rank_rows(*self.docs.columns(), np.zeros(len(self)), self.offsets, by_id)
-            return np.arange(len(self)) if ranked is None else np.frombuffer(ranked, np.int64)
+        if once:
+            return replace(self, values=np.zeros(len(self))).best_first(by_id=True)[0]
         rows = np.argsort(self.values, kind="stable")
         return rows[self.docs.descending(rows, self.query_numbers()[rows])]
 

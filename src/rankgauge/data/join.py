@@ -80,12 +80,7 @@ def ranked(run: Run, *, ties: Order = "trec", depth: int | None = None) -> Run:
     ties = order_of(ties)
     table = run.without_repeats("error").table
     depth = None if depth is None else min(integer("depth", depth, least=0), len(table))
-    if native.core is None:
-        order: IntArray | None = table.best_first(by_id=ties == "trec")[0]
-    else:
-        columns = *table.docs.columns(), np.ascontiguousarray(table.values), table.offsets
-        rows = native.core.rank_rows(*columns, ties == "trec")
-        order = None if rows is None else np.frombuffer(rows, np.int64)
+    order = table.ranked_rows(by_id=ties == "trec")
     if depth is not None:
         sizes = np.minimum(np.diff(table.offsets), depth)
         top = ranges_of(table.offsets[:-1], sizes)
