@@ -112,10 +112,10 @@ bench-peers: .venv-peers/peers.stamp ## compare the speed with all peers; BENCH=
 	.venv-peers/bin/python benchmarks/commands.py $(BENCH)
 	.venv-peers/bin/python benchmarks/ties.py $(BENCH)
 
-speed: .venv-peers/peers.stamp .venv/dev.stamp ## measure all tables of docs/explain/speed.md again (takes over an hour)
+speed: .venv-peers/peers.stamp .venv/dev.stamp ## measure all tables of docs/explain/speed.md again (takes over an hour; Drift needs RANKGAUGE_TEST_DATA)
 	for script in run comparing running checking commands ties; do \
 		.venv-peers/bin/python benchmarks/$$script.py --large --write docs/explain/speed.md || exit 1; done
-	for script in diversity judging judging_pages drift answers project; do \
+	for script in diversity judging judging_pages drift answers project workbench; do \
 		.venv/bin/python benchmarks/$$script.py --write docs/explain/speed.md || exit 1; done
 
 scale: .venv/dev.stamp .venv-spark/spark.stamp ## measure the tables of docs/howto/scale.md again (half an hour; needs Java)

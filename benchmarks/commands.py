@@ -168,7 +168,7 @@ def main(words: Sequence[str] | None = None) -> None:
     grown = table(("command", "start s", *sizes, "exponent"), growth(works, turns))
     print(f"\n{grown}", flush=True)
     head = ("1 job, CPU s", "wall s", "2 jobs, CPU s", "wall s", "wall 1 / 2")
-    jobs = table((f"{work}: {HEAD[0]}", *head), shared(work, turns))
+    jobs = table((HEAD[0], *head), shared(work, turns))
     print(f"\n{jobs}")
     if given.write:
         put(given.write, "commands", text)

@@ -51,7 +51,7 @@ def rows(ours: int, theirs: int) -> Iterator[tuple[str, ...]]:
     measure_drift(texts[:ours], texts[ours:])
     took = time.process_time() - start
     text = number(took) + ("" if took < GOAL else f" (goal: {GOAL})")
-    yield "all, with TF-IDF with and without frequent words", *sizes, text
+    yield "whole comparison, TF-IDF with and without frequent words", *sizes, text
 
 
 def main() -> None:

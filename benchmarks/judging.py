@@ -57,7 +57,7 @@ def rows(count: int, rounds: int) -> Iterator[tuple[str, ...]]:
     yield "Plackett-Luce fits", f"{count:,}", text
     codes = np.random.default_rng(18).integers(0, 4, (30 * count, 2)).astype(float)
     took = seconds(lambda: krippendorff_alpha(codes), rounds)
-    yield "alpha, 1,000 resamples of 30 tasks each", f"{count:,}", number(took)
+    yield "Krippendorff's alpha, 1,000 resamples of 30 tasks each", f"{count:,}", number(took)
 
 
 def main() -> None:

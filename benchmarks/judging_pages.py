@@ -37,7 +37,7 @@ from rankgauge.judging import (
     hash_secret,
 )
 
-HEAD = ("judges", "stored choices", "answers", "errors", "median ms", "99% ms", "goal")
+HEAD = ("judges", "stored choices", "choices", "errors", "median ms", "99th percentile ms", "goal")
 DOCUMENTS = 20
 WORDS = ("library", "opens", "at", "nine", "lends", "books", "for", "three", "weeks", "members")
 SERVER = """
@@ -132,7 +132,7 @@ def rows(url: str, cookies: list[str], choices: int, *, tiny: bool) -> Iterator[
     alone = load(url, cookies[:1], 3 if tiny else 100, (0.0, 0.0))
     yield line(1, choices, *asyncio.run(alone), goal=("median", 100))
     together = load(url, cookies, 2 if tiny else 10, (0.0, 0.1) if tiny else (4.0, 12.0))
-    yield line(len(cookies), choices, *asyncio.run(together), goal=("99%", 300))
+    yield line(len(cookies), choices, *asyncio.run(together), goal=("99th percentile", 300))
 
 
 def line(judges: int, choices: int, times: list[float], errors: int, *, goal: tuple[str, int]) -> tuple[str, ...]:

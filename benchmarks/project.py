@@ -132,7 +132,11 @@ def choosing(work: Work, choices: int, folder: Path) -> Iterator[tuple[str, ...]
                 saver.kill()
             took.sort()
             middle, most = took[len(took) // 2], took[int(0.99 * len(took))]
-            yield f"choice of a judge{wanted}, median / 99%", f"{number(middle)} / {number(most)} ms", "100 ms"
+            yield (
+                f"choice of a judge{wanted}, median / 99th percentile",
+                f"{number(middle)} / {number(most)} ms",
+                "100 ms",
+            )
 
 
 def main() -> None:

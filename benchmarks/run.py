@@ -209,7 +209,7 @@ def _agreement(plan: Plan, used: set[str]) -> Iterator[str]:
         if engine.name not in used:
             continue
         if engine.other:
-            yield f"- \\* A reference for speed only; its means differ: {engine.other}."
+            yield f"- \\* {engine.name}: a reference for speed only; its means differ: {engine.other}."
         elif engine.ties:
             yield f"- Means of {engine.name} agree to within {engine.tolerance:g}: {engine.ties}."
 
@@ -242,10 +242,10 @@ def calls_table(plan: Plan) -> str:
     rows = []
     for name, micros in compiled.items():
         goal = CALLS.get(name)
-        held = "" if goal is None or plan.tiny else _goal(micros <= goal, f"≤ {goal} us")
+        held = "" if goal is None or plan.tiny else _goal(micros <= goal, f"≤ {goal}")
         other = "–" if name.startswith("pytrec_eval") else number(plain[name])
         rows.append((name, number(micros), other, held))
-    return table(("call", "CPU us", "NumPy only", "goal"), rows)
+    return table(("call", "CPU microseconds", "NumPy only", "goal"), rows)
 
 
 def growth_table(plan: Plan) -> str:
@@ -331,10 +331,10 @@ def conditions(plan: Plan, missing: Sequence[str]) -> str:
     others = (engine for engine in plan.peers if not engine.environment)
     engines = ", ".join(engine.version() for engine in (OURS, *others))
     with_them = f"Python {platform.python_version()}, NumPy {version('numpy')}, {engines}"
-    large = f"{plan.large_rounds} of large workloads" if plan.large else "without large workloads"
+    large = f"{plan.large_rounds} with large workloads" if plan.large else "without large workloads"
     busy = " The machine was shared." if _is_shared() else ""
-    lines = [f"{os.cpu_count()} cores, {with_them}. Rounds: {plan.rounds}, {large}.{busy}"]
-    return "\n\n".join([*lines, *([f"Left out: {'; '.join(missing)}."] if missing else [])])
+    lines = [f"{os.cpu_count()} cores, {with_them}. {plan.rounds} rounds, {large}.{busy}"]
+    return "\n\n".join([*lines, *([f"Not measured: {'; '.join(missing)}."] if missing else [])])
 
 
 def _is_shared() -> bool:

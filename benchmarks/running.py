@@ -131,7 +131,7 @@ def others(*, large: bool) -> str:
     """Describe a remote endpoint and, if large, the memory for many queries."""
     far = apart("far")
     text = (
-        f"{ASKED:,} queries to an endpoint of {FAR * 1000:.0f} ms, {AT_ONCE} in parallel: "
+        f"{ASKED:,} queries to an endpoint that replies after {FAR * 1000:.0f} ms, {AT_ONCE} in parallel: "
         f"{far['seconds']:.2f} s, {far['seconds'] / far['least']:.2f} times the minimum "
         f"({far['least']:.2f} s)."
     )

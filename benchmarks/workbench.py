@@ -112,7 +112,7 @@ def pages(project: Project, work: Work, evaluations: int, grades: int) -> Iterat
                 follow_redirects=False,
             )
             took.append(1000 * (time.process_time() - start))
-        yield "grade, median and 99%", *shares(took), "500"
+        yield "grade: median and 99th percentile", *shares(took), "500"
         yield "query after a grade, with the verdict", number(cpu(client, f"/compare/{query}?{pair}")), "", "1,000"
         yield "bounds after a grade", number(cpu(client, f"/deciding?{pair}")), "", ""
 
@@ -165,8 +165,8 @@ def people(project: Project, evaluations: int, grades: int) -> Iterator[tuple[st
         server.terminate()
         server.wait()
     grade, page = zip(*took, strict=True)
-    yield f"grade, {_PEOPLE} people: median and 99%, wall clock", *shares(grade), "500"
-    yield "page after it: median and 99%, wall clock", *shares(page), "1,000"
+    yield f"grade, {_PEOPLE} people: median and 99th percentile, wall clock", *shares(grade), "500"
+    yield "page after it: median and 99th percentile, wall clock", *shares(page), "1,000"
 
 
 def main() -> None:
