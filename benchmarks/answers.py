@@ -39,7 +39,7 @@ from rankgauge.answers import (
 from rankgauge.answers.scores import RELATIONS
 from rankgauge.llm import ChatModel
 
-HEAD = ("task", "number", "seconds", "ideal or goal")
+HEAD = ("task", "number", "seconds", "ideal", "goal")
 DELAY, CONCURRENCY = 0.05, 64
 CONTEXTS, CLAIMS = 5, 5
 MEASURE = ["Faithfulness"]
@@ -123,7 +123,7 @@ def judging(calls: int, rounds: int, url: str, folder: Path) -> tuple[str, ...]:
 
     ideal = math.ceil(calls / CONCURRENCY) * DELAY
     shown = f"judge calls of {DELAY * 1000:.0f} ms, {CONCURRENCY} in parallel"
-    return shown, f"{calls:,}", number(best(judge, rounds)), number(ideal)
+    return shown, f"{calls:,}", number(best(judge, rounds)), number(ideal), number(1.3 * ideal)
 
 
 def measuring(verdicts: int, rounds: int, folder: Path) -> Iterator[tuple[str, ...]]:
@@ -138,8 +138,8 @@ def measuring(verdicts: int, rounds: int, folder: Path) -> Iterator[tuple[str, .
             labels = store.labels()
             read = best(store.labels, rounds)
         scored = best(partial(evaluate_answers, given, labels, measures), rounds)
-        yield f"stored verdicts scored, {name}", f"{len(items):,}", number(scored), "1"
-    yield "verdicts read from the store", f"{len(items):,}", number(read), ""
+        yield f"stored verdicts scored, {name}", f"{len(items):,}", number(scored), "", "1"
+    yield "verdicts read from the store", f"{len(items):,}", number(read), "", ""
 
 
 def rows(calls: int, verdicts: int, rounds: int) -> Iterator[tuple[str, ...]]:
