@@ -48,7 +48,9 @@ def gate(
         "FILE",
     ),
     gating: options.Gating,
-    noise: tuple[str, ...] = option("A repeated run of the baseline's system; pass at least two.", "RUN"),
+    noise: tuple[str, ...] = option(
+        "A repeated run of the baseline's system, or its evaluation if EVALUATION is gated; pass at least two.", "RUN"
+    ),
     latency: tuple[str, str] | None = option(
         "CSV files (query,latency) of both systems, measured alternately in this job.", "BASELINE NEW"
     ),
