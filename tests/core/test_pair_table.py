@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from rankgauge.core import native, pair_table
 from rankgauge.core.ids import IdRuns, Ids
@@ -141,6 +141,8 @@ def test_rows_by_id_are_sorted_whatever_the_length_of_ids_and_repeats(longest, d
 
 
 @given(ROWS, st.booleans())
+@example(rows=[("p", "cc", 0), ("p", "a", 1), ("p", "b", 1), ("q", "a", 1)], by_id=True)
+@example(rows=[("p", "cc", 0), ("p", "b", 1), ("p", "a", 1), ("q", "a", 1)], by_id=False)
 @pytest.mark.parametrize("compiled", [True, False])
 def test_the_best_rows_come_first_and_equal_ones_by_id_or_as_given(compiled, rows, by_id):
     rows = list({row[:2]: row for row in rows}.values())

@@ -188,7 +188,7 @@ class PairTable(Frozen):
         return order, np.flatnonzero(self._new_values(order))
 
     def ranked_rows(self, *, by_id: bool) -> IntArray | None:
-        """Return the rows as `best_first` does; None if they are in ranked order."""
+        """Return the rows in ranked order as `best_first` does; None if they already are."""
         if native.core is not None:
             columns = *self.docs.columns(), np.ascontiguousarray(self.values), self.offsets
             rows = native.core.rank_rows(*columns, by_id)
@@ -207,7 +207,7 @@ class PairTable(Frozen):
         return order
 
     def _new_values(self, order: IntArray) -> npt.NDArray[np.bool_]:
-        """Return for each row in ranked order, and the end, whether a group of equal values starts there."""
+        """Return whether a group of equal values starts at each place of `order`; the last place is the end."""
         values = self.values[order]
         new = np.ones(len(order) + 1, dtype=bool)
         np.not_equal(values[1:], values[:-1], out=new[1:-1])

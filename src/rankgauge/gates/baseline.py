@@ -198,7 +198,7 @@ class Baseline:
 
         Args:
             evaluation: Values of any measures.
-            noise: Evaluations of two or more repeated runs of the same system, of the same queries.
+            noise: Evaluations of two or more repeated runs of the same system on the same queries.
             max_failed: Largest share of queries without a ranking, from 0 to 1.
 
         Raises:
